@@ -1,0 +1,34 @@
+"""Errors that end a command: each is a sentence for the person, and knows its exit code.
+
+Exit codes (docs/exit-codes.md): 0 done, 1 the answer is no, 2 usage, 3 the machine refuses, 4 the workload failed.
+"""
+
+from __future__ import annotations
+
+
+class BecalmError(Exception):
+    """Base of all errors that becalm raises on purpose. `str()` is the sentence."""
+
+    exit_code = 3
+
+
+class UsageError(BecalmError):
+    """The command or call contradicts itself or names something that does not exist."""
+
+    exit_code = 2
+
+
+class MachineError(BecalmError):
+    """The machine, the agent or the store refuses."""
+
+    exit_code = 3
+
+
+class StoreError(MachineError):
+    """The store cannot be read or written."""
+
+
+class WorkloadError(BecalmError):
+    """A program could not be run, or failed."""
+
+    exit_code = 4
