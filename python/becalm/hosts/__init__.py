@@ -1,0 +1,98 @@
+"""Hosts: where a workload runs. One table, one interface, one file per kind.
+
+`open` turns a name as `--host` takes it ("local", "null", "sim:drift") into a Host. All hosts answer the same
+calls; what one cannot do is data in its `facts()`, with the reason and a way out. The conformance suite in
+`tests/conformance/test_hosts.py` runs over the table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from becalm.errors import UsageError
+from becalm.nouns import Block, Run, Settings, Workload
+
+TextSink = Callable[[int, str, str], None]
+"""Called with a run's sequence number, the tail of its standard error and its kept standard output."""
+
+
+class Host(AbstractContextManager["Host"], Protocol):
+    """Runs blocks of steps. Used as a context manager: leaving it ends everything that it started."""
+
+    name: str
+
+    def facts(self) -> dict[str, Any]:
+        """What the host is and allows; everything missing has a reason."""
+        ...
+
+    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+        """Make the workloads and settings known; returns the absolute path of each program.
+
+        Raises WorkloadError when a program cannot be run, UsageError for an unknown or unsuitable setting.
+        """
+        ...
+
+    def measure(
+        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+    ) -> Iterator[list[Run]]:
+        """Run the steps in order, numbering them from `first`; yields finished runs in batches."""
+        ...
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """Cost in ns of starting and waiting for an empty program: bare, and with all that becalm adds."""
+        ...
+
+    def stop(self) -> None:
+        """End the block that is being measured; safe to call from a signal handler."""
+        ...
+
+    def close(self) -> None:
+        """End the host and everything it started."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of host: the prefix of its name, where its class is, and what it is for."""
+
+    kind: str
+    module: str
+    opener: str
+    what: str
+
+
+TABLE = (
+    Row("local", "becalm.hosts.agent", "open_local", "this machine, through the agent"),
+    Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
+    Row("sim", "becalm.hosts.sim", "open_sim", "a simulated machine with a noise model: sim:drift, sim:bursts, …"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach the machine: as which user the workload runs, and whether the agent is started through sudo.
+
+    `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md).
+    """
+
+    user: str | None = None
+    sudo: bool = False
+    spool: int | None = None
+
+
+def open(name: str = "local", access: Access | None = None) -> Host:
+    """Open a host by its name. Raises UsageError for an unknown kind, MachineError when it cannot be reached."""
+    kind, _, rest = name.partition(":")
+    for row in TABLE:
+        if row.kind == kind:
+            opener: Callable[[str, Access], Host] = getattr(importlib.import_module(row.module), row.opener)
+            return opener(rest, access or Access())
+    near = difflib.get_close_matches(kind, [row.kind for row in TABLE], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
+    raise UsageError(f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}.")

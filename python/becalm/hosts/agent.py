@@ -1,0 +1,240 @@
+"""The host behind `becalm-agent`: one code path for this machine and, later, for others.
+
+`AgentHost` speaks the protocol of docs/protocol.md over a pair of pipes; `open_local` starts the agent that the
+package carries, as a child in a process group of its own so that Ctrl-C reaches becalm and not the workload.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from becalm.errors import BecalmError, MachineError, UsageError, WorkloadError
+from becalm.hosts import Access, TextSink
+from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
+
+PROTOCOL = 1
+
+ERRORS: dict[str, type[BecalmError]] = {
+    "usage": UsageError,
+    "domain": UsageError,
+    "not_found": WorkloadError,
+    "not_executable": WorkloadError,
+    "prepare": WorkloadError,
+}
+"""Kinds of the agent's errors that are not the machine's fault (docs/protocol.md)."""
+
+
+def agent_path() -> str:
+    """The agent's executable inside the installed package. Raises MachineError when it is not there."""
+    path = str(importlib.resources.files("becalm") / "becalm-agent")
+    if not os.access(path, os.X_OK):
+        raise MachineError(
+            f"The agent is missing: {path} is not an executable file. Install becalm with `pip install .`, "
+            "which builds it (Rust is needed)."
+        )
+    return path
+
+
+def open_local(rest: str, access: Access) -> AgentHost:
+    """Start the agent on this machine; `rest` is what follows "local:" in a host's name and must be empty."""
+    if rest:
+        raise UsageError(f"The host 'local' takes nothing after it, but {rest!r} was given.")
+    command = [agent_path(), "serve"]
+    inherited: list[int] = []
+    if access.user is not None:
+        command += ["--user", access.user]
+    if access.sudo and os.geteuid() != 0:
+        command = [*_sudo(), *command]
+        if access.spool is not None:
+            # sudo closes every descriptor above 2, so the file travels by name and is opened as the invoking user.
+            command += ["--spool", os.readlink(f"/proc/self/fd/{access.spool}")]
+    else:
+        for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
+            if descriptor is not None and _is_open(descriptor):
+                copy = os.dup(descriptor)
+                inherited.append(copy)
+                command += [option, str(copy)]
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=inherited, process_group=0
+        )
+    except OSError as error:
+        raise MachineError(f"The agent cannot be started: {command[0]}: {error.strerror}.") from error
+    finally:
+        for descriptor in inherited:
+            os.close(descriptor)
+    return AgentHost("local", process)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _sudo() -> list[str]:
+    """The sudo command that starts the agent, after asking for the password while the terminal is still ours."""
+    try:
+        if subprocess.run(["sudo", "-n", "-v"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            subprocess.run(["sudo", "-v"], check=True)
+    except FileNotFoundError:
+        raise MachineError("--sudo was asked for, but there is no sudo on this machine. Run becalm as root.") from None
+    except subprocess.CalledProcessError:
+        raise MachineError("sudo refused. Nothing was started. Run without --sudo, or ask for the right.") from None
+    return ["sudo", "-n", "--"]
+
+
+class AgentHost:
+    """A machine reached through its agent."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.name = name
+        self._process = process
+        self._next_id = 0
+        self._facts: dict[str, Any] | None = None
+        self._ending = False
+        greeting = self._read()
+        if greeting.get("protocol") != PROTOCOL:
+            self.close()
+            raise MachineError(
+                f"The agent speaks protocol {greeting.get('protocol')}, this becalm speaks {PROTOCOL}. "
+                "Install both from the same version."
+            )
+        columns = greeting["columns"]
+        self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
+        self.user = greeting["user"]
+        environment = {key: wire(value) for key, value in os.environ.items()}
+        self._ask({"do": "open", "protocol": PROTOCOL, "environment": environment, "directory": wire(os.getcwd())})
+
+    def __enter__(self) -> AgentHost:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def facts(self) -> dict[str, Any]:
+        """What the machine is and allows, read once."""
+        if self._facts is None:
+            answer: dict[str, Any] = self._ask({"do": "facts"})["facts"]
+            self._facts = answer
+        return self._facts
+
+    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+        """Make workloads and settings known; see `becalm.hosts.Host`."""
+        answer = self._ask(
+            {
+                "do": "define",
+                "workloads": [each.to_wire() for each in workloads],
+                "settings": [each.to_json() for each in settings],
+            }
+        )
+        return list(answer["programs"])
+
+    def measure(
+        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+    ) -> Iterator[list[Run]]:
+        """Run the steps; see `becalm.hosts.Host`. Errors of single runs are raised after their rows were yielded."""
+        ident = self._send({"do": "measure", "first": first, "steps": block, "stop_on_failure": stop_on_failure})
+        while True:
+            event = self._read()
+            if event.get("id") != ident:
+                continue
+            match event["event"]:
+                case "runs":
+                    yield self._runs(event["rows"])
+                case "text":
+                    if on_text is not None:
+                        on_text(event["seq"], event.get("stderr") or "", event.get("stdout") or "")
+                case "output":
+                    stream = sys.stderr if event["stream"] == "stderr" else sys.stdout
+                    stream.write(event["text"])
+                    stream.flush()
+                case "done":
+                    return
+                case "error":
+                    raise _error(event)
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """Cost of an empty program, bare and measured, in ns."""
+        answer = self._ask({"do": "overhead", "runs": runs})
+        return answer["bare_ns"], answer["own_ns"]
+
+    def stop(self) -> None:
+        """End the current block. One write, so that a signal handler may call it."""
+        with contextlib.suppress(OSError):
+            os.write(self._input, b'{"id":0,"do":"stop"}\n')
+
+    def close(self) -> None:
+        """Close the agent's input, at which it kills what it started and exits; wait for that."""
+        self._ending = True
+        if self._process.stdin:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    @property
+    def _input(self) -> int:
+        assert self._process.stdin is not None
+        return self._process.stdin.fileno()
+
+    def _runs(self, rows: list[list[Any]]) -> list[Run]:
+        if self._order is None:
+            return [Run._make(row) for row in rows]
+        return [Run._make([row[index] for index in self._order]) for row in rows]
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        ident = self._send(request)
+        while True:
+            event = self._read()
+            if event.get("id") != ident:
+                continue
+            if event["event"] == "error":
+                raise _error(event)
+            if event["event"] == "done":
+                return event
+
+    def _send(self, request: dict[str, Any]) -> int:
+        self._next_id += 1
+        line = json.dumps({"id": self._next_id, **request}, separators=(",", ":")).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._input, line) :]
+        except BrokenPipeError:
+            raise self._died() from None
+        return self._next_id
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise self._died()
+        event: dict[str, Any] = json.loads(line)
+        return event
+
+    def _died(self) -> MachineError:
+        self._ending = True
+        code = self._process.wait()
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return MachineError(
+            f"The agent on {self.name} {how} in the middle of its work. The workload it ran was ended with it. "
+            "All runs finished before are kept; start the same command again to go on."
+        )
+
+
+def _error(event: Mapping[str, Any]) -> BecalmError:
+    return ERRORS.get(event["kind"], MachineError)(event["message"])

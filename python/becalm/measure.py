@@ -1,0 +1,113 @@
+"""The one measuring loop, and the interfaces of those who listen to it.
+
+`measure` asks a plan for a block, hands it to a host, and gives every row to the sink (the store) before the history
+sees it. Ctrl-C is a flag here, not an exception: the current run is aborted, everything finished is kept, and the
+loop ends as if the plan had said so. A second Ctrl-C is the usual exception.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Protocol
+
+from becalm.history import History
+from becalm.hosts import Host
+from becalm.nouns import Run
+from becalm.plan import Goal, Plan
+from becalm.verdict import Verdict
+
+Sink = Callable[[Sequence[Run], dict[int, tuple[str, str]]], None]
+"""Takes finished runs and the texts (standard error, standard output) of some of them, by sequence number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a measurement stands. `verdict` is the interim one; `fraction` the used share of the budget."""
+
+    elapsed_ns: int
+    rounds: int
+    runs: int
+    fraction: float
+    verdict: Verdict | None
+
+
+class Listener(Protocol):
+    """Who wants to know what happens; the terminal's progress display is one."""
+
+    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+        """Measuring begins."""
+
+    def running(self, done: int) -> None:
+        """`done` runs are finished and stored."""
+
+    def progressed(self, state: Progress) -> None:
+        """The data were looked at."""
+
+    def warned(self, sentence: str) -> None:
+        """Something a person should know now."""
+
+    def ended(self, verdict: Verdict) -> None:
+        """The final verdict."""
+
+
+class Quiet:
+    """A listener that does nothing."""
+
+    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None: ...
+    def running(self, done: int) -> None: ...
+    def progressed(self, state: Progress) -> None: ...
+    def warned(self, sentence: str) -> None: ...
+    def ended(self, verdict: Verdict) -> None: ...
+
+
+def measure(host: Host, plan: Plan, history: History, sink: Sink, listener: Listener) -> None:
+    """Run blocks until the plan is done, a workload fails, or the person interrupts.
+
+    Raises what the host or the sink raises; rows a host has delivered have been given to the sink by then.
+    """
+    texts: dict[int, tuple[str, str]] = {}
+
+    def on_text(seq: int, stderr: str, stdout: str) -> None:
+        texts[seq] = (stderr, stdout)
+
+    with _interrupts(host, history):
+        while not history.interrupted and (block := plan(history)) is not None:
+            for rows in host.measure(history.next_seq, block, on_text=on_text):
+                sink(rows, dict(texts))
+                texts.clear()
+                history.extend(rows)
+                listener.running(len(history))
+            if texts:
+                sink((), dict(texts))
+                texts.clear()
+            if history.failure is not None:
+                return
+
+
+@contextmanager
+def _interrupts(host: Host, history: History) -> Iterator[None]:
+    """Turn the first SIGINT or SIGTERM into a clean stop; a second one gets its usual effect."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before: dict[signal.Signals, Any] = {}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in signals:
+            signal.signal(each, before[each])
+        history.interrupted = True
+        host.stop()
+
+    for each in signals:
+        before[each] = signal.signal(each, stop)
+    try:
+        yield
+    finally:
+        for each in signals:
+            signal.signal(each, before[each])

@@ -1,0 +1,96 @@
+"""Plans: what to run next, as a pure function of what has been measured and a random generator.
+
+`Goal` says when enough has been measured, `interleave` makes the next block of randomly ordered rounds. The one
+measuring loop (`becalm.measure`) asks a plan for blocks until it answers None. A round runs every program once, in
+random order and with one environment size, so that drift, layout and position hit all programs alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.history import History
+from becalm.nouns import Block, Step
+
+Plan = Callable[[History], Block | None]
+"""What the loop calls: the next block, or None when done. Random choices come from a generator seeded by the study."""
+
+LARGEST_PADDING = 4096
+"""Bytes of environment are drawn below one page: the stack's offset within a page and a cache way (Mytkowicz 2009)."""
+
+FIRST_BLOCK_NS = 100_000_000
+LONGEST_BLOCK_NS = 2_000_000_000
+LARGEST_BLOCK = 5_000
+GROWTH = 0.12
+"""A block takes an eighth of the time already spent: looks at the data are few and spread evenly on a log scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """When to stop, whatever comes first. `budget_ns` and `runs` (rounds) None: no such limit."""
+
+    budget_ns: int | None = None
+    runs: int | None = None
+    precision: float | None = None
+    warmup: int = 1
+
+    def fraction(self, history: History) -> float:
+        """Share of the planned measuring that is done, 0 to 1: time or rounds, whichever is further.
+
+        Without any limit the share is t / (t + 30 s), which never ends but may be looked at for ever.
+        """
+        shares = []
+        if self.budget_ns:
+            shares.append(history.elapsed_ns / self.budget_ns)
+        if self.runs:
+            shares.append(history.rounds / self.runs)
+        if not shares:
+            return history.elapsed_ns / (history.elapsed_ns + 30e9)
+        return 1.0 if self.exhausted(history) else min(1.0, max(shares))
+
+    def exhausted(self, history: History) -> bool:
+        """True when no further round fits in the limits."""
+        if self.runs is not None and history.rounds >= self.runs:
+            return True
+        if self.budget_ns is None or history.rounds == 0:
+            return False
+        left = self.budget_ns - history.elapsed_ns
+        return left < 0.5 * history.elapsed_ns / history.rounds
+
+
+def interleave(history: History, goal: Goal, rng: np.random.Generator) -> Block:
+    """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
+    warmups = goal.warmup * history.programs
+    if history.warmups < warmups:
+        return tuple(
+            step for index in range(goal.warmup) for step in _round(history.programs, index - goal.warmup, rng)
+        )
+    first = history.next_round
+    return tuple(
+        step for index in range(_rounds(history, goal)) for step in _round(history.programs, first + index, rng)
+    )
+
+
+def _round(programs: int, number: int, rng: np.random.Generator) -> Block:
+    padding = int(rng.integers(LARGEST_PADDING))
+    return tuple(Step(int(program), 0, padding, number) for program in rng.permutation(programs))
+
+
+def _rounds(history: History, goal: Goal) -> int:
+    """How many rounds the next block holds: a time that grows with the time spent, within the limits."""
+    if history.rounds == 0:
+        rounds = 1
+        per_round_ns = math.inf
+    else:
+        per_round_ns = max(history.elapsed_ns / history.rounds, 1.0)
+        wanted_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
+        rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / history.programs))
+    if goal.budget_ns is not None and history.rounds:
+        rounds = min(rounds, round((goal.budget_ns - history.elapsed_ns) / per_round_ns))
+    if goal.runs is not None:
+        rounds = min(rounds, goal.runs - history.rounds)
+    return max(rounds, 1)

@@ -1,0 +1,53 @@
+"""Durations and fractions as people write them: "30s", "1.5ms", "2min"; "0.5%", "0.005".
+
+Used by the API and the command line alike, so that `budget="30s"` and `--budget 30s` mean the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from becalm.errors import UsageError
+
+UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+
+_DURATION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s|min|h|)\s*", re.IGNORECASE)
+_FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IGNORECASE)
+
+
+def duration_ns(value: float | str) -> int:
+    """A duration in ns; numbers and text without a unit are seconds. Raises UsageError."""
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value)
+        if match is None:
+            raise UsageError(f"{value!r} is not a duration. Write it like 30s, 500ms or 2min.")
+        seconds_ns = float(match[1]) * UNITS_NS[match[2].lower()]
+    else:
+        seconds_ns = value * 1e9
+    if not math.isfinite(seconds_ns) or seconds_ns <= 0:
+        raise UsageError(f"A duration must be more than zero, not {value!r}.")
+    return max(1, round(seconds_ns))
+
+
+def limit_ns(value: float | str | None, default: float) -> int | None:
+    """A budget in ns: None gives `default` (seconds), "none" or infinity gives no limit (None)."""
+    if value is None:
+        value = default
+    if value == math.inf or (isinstance(value, str) and value.strip().lower() in ("none", "inf")):
+        return None
+    return duration_ns(value)
+
+
+def fraction(value: float | str) -> float:
+    """A positive fraction: 0.005, "0.5%" or "0.005". Raises UsageError."""
+    if isinstance(value, str):
+        match = _FRACTION.fullmatch(value)
+        if match is None:
+            raise UsageError(f"{value!r} is not a share. Write it like 0.5% or 0.005.")
+        number = float(match[1]) / (100 if match[2] else 1)
+    else:
+        number = float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise UsageError(f"A share must be more than zero, not {value!r}.")
+    return number

@@ -1,0 +1,215 @@
+"""Conduct a study: store, spool, host, the measuring loop, and the verdict, in that order.
+
+`conduct` is what `run` and `compare` share. It owns every resource for the time of one study, so that whatever
+fails, what was measured is in the store (or rescued beside it) and the host has ended what it started. `Conduct`
+is one study while it lasts: the plan that the measuring loop asks, and the composing of the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from becalm import hosts
+from becalm.errors import MachineError, StoreError, WorkloadError
+from becalm.history import History
+from becalm.hosts import Access
+from becalm.judge import Judge, left_behind, passes, summarise, worst
+from becalm.measure import Progress, Sink, measure
+from becalm.nouns import Block, Run, Study, Workload
+from becalm.plan import Goal, interleave
+from becalm.report import sentence
+from becalm.store import Spool, Store, recover, rescue
+from becalm.verbs.options import Measuring
+from becalm.verdict import Difference, Finding, Stopped, Summary, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The runs of the study as the store has them, for analyses that need more than wall times."""
+
+    store: Store
+    study: int
+
+    def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
+        """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
+        found = self.store.columns(self.study, ["workload", "round", "outcome", *names])
+        mine = (found["workload"] == program) & (found["round"] >= 0) & (found["outcome"] == "ok")
+        return {name: np.asarray(found[name], dtype=np.float64)[mine] for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a verb adds to measuring: findings at the end, a summary meanwhile, comparisons with another time."""
+
+    analyse: Callable[[History, Kept], tuple[Finding, ...]] = lambda history, kept: ()
+    interim: Callable[[History], Summary | None] = lambda history: None
+    baseline: Callable[[History], tuple[Difference, ...]] = lambda history: ()
+
+
+SUMMARY_COLUMNS = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+
+
+@dataclass(slots=True)
+class Conduct:
+    """One study while it is measured."""
+
+    study: Study
+    goal: Goal
+    measuring: Measuring
+    extras: Extras
+    names: tuple[str, ...] = field(init=False)
+    history: History = field(init=False)
+    judge: Judge = field(init=False)
+    rng: np.random.Generator = field(init=False)
+    number: int | None = None
+    reason: Stopped = Stopped.BUDGET
+
+    def __post_init__(self) -> None:
+        self.names = sentence.short([each.name for each in self.study.workloads])
+        self.history = History(len(self.names))
+        self.rng = np.random.default_rng(self.study.seed)
+        reference, fail_above = self.study.options["reference"], self.study.options["fail_above"]
+        self.judge = Judge(self.names, reference, self.goal, self.measuring.confidence, fail_above)
+
+    def plan(self, history: History) -> Block | None:
+        """The next block, after a look at the data where one is due; None when enough is known or used up."""
+        exhausted = self.goal.exhausted(history)
+        if history.rounds and (exhausted or self.judge.due(history)):
+            self.judge.look(history)
+            summary = self.extras.interim(history)
+            verdict = self.verdict(() if summary is None else (summary,))
+            self.measuring.listener.progressed(
+                Progress(history.elapsed_ns, history.rounds, len(history), self.goal.fraction(history), verdict)
+            )
+            enough = self.judge.enough() or _precise(summary, self.goal)
+            if enough is not None:
+                self.reason = enough
+                return None
+        if exhausted:
+            made = self.goal.runs is not None and history.rounds >= self.goal.runs
+            self.reason = Stopped.RUNS if made else Stopped.BUDGET
+            return None
+        return interleave(history, self.goal, self.rng)
+
+    def conclude(self, kept: Kept) -> Verdict:
+        """The final verdict. Raises WorkloadError or MachineError when not one round was finished."""
+        history = self.history
+        findings = self.extras.analyse(history, kept) + left_behind(self.names, history)
+        if history.failure is not None:
+            findings = (self._failure(history.failure, kept), *findings)
+            self.reason = Stopped.FAILED
+        elif history.interrupted:
+            self.reason = Stopped.INTERRUPTED
+        if history.rounds == 0:
+            if history.failure is not None:
+                raise WorkloadError(findings[0].sentence)
+            raise MachineError("Interrupted before the first round was finished: nothing can be said yet.")
+        self.judge.look(history)
+        summaries = (
+            summarise(name, history, index, kept.columns(index, SUMMARY_COLUMNS), self.measuring.confidence)
+            for index, name in enumerate(self.names)
+        )
+        return self.verdict([each for each in summaries if each is not None], findings, self.extras.baseline(history))
+
+    def verdict(
+        self,
+        summaries: Sequence[Summary],
+        findings: tuple[Finding, ...] = (),
+        baseline: tuple[Difference, ...] = (),
+    ) -> Verdict:
+        """A verdict with its sentences, from the last look."""
+        elapsed_ns, confidence = self.history.elapsed_ns, self.measuring.confidence
+        differences = tuple(
+            replace(d, sentence=sentence.difference(d, elapsed_ns)) for d in (*self.judge.differences, *baseline)
+        )
+        fail_above = self.study.options["fail_above"]
+        passed = passes(differences, fail_above)
+        lines = [d.sentence for d in differences] or [sentence.run(s, elapsed_ns, confidence) for s in summaries]
+        if fail_above is not None:
+            lines.append(sentence.limit(passed, fail_above, worst(differences)))
+        lines.append(sentence.stopped(self.reason))
+        return Verdict(
+            kind=self.study.kind,
+            study=self.number,
+            host=self.study.host,
+            elapsed_ns=elapsed_ns,
+            stopped=self.reason,
+            confidence=confidence,
+            summaries=tuple(summaries),
+            differences=differences,
+            findings=findings,
+            fail_above=fail_above,
+            passed=passed,
+            seed=self.study.seed,
+            sentence="\n".join(line for line in lines if line),
+        )
+
+    def _failure(self, failed: Run, kept: Kept) -> Finding:
+        name = self.names[failed.workload]
+        stderr = kept.store.texts(kept.study).get(failed.seq, ("", ""))[0]
+        said = sentence.failure(failed, name, stderr, self.history.rounds)
+        return Finding("failure", said, {"seq": failed.seq, "status": failed.status}, name)
+
+
+def conduct(
+    kind: str,
+    workloads: Sequence[Workload],
+    measuring: Measuring,
+    goal: Goal,
+    *,
+    reference: int = 0,
+    fail_above: float | None = None,
+    extras: Extras | None = None,
+) -> Verdict:
+    """Measure the workloads and conclude. Raises BecalmError; everything finished is stored by then."""
+    study = measuring.study(kind, workloads, goal, reference, fail_above)
+    state = Conduct(study, goal, measuring, extras or Extras())
+    listener = measuring.listener
+    keep_nothing = measuring.store is False
+    with Store.open(":memory:" if keep_nothing else _location(measuring.store)) as store:
+        for found in recover(store):
+            listener.warned(sentence.recovered(found.study_id, found.runs))
+        with Spool.create(store) as spool:
+            with hosts.open(measuring.host, Access(measuring.user, measuring.sudo, spool.fileno())) as host:
+                host.define(study.workloads, study.settings)
+                number = store.begin(study, host.facts())
+                spool.assign(number)
+                state.number = None if keep_nothing else number
+                listener.started(state.number, state.names, goal)
+                try:
+                    measure(host, state.plan, state.history, _sink(store, study, number), listener)
+                except MachineError as error:
+                    raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
+            verdict = state.conclude(Kept(store, number))
+            store.conclude(number, verdict.to_json())
+    listener.ended(verdict)
+    return verdict
+
+
+def _location(store: str | bool | None) -> str | None:
+    return store if isinstance(store, str) else None
+
+
+def _precise(summary: Summary | None, goal: Goal) -> Stopped | None:
+    """For a single program: whether its mean is known as precisely as asked."""
+    if goal.precision is None or summary is None:
+        return None
+    mean = summary.mean_ns
+    return Stopped.PRECISION if (mean.high - mean.low) / 2 <= goal.precision * mean.value else None
+
+
+def _sink(store: Store, study: Study, number: int) -> Sink:
+    def keep(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
+        try:
+            store.append(number, rows, texts)
+        except StoreError as error:
+            path = rescue(rows, study)
+            raise StoreError(
+                f"{error} The {len(rows)} runs it could not take are in {path}; `becalm import` reads them."
+            ) from error
+
+    return keep

@@ -1,0 +1,53 @@
+"""What every host promises, over the table of hosts: one more row is one more run of these tests."""
+
+import pytest
+
+from becalm import hosts
+from becalm.nouns import Settings, Step, Workload
+
+PROGRAMS = {"local": "true", "null": "anything", "sim": "spin 1ms"}
+NAMES = {"sim": "sim:drift"}
+WORKING = [
+    pytest.param(row.kind, marks=pytest.mark.machine if row.kind == "local" else ()) for row in hosts.TABLE
+]
+
+
+@pytest.fixture(params=WORKING)
+def host(request):
+    kind = request.param
+    with hosts.open(NAMES.get(kind, kind)) as opened:
+        opened.define([Workload.of(PROGRAMS[kind])], [Settings()])
+        yield opened
+
+
+def test_facts_name_the_host_and_its_abilities(host):
+    facts = host.facts()
+    assert facts["host"]["hostname"]
+    for ability in facts["abilities"]:
+        assert ability["have"] is True or ability["reason"], ability
+
+
+def test_runs_come_in_order_with_the_numbers_asked_for(host):
+    block = tuple(Step(0, 0, 16, number) for number in range(-1, 9))
+    rows = [run for batch in host.measure(5, block) for run in batch]
+    assert [run.seq for run in rows] == list(range(5, 15))
+    assert [run.round for run in rows] == list(range(-1, 9))
+    assert all(run.outcome == "ok" and run.wall_ns > 0 and run.padding == 16 for run in rows)
+    starts = [run.started_ns for run in rows]
+    assert starts == sorted(starts)
+    assert all(a.started_ns + a.wall_ns <= b.started_ns for a, b in zip(rows, rows[1:], strict=False))
+
+
+def test_overhead_gives_as_many_values_as_asked(host):
+    bare, own = host.overhead(3)
+    assert len(bare) == len(own) == 3
+
+
+def test_stop_between_blocks_does_no_harm(host):
+    host.stop()
+    rows = [run for batch in host.measure(0, (Step(0, 0, 0, 0),)) for run in batch]
+    assert len(rows) == 1
+
+
+def test_every_row_has_words():
+    assert all(row.what for row in hosts.TABLE)
