@@ -1,0 +1,216 @@
+"""What all benches share: the machine in words, a log of trials that survives Ctrl-C, and tables.
+
+A bench is a list of small trials in random order. Each finished trial is one line of a JSON Lines file, so a campaign
+may be stopped and resumed at any moment; the summary is always computed again from the lines. The first line holds
+the configuration and the machine, and a log is never continued under another configuration.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+OUT = Path(__file__).parent / "out"
+Record = dict[str, Any]
+
+
+def machine() -> dict[str, Any]:
+    """CPU model, cores, kernel, distribution, Python, load and date: what every result is printed with."""
+    model = next((v for k, v in _pairs(Path("/proc/cpuinfo"), ":") if k == "model name"), platform.machine())
+    flags = next((v for k, v in _pairs(Path("/proc/cpuinfo"), ":") if k == "flags"), "")
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "virtual": "hypervisor" in flags.split(),
+        "kernel": platform.release(),
+        "system": dict(_pairs(Path("/etc/os-release"), "=")).get("PRETTY_NAME", "Linux").strip('"'),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 2),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _pairs(path: Path, separator: str) -> list[tuple[str, str]]:
+    """Lines `key<separator>value` of a file; none when it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [(k.strip(), v.strip()) for k, _, v in (line.partition(separator) for line in lines)]
+
+
+def describe(facts: Mapping[str, Any]) -> str:
+    """The machine as one sentence, for a person."""
+    cores = f"{facts['cores']} {'virtual ' if facts['virtual'] else ''}CPUs"
+    return (
+        f"{facts['cpu']}, {cores}, {facts['system']}, kernel {facts['kernel']}, Python {facts['python']}, "
+        f"load {facts['load']} at the start, {facts['date']}"
+    )
+
+
+class Log:
+    """Trials of one campaign, one JSON object a line, the configuration first.
+
+    Raises SystemExit with a sentence when the file holds trials of another configuration.
+    """
+
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            self.header, self.records = read_log(path)
+            differing = [k for k in config if self.header["config"].get(k) != config[k]]
+            if differing:
+                raise SystemExit(
+                    f"{path} holds trials made with another {', '.join(differing)}; it was left as it is. "
+                    "Name another file with --out, or remove this one to start again."
+                )
+            # A line cut short by a kill is left out by read_log; end it, so that the next one starts afresh.
+            if not path.read_bytes().endswith(b"\n"):
+                self._write("\n")
+        else:
+            self.header = {"config": dict(config), "machine": machine()}
+            self.records = []
+            self._write(json.dumps(self.header) + "\n")
+
+    def add(self, record: Record) -> None:
+        """Keep one finished trial."""
+        self.records.append(record)
+        self._write(json.dumps(record) + "\n")
+
+    def _write(self, text: str) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def read_log(path: Path) -> tuple[Record, list[Record]]:
+    """Configuration with machine, and the trials, of a log. Raises SystemExit when there is none."""
+    values = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise SystemExit(f"There are no trials to report: {path}: {error.strerror}. Run the bench first.") from None
+    for line in lines:
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            continue
+    if not values or "config" not in values[0]:
+        raise SystemExit(f"{path} is not a log of trials: its first line holds no configuration.")
+    return values[0], values[1:]
+
+
+def work_off(todo: Iterable[Callable[[], Record]], log: Log, total: int) -> None:
+    """Run trials and keep each; Ctrl-C ends early with everything finished kept. `total` is for the display only."""
+    begun = time.monotonic()
+    try:
+        for done, trial in enumerate(todo, start=1):
+            log.add(trial())
+            spent = time.monotonic() - begun
+            left = spent / done * (total - done)
+            print(f"\r{done}/{total} trials, {spent:.0f} s, about {left:.0f} s left ", end="", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"\nStopped. {log.path} keeps what was measured; the same command goes on from there.", file=sys.stderr)
+    else:
+        print(file=sys.stderr)
+
+
+def save(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result as indented JSON, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def becalm_command() -> list[str]:
+    """The installed `becalm`: beside this Python, else in PATH, else the same by `python -m`, from the source tree."""
+    beside = Path(sys.executable).parent / "becalm"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("becalm")
+    return [found] if found else [sys.executable, "-m", "becalm"]
+
+
+def versions() -> dict[str, str]:
+    """Versions of the tools that are compared."""
+    from becalm._version import VERSION
+
+    try:
+        made = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(
+            f"hyperfine is needed and cannot be run: {error}. On Debian: apt-get install hyperfine"
+        ) from None
+    return {"becalm": VERSION, "hyperfine": made.stdout.split()[-1], "pyperf": metadata.version("pyperf")}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended: its whole wall time in seconds, exit code and output."""
+
+    wall_s: float
+    code: int
+    stdout: str
+    stderr: str
+
+
+def timed(
+    argv: Sequence[str], *, expect: Sequence[int] = (0,), environment: Mapping[str, str] | None = None
+) -> Finished:
+    """Run a command to its end. Raises SystemExit with its last words when it ends with a code not in `expect`."""
+    begun = time.monotonic()
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=None if environment is None else {**os.environ, **environment},
+    ) as process:
+        stdout, stderr = process.communicate()
+    wall = time.monotonic() - begun
+    if process.returncode not in expect:
+        words = (stderr or stdout).strip()[-1000:]
+        raise SystemExit(f"\n{argv[0]} ended with {process.returncode}: {words}\nThe command was: {' '.join(argv)}")
+    return Finished(wall, process.returncode, stdout, stderr)
+
+
+def clopper_pearson(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a binomial share (Clopper and Pearson 1934, Biometrika 26, by the beta distribution)."""
+    if not 0 <= hits <= trials:
+        raise ValueError(f"{hits} of {trials} is not a share")
+    tail = (1 - confidence) / 2
+    low = 0.0 if hits == 0 else float(stats.beta.ppf(tail, hits, trials - hits + 1))
+    high = 1.0 if hits == trials else float(stats.beta.ppf(1 - tail, hits + 1, trials - hits))
+    return low, high
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A fraction as a percentage."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def share(hits: int, trials: int) -> str:
+    """ "3 of 60: 5.0 % (1.0 to 13.9 %)", with the Clopper-Pearson interval."""
+    if trials == 0:
+        return "none"
+    low, high = clopper_pearson(hits, trials)
+    return f"{hits} of {trials}: {percent(hits / trials)} ({100 * low:.1f} to {percent(high)})"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; columns after the first are right-aligned."""
+    ruler = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [list(header), ruler, *map(list, rows)])

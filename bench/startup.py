@@ -1,0 +1,106 @@
+"""How long it takes until a command has said something that needs no measuring.
+
+    python bench/startup.py
+
+All commands are interleaved in random order. The bare interpreter stands beside them: becalm cannot be faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from campaign import OUT, Log, Record, becalm_command, describe, read_log, save, table, timed, versions, work_off
+
+WANTED_S = {"becalm --version": 0.080, "becalm compare --help": 0.150}
+
+
+def commands() -> dict[str, list[str]]:
+    """Names as a person would type them, and the real argument lists."""
+    becalm = becalm_command()
+    return {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "becalm --version": [*becalm, "--version"],
+        "becalm run --help": [*becalm, "run", "--help"],
+        "becalm compare --help": [*becalm, "compare", "--help"],
+        "becalm doctor --help": [*becalm, "doctor", "--help"],
+        "hyperfine --version": ["hyperfine", "--version"],
+        "pyperf --version": [sys.executable, "-m", "pyperf", "--version"],
+    }
+
+
+def repetition(index: int, seed: int) -> Record:
+    """Every command once, in random order; wall times in seconds."""
+    each = commands()
+    names = random.Random(f"{seed}/{index}").sample(list(each), len(each))
+    return {"index": index, "wall_s": {name: timed(each[name]).wall_s for name in names}}
+
+
+def summarize(records: list[Record]) -> list[Record]:
+    """One row a command: median, smallest and largest wall time in seconds."""
+    rows = []
+    for name in commands():
+        times = [r["wall_s"][name] for r in records]
+        rows.append({"command": name, "median": statistics.median(times), "min": min(times), "max": max(times)})
+    return rows
+
+
+def report(result: Record) -> str:
+    """Markdown: the machine and the times."""
+    rows = [[f"`{r['command']}`", *(f"{1e3 * r[key]:.1f}" for key in ("median", "min", "max"))] for r in result["rows"]]
+    head = f"Machine: {describe(result['machine'])}. {result['repetitions']} repetitions.\n\n"
+    return head + table(["Command", "Median, ms", "Smallest", "Largest"], rows)
+
+
+def judged(rows: list[Record]) -> list[str]:
+    """What the project wants here, and whether it was seen."""
+    return [
+        f"{r['command']}: {1e3 * r['median']:.0f} ms, wanted under {1e3 * wanted:.0f}: "
+        + ("met" if r["median"] < wanted else "not met")
+        for r in rows
+        if (wanted := WANTED_S.get(r["command"]))
+    ]
+
+
+def main() -> None:
+    """Measure what is missing, then report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--out", type=Path, default=OUT / "startup.json", help="repetitions go to the same name, .jsonl"
+    )
+    parser.add_argument("--quick", action="store_true", help="three repetitions: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of the repetitions so far")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.repetitions, chosen.out = 3, chosen.out.with_name("startup-quick.json")
+    path = chosen.out.with_suffix(".jsonl")
+    if not chosen.report:
+        log = Log(path, {"seed": chosen.seed, "versions": versions()})
+        # The very first starts read files from disk and compile Python; that is another question.
+        repetition(-1, chosen.seed)
+        done = {r["index"] for r in log.records}
+        todo = [index for index in range(chosen.repetitions) if index not in done]
+
+        def trials() -> Iterator[Callable[[], Record]]:
+            for index in todo:
+                yield partial(repetition, index, chosen.seed)
+
+        work_off(trials(), log, len(todo))
+    header, records = read_log(path)
+    if not records:
+        raise SystemExit("No repetition is finished yet.")
+    result = {**header, "repetitions": len(records), "rows": summarize(records)}
+    save(chosen.out, result)
+    print(report(result))
+    print("\n".join(["", *judged(result["rows"])]))
+
+
+if __name__ == "__main__":
+    main()
