@@ -1,0 +1,32 @@
+"""What every function here asks of its input: one finite series of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
+    """`values` as a one-dimensional float array of at least `least` finite numbers.
+
+    Raises ValueError with a sentence that names the series, and the first position that is not a number.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one series of numbers; it has {array.ndim} dimensions.")
+    if len(array) < least:
+        raise ValueError(f"{name} holds {len(array)} values; at least {least} are needed.")
+    finite = np.isfinite(array)
+    if not finite.all():
+        where = int(np.argmin(finite))
+        raise ValueError(f"{name} holds {array[where]} at position {where}; only finite numbers can be analysed.")
+    return array
+
+
+def level(alpha: float) -> float:
+    """`alpha` itself, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"A level of error lies between 0 and 1; {alpha} does not.")
+    return alpha

@@ -1,0 +1,58 @@
+"""Huber's score: large values count, but only up to a bound (Huber 1964, Ann. Math. Stat. 35:73)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.stats.arrays import Floats
+from becalm.stats.root import root
+
+BOUND = 1.345
+"""95 % as efficient as the mean on normal data (Holland & Welsch 1977, Commun. Stat. A 6:813)."""
+
+NORMAL_MAD = 1.482602218505602
+"""Standard deviation of a normal sample over its median absolute deviation: 1 / ndtri(3/4)."""
+
+
+def psi(values: Floats) -> Floats:
+    """Huber's score of values in units of their scale: themselves, cut at +-BOUND."""
+    return np.clip(values, -BOUND, BOUND)
+
+
+def scale(residuals: Floats) -> float:
+    """Robust standard deviation about zero: median absolute value, or their mean when over half of them are zero."""
+    size = np.abs(residuals)
+    spread = NORMAL_MAD * float(np.median(size))
+    return spread if spread > 0.0 else math.sqrt(math.pi / 2) * float(size.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Huber's M-estimate of location. `influence`: of each value on the estimate, in its unit times n; mean zero."""
+
+    estimate: float
+    influence: Floats
+
+
+def location(values: Floats) -> Location:
+    """Where the scores of `values` sum to zero; the scale is the median absolute deviation."""
+    middle = float(np.median(values))
+    spread = scale(values - middle)
+    if spread == 0.0:
+        return Location(middle, np.zeros(len(values)))
+
+    def score(place: float) -> float:
+        return float(psi((values - place) / spread).sum())
+
+    low, high = middle - spread, middle + spread
+    while score(low) < 0.0:
+        low -= spread
+    while score(high) > 0.0:
+        high += spread
+    estimate = root(score, low, high, 1e-12 * spread + 4 * math.ulp(middle))
+    residuals = (values - estimate) / spread
+    slope = max(int(np.count_nonzero(np.abs(residuals) < BOUND)), 1) / len(values)
+    return Location(estimate, psi(residuals) * spread / slope)

@@ -1,0 +1,256 @@
+"""The estimator of `compare`: how much slower one program is than another, from randomly ordered pairs.
+
+A plan runs rounds; each runs every program once, in an order we draw. If the candidate takes exp(theta) times as
+long as the reference, what else is in the times belongs to the positions of the runs, and which program got which
+position was a fair coin in each round. So e_i = d_i - theta (d: difference of the logarithms) has a random sign given
+all sizes, whatever the drift, the autocorrelation, the bursts or the tails of the noise: the randomisation itself is
+the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. R. Stat. Soc. Suppl. 4:119).
+
+S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and tails no heavier than
+the normal distribution allows (Efron 1969, J. Am. Stat. Assoc. 64:1278). The interval holds every theta for which
+|S| / sqrt(V) stays below the critical value of the look. psi is Huber's score: outliers are bounded, never deleted.
+
+Slow drift is taken off by the neighbours (Papadakis 1937; Bartlett 1978, J. R. Stat. Soc. B 40:147): the time of the
+run before a round and of the one after it give a slope, and a share beta of what that slope explains is subtracted
+from e_i. Swapping the labels within a round changes the sign of both terms, so e_i keeps its random sign for every
+beta that is computed from products that a swap leaves alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from becalm.stats.arrays import Floats, series
+from becalm.stats.huber import BOUND, psi, scale
+from becalm.stats.root import outward, root
+from becalm.stats.sequential import ErrorSpending
+
+CLIP = 3.0
+"""Neighbours count up to three robust standard deviations of d: an outlier next door must not become one here."""
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class PairedEstimate:
+    """What the pairs so far say of log(candidate / reference). All but `pairs`, `critical`, `p_value` in log units.
+
+    `low`, `high`: valid at all looks together; infinite while nothing can be said. `detectable`: the true difference
+    that would have been called at this look with probability 0.8, (critical + 0.84) standard errors. `p_value`:
+    two-sided, for this look alone: not corrected for looking. `adjusted`: beta, the share of the neighbours' slope
+    that was taken off; 0 means none.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    pairs: int
+    critical: float
+    detectable: float
+    p_value: float
+    adjusted: float
+
+
+class RepeatedPairs:
+    """Looks at a growing series of pairs; the intervals of all looks together miss the truth with rate `alpha`."""
+
+    def __init__(self, alpha: float = 0.05) -> None:
+        self._spending = ErrorSpending(alpha)
+        self._pairs = 0
+        self._information = 0.0
+        self._interval = (-math.inf, math.inf)
+
+    def look(
+        self,
+        reference: npt.ArrayLike,
+        candidate: npt.ArrayLike,
+        reference_position: npt.ArrayLike,
+        candidate_position: npt.ArrayLike,
+        fraction: float,
+    ) -> PairedEstimate:
+        """Estimate from all pairs so far.
+
+        `reference`, `candidate`: natural logarithms of the times, shape (rounds,), in order. The positions number all
+        runs of the measurement in the order they were made. `fraction`: share of the budget used, 0 to 1. Give all
+        pairs again at each look; the same looks give the same numbers. Raises ValueError for values that are not
+        finite, arrays of different length, or fewer pairs than at the last look.
+        """
+        pairs = Pairs.of(reference, candidate, reference_position, candidate_position)
+        if pairs.count < self._pairs:
+            raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {self._pairs}.")
+        score = Score(pairs)
+        estimate = score.estimate()
+        error = score.standard_error(estimate)
+        critical = self._spending.look(fraction, self._grown(score, estimate))
+        self._pairs = pairs.count
+        if math.isfinite(critical):
+            self._interval = score.interval(estimate, error, critical)
+        return PairedEstimate(
+            estimate=estimate,
+            low=self._interval[0],
+            high=self._interval[1],
+            standard_error=error,
+            pairs=pairs.count,
+            critical=critical,
+            detectable=(critical + float(ndtri(POWER))) * error,
+            p_value=2 * float(ndtr(-abs(score.standardised(0.0)))),
+            adjusted=score.beta,
+        )
+
+    def _grown(self, score: Score, estimate: float) -> float:
+        """Information on a common scale: it grows by the factor by which the new pairs raise V."""
+        if self._pairs == 0:
+            self._information = float(len(score.pairs.difference))
+        elif score.pairs.count > self._pairs:
+            squares = psi(score.residuals(estimate) / score.scale) ** 2 if score.scale > 0.0 else np.ones(1)
+            before, now = float(squares[: self._pairs].sum()), float(squares.sum())
+            self._information *= now / before if before > 0.0 else score.pairs.count / self._pairs
+        return self._information
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Differences d, and what the neighbours say of each: slope of y times the distance within the round, and the
+    same for the label (1 for the candidate, 0 for the reference), so that any theta can be taken off afterwards."""
+
+    difference: Floats
+    drift: Floats
+    label: Floats
+
+    @property
+    def count(self) -> int:
+        """Number of pairs."""
+        return len(self.difference)
+
+    @classmethod
+    def of(
+        cls,
+        reference: npt.ArrayLike,
+        candidate: npt.ArrayLike,
+        reference_position: npt.ArrayLike,
+        candidate_position: npt.ArrayLike,
+    ) -> Pairs:
+        """Check the arrays and find each round's neighbours; the first and the last round have none."""
+        y = np.stack((same(reference, "The reference's times"), same(candidate, "The candidate's times", reference)))
+        at = np.stack(
+            (
+                same(reference_position, "The reference's positions", reference),
+                same(candidate_position, "The candidate's positions", reference),
+            )
+        )
+        drift, label = np.zeros(y.shape[1]), np.zeros(y.shape[1])
+        if y.shape[1] > 2:
+            every = np.arange(y.shape[1])
+            first = (at[1] < at[0]).astype(np.intp)
+            before, after = (1 - first)[:-2], first[2:]
+            distance = at[after, every[2:]] - at[before, every[:-2]]
+            within = at[1, 1:-1] - at[0, 1:-1]
+            share = np.where(distance > np.abs(within), within / np.maximum(distance, 1.0), 0.0)
+            drift[1:-1] = (y[after, every[2:]] - y[before, every[:-2]]) * share
+            label[1:-1] = (after - before) * share
+        return cls(y[1] - y[0], drift, label)
+
+
+def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:
+    """A finite series, as long as `other`."""
+    array = series(values, name)
+    if other is not None and len(array) != np.size(other):
+        raise ValueError(
+            f"{name} are {len(array)}, the reference's times {np.size(other)}; pairs need as many of each."
+        )
+    return array
+
+
+class Score:
+    """S(theta) and V(theta) of one look, with the scale and beta fixed."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
+        middle = float(np.median(pairs.difference))
+        centred = pairs.difference - middle
+        spread = scale(centred)
+        self.beta = 0.0
+        self.limit = CLIP * spread
+        if spread > 0.0:
+            slope = np.clip(pairs.drift - middle * pairs.label, -self.limit, self.limit)
+            product = float(np.clip(centred, -self.limit, self.limit) @ slope)
+            if product > 0.0:
+                self.beta = min(1.0, product / float(slope @ slope))
+        residuals = self.residuals(middle)
+        # A drift without any noise is taken off entirely; what rounding leaves is no scale.
+        self.scale = max(scale(residuals - float(np.median(residuals))), 1e-9 * spread)
+
+    def residuals(self, theta: float) -> Floats:
+        """e_i(theta), decreasing in theta."""
+        e = self.pairs.difference - theta
+        if self.beta > 0.0:
+            e -= self.beta * np.clip(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
+        return e
+
+    def total(self, theta: float) -> float:
+        """S(theta)."""
+        return float(self._scores(theta).sum())
+
+    def standardised(self, theta: float) -> float:
+        """S(theta) / sqrt(V(theta)), 0 when both vanish.
+
+        Without neighbours it is monotone, so that the values not rejected are an interval: with m of n residuals
+        inside the bound k, its derivative has the sign of S sum(psi inside) - m V, which Cauchy-Schwarz makes
+        negative because the m inside add at most m k^2 to V.
+        """
+        scores = self._scores(theta)
+        root_v = math.sqrt(float(scores @ scores))
+        return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
+
+    def _scores(self, theta: float) -> Floats:
+        e = self.residuals(theta)
+        return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
+
+    def estimate(self) -> float:
+        """The root of S."""
+        if self.scale == 0.0:
+            return float(self.pairs.difference[0])
+        middle = float(np.median(self.pairs.difference))
+        low = outward(self.total, middle, -self.scale / 8)
+        high = outward(lambda theta: -self.total(theta), middle, self.scale / 8)
+        return root(self.total, low, high, 1e-9 * self.scale / math.sqrt(self.pairs.count))
+
+    def standard_error(self, estimate: float) -> float:
+        """sqrt(V) / |S'| at the estimate; infinite for a single pair."""
+        if self.pairs.count < 2:
+            return math.inf
+        if self.scale == 0.0:
+            return 0.0
+        e = self.residuals(estimate)
+        scores = psi(e / self.scale)
+        slope = 1.0 - self.beta * self.pairs.label
+        inside = float(slope[np.abs(e) < BOUND * self.scale].sum()) / self.scale
+        return math.sqrt(float(scores @ scores)) / inside if inside > 0.0 else math.inf
+
+    def interval(self, estimate: float, error: float, critical: float) -> tuple[float, float]:
+        """All theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any."""
+        if 2 * float(ndtr(-critical)) < 2.0 ** (1 - self.pairs.count) or math.sqrt(self.pairs.count) <= critical:
+            return -math.inf, math.inf
+        if self.scale == 0.0:
+            return estimate, estimate
+        step = critical * (error if 0.0 < error < math.inf else self.scale)
+
+        def below(theta: float) -> float:
+            return self.standardised(theta) - critical
+
+        def above(theta: float) -> float:
+            return -self.standardised(theta) - critical
+
+        tolerance = 1e-5 * step
+        low = outward(below, estimate, -step)
+        high = outward(above, estimate, step)
+        return (
+            root(below, low, estimate, tolerance) if math.isfinite(low) else low,
+            root(above, estimate, high, tolerance) if math.isfinite(high) else high,
+        )

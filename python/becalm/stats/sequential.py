@@ -1,0 +1,163 @@
+"""Looking at growing data again and again without raising the rate of false alarms.
+
+`ErrorSpending` is what `compare` uses: it has a horizon (a budget of time or runs) and may be looked at any number of
+times before. `symmetric_sequence` needs no horizon and pays for that with a wider interval: half as wide again at the
+sizes that matter here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from becalm.stats.arrays import Floats, level
+from becalm.stats.root import root
+
+FAR = 8.0
+"""A standard normal variable is beyond this with probability 1e-15: nothing is lost by ending the grid there."""
+
+NODES = 160
+"""Gauss-Legendre nodes on the positive half line: critical values are then exact to 1e-6 down to LEAST_GROWTH."""
+
+LEAST_GROWTH = 1.01
+"""Information is taken to grow by 1 % a look at least; the grid resolves no less. Taking two looks for less alike
+than they are can only raise the critical value."""
+
+LEAST_SPENDING = 1e-12
+TOLERANCE = 1e-9
+
+
+@lru_cache(maxsize=1)
+def _rule() -> tuple[Floats, Floats]:
+    """Nodes and weights for the integral from 0 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _density(z: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi))
+
+
+class Walk:
+    """The standardised statistic of looks so far, given that no symmetric bound was crossed (no effect).
+
+    Between looks at information I and J > I the statistic goes from z to sqrt(I/J) z + sqrt(1 - I/J) N(0, 1). Its
+    density on the part not yet stopped is carried from look to look by numerical integration (Armitage, McPherson &
+    Rowe 1969, J. R. Stat. Soc. A 132:235; Jennison & Turnbull 2000, Group Sequential Methods, ch. 19).
+    """
+
+    def __init__(self) -> None:
+        self.information = 0.0
+        self._z: Floats = np.empty(0)
+        self._mass: Floats = np.empty(0)
+
+    def crossing(self, information: float, bound: float) -> float:
+        """Probability to cross +-`bound` at the next look, at `information`, and not before."""
+        if self.information == 0.0:
+            return 2 * float(ndtr(-bound))
+        shrink, noise = self._step(information)
+        mean = shrink * self._z
+        return 2 * float(self._mass @ (ndtr((mean - bound) / noise) + ndtr((-mean - bound) / noise)))
+
+    def advance(self, information: float, bound: float) -> None:
+        """Take the look: what lies beyond +-`bound` has stopped."""
+        nodes, weights = _rule()
+        end = min(bound, FAR)
+        z = end * nodes
+        if self.information == 0.0:
+            density = _density(z)
+        else:
+            shrink, noise = self._step(information)
+            mean = shrink * self._z
+            kernel = _density((z[:, None] - mean) / noise) + _density((z[:, None] + mean) / noise)
+            density = kernel @ self._mass / noise
+        self._z, self._mass, self.information = z, end * weights * density, information
+
+    def _step(self, information: float) -> tuple[float, float]:
+        ratio = self.information / information
+        return math.sqrt(ratio), math.sqrt(1 - ratio)
+
+
+def crossing_probability(bounds: Sequence[float], information: Sequence[float]) -> float:
+    """Probability that |z| reaches its bound at some look although there is no effect.
+
+    `information` at each look, increasing by 1 % or more; `bounds` two-sided, infinity for none. Raises ValueError
+    otherwise.
+    """
+    walk, total = Walk(), 0.0
+    for bound, each in zip(bounds, information, strict=True):
+        if each < LEAST_GROWTH * walk.information or each <= 0.0:
+            raise ValueError(f"Information must grow by 1 % a look or more; it goes from {walk.information} to {each}.")
+        total += walk.crossing(each, bound)
+        walk.advance(each, bound)
+    return total
+
+
+class ErrorSpending:
+    """Two-sided critical values for looks at unforeseen times: alpha * fraction**power is spent by each look.
+
+    Lan & DeMets (1983, Biometrika 70:659), with the fraction in the units of the budget and the correlation of looks
+    from their information (Lan & DeMets 1989, Stat. Med. 8:1191); the family is Kim & DeMets's (1987, Biometrika
+    74:149). `power` 2 spends little at first (between Pocock's 1 and O'Brien-Fleming's 3), so that the last look
+    costs little more than a single test would.
+    """
+
+    def __init__(self, alpha: float = 0.05, power: float = 2.0) -> None:
+        if not power > 0.0:
+            raise ValueError(f"The power of error spending must be positive; {power} is not.")
+        self.alpha = level(alpha)
+        self.power = power
+        self._walk = Walk()
+        self._seen = 0.0
+        self._spent = 0.0
+        self._critical = math.inf
+
+    def look(self, fraction: float, information: float) -> float:
+        """The value that |z| must reach to be called at this look; infinity while none of alpha may be spent.
+
+        `fraction`: share of the budget used, clipped to 0…1. `information`: inverse variance of the estimate, in any
+        unit; only ratios matter. A look that brings no information gets the last look's value and spends nothing.
+        Raises ValueError for a value that is not a number, or negative information.
+        """
+        if not (math.isfinite(fraction) and math.isfinite(information)) or information < 0.0:
+            raise ValueError(
+                f"A look needs a share of the budget and an amount of information; {fraction} and {information} "
+                "are not both finite and the latter not negative."
+            )
+        if information <= self._seen:
+            return self._critical
+        growth = max(information / self._seen, LEAST_GROWTH) if self._seen else math.inf
+        now = self._walk.information * growth if self._seen else 1.0
+        self._seen = information
+        budget = self.alpha * min(max(fraction, 0.0), 1.0) ** self.power - self._spent
+        if budget <= LEAST_SPENDING:
+            self._critical = math.inf
+        else:
+            self._critical = root(
+                lambda bound: math.log(max(self._walk.crossing(now, bound), 1e-300) / budget), 0.0, FAR, TOLERANCE
+            )
+            self._spent += budget
+        self._walk.advance(now, self._critical)
+        return self._critical
+
+
+def symmetric_sequence(variation: npt.ArrayLike, alpha: float = 0.05, expected: float = 100.0) -> Floats:
+    """Bound on |S_n| that holds at every n together with probability 1 - alpha, without a horizon.
+
+    S_n is a sum of increments that are symmetric given the past, `variation` the sum of their squares: no moment is
+    needed. de la Peña (1999, Ann. Probab. 27:537, lemma 6.1) makes exp(t S - t² V / 2) a supermartingale; mixing over
+    t with a normal density gives the bound (Howard, Ramdas, McAuliffe & Sekhon 2021, Ann. Stat. 49:1055, eq. 14).
+    It is narrowest near V = `expected`, in the unit of `variation`, which must be fixed before the data are seen.
+    """
+    level(alpha)
+    if not (math.isfinite(expected) and expected > 0.0):
+        raise ValueError(f"The expected variation must be positive and finite; {expected} is not.")
+    v = np.asarray(variation, dtype=np.float64)
+    # Howard et al. 2021, sec. 3.5: this rho makes the bound narrowest near V = expected (first-order solution).
+    rho = expected / (2 * math.log(1 / alpha) + math.log(1 + 2 * math.log(1 / alpha)))
+    return np.asarray(np.sqrt((v + rho) * (np.log1p(v / rho) - 2 * math.log(alpha))))
