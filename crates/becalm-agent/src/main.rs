@@ -1,0 +1,37 @@
+//! `becalm-agent`: the only part of becalm that starts a workload or reads the machine.
+//!
+//! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
+//! (`output`), `session` serves them, `measure` runs steps, `overhead` measures the agent itself. `main` sets the process up and hands over.
+
+mod conversation;
+mod input;
+mod measure;
+mod options;
+mod output;
+mod overhead;
+mod protocol;
+mod session;
+mod setup;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = match options::parse(std::env::args_os().skip(1)) {
+        Ok(options::Command::Serve(options)) => options,
+        Ok(options::Command::Version) => {
+            println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Err(sentence) => {
+            eprintln!("becalm-agent: {sentence}");
+            return ExitCode::from(2);
+        }
+    };
+    match setup::session(options).and_then(|mut session| session.serve()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("becalm-agent: {sentence}");
+            ExitCode::from(3)
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Run one step: prepare, start, watch, account, clean up, and end what is left.
+//!
+//! `Ready` is a workload made ready when it was defined; `Runner::step` runs it once and gives its row. What happens
+//! outside meanwhile (a stop request, the end of input, a signal) comes in through the conversation.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use becalm_core::exec::account::{reap, run_queue_wait_ns};
+use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
+use becalm_core::exec::program::{input_file, Environment, Program, Surroundings};
+use becalm_core::exec::stream::{Keep, Stream};
+use becalm_core::exec::tree::{kill_tree, sweep};
+use becalm_core::exec::user::User;
+use becalm_core::exec::watch::{watch, Woken};
+use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::knob::process::ProcessSettings;
+use becalm_core::types::{Outcome, Output as Kind, Row, Step, Workload};
+
+use crate::conversation::{Attention, Conversation};
+use crate::protocol::{start_failure, Failure};
+
+const STDERR_TAIL: usize = 4096;
+const STDOUT_HEAD: usize = 65536;
+
+/// How long a killed process may take to go before it is given up.
+const KILL_PATIENCE_NS: i64 = 10_000_000_000;
+
+/// A workload that can be started at once.
+pub struct Ready {
+    workload: Workload,
+    program: Option<Program>,
+    prepare: Option<Program>,
+    cleanup: Option<Program>,
+    environment: Environment,
+    input: Option<CString>,
+}
+
+impl Ready {
+    /// Find a workload's programs and files. Nothing is run.
+    pub fn new(workload: Workload, base: &Surroundings) -> Result<Self, Failure> {
+        let own = &workload.environment;
+        let find = |command: &[_]| Program::find(command, workload.directory.as_ref(), own, base);
+        // SAFETY: cannot fail.
+        if workload.cold && unsafe { libc::geteuid() } != 0 {
+            let message =
+                "Dropping the page cache before each run (cold) needs root. Use --sudo, or leave it out.";
+            return Err(Failure::new("unsupported", message));
+        }
+        let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
+        Ok(Self {
+            program,
+            prepare: workload.prepare.as_deref().map(find).transpose()?,
+            cleanup: workload.cleanup.as_deref().map(find).transpose()?,
+            environment: Environment::new(base, own)?,
+            input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
+            workload,
+        })
+    }
+
+    /// Absolute path of the program, for the reply.
+    pub fn path(&self) -> String {
+        self.program.as_ref().map_or(String::new(), |program| program.path.to_string_lossy().into_owned())
+    }
+}
+
+/// Runs steps, one at a time.
+pub struct Runner {
+    starter: Starter,
+    null: OwnedFd,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    out: Stream,
+    err: Stream,
+    /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
+    epoch_ns: i64,
+}
+
+/// How a started program ended.
+struct Ended {
+    row: Row,
+    attention: Attention,
+}
+
+impl Runner {
+    /// A runner that gives these descriptors to workloads whose output is inherited.
+    pub fn new(null: OwnedFd, stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> io::Result<Self> {
+        Ok(Self {
+            starter: Starter::new()?,
+            null,
+            stdout,
+            stderr,
+            out: Stream::new(Keep::First(STDOUT_HEAD))?,
+            err: Stream::new(Keep::Last(STDERR_TAIL))?,
+            epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
+        })
+    }
+
+    /// Try whether settings can be applied, on a child that does nothing else.
+    pub fn try_settings(&mut self, settings: &ProcessSettings, user: Option<&User>) -> Result<(), Failure> {
+        let image = Image::Kernel(becalm_core::types::Kernel::Add, 0);
+        let null = self.null.as_raw_fd();
+        let order =
+            Order { image, settings, user, directory: None, input: None, null, stdout: null, stderr: null };
+        match self.starter.start(&order) {
+            Ok(child) => reap(child.pid).map(drop).map_err(|error| system(&error)),
+            Err(error) => Err(start_failure(&error, ToString::to_string)),
+        }
+    }
+
+    /// The parts that `overhead` needs.
+    pub fn parts(&mut self) -> (&mut Starter, &mut Stream, RawFd) {
+        (&mut self.starter, &mut self.err, self.null.as_raw_fd())
+    }
+
+    /// Run one step and report it. The conversation is attended to meanwhile.
+    pub fn step(
+        &mut self,
+        ready: &mut Ready,
+        settings: &ProcessSettings,
+        base: &Surroundings,
+        (seq, step): (u64, Step),
+        talk: &mut Conversation,
+    ) -> io::Result<(Outcome, Attention)> {
+        self.choose_streams(ready.workload.output);
+        let mut said = String::new();
+        let mut ended = match self.prepare(ready, base, talk)? {
+            Err(failure) => {
+                said = failure.message;
+                Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+            }
+            Ok(Attention::Nothing) => match self.start(ready, settings, base, step) {
+                Ok(child) => self.watch_run(ready, &child, (seq, step), talk)?,
+                Err(error) => {
+                    let explain = |e: &io::Error| {
+                        ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
+                    };
+                    said = start_failure(&error, explain).message;
+                    Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+                }
+            },
+            Ok(attention) => {
+                let mut row = self.refused(seq, step);
+                row.outcome = Outcome::Aborted;
+                Ended { row, attention }
+            }
+        };
+        if ended.attention != Attention::Quit {
+            if let Some(cleanup) = &ready.cleanup {
+                let run = self.hook(cleanup, &mut ready.environment, base, talk)?;
+                match run {
+                    Err(failure) => {
+                        said.push_str(&format!("The cleanup command failed. {}", failure.message))
+                    }
+                    Ok(Attention::Nothing) => {}
+                    Ok(attention) => ended.attention = attention,
+                }
+            }
+        }
+        let swept = sweep();
+        ended.row.left_behind = swept.killed + swept.remaining.len() as u32;
+        if !swept.remaining.is_empty() {
+            said.push_str(&format!(
+                "Processes {:?} that it left behind could not be ended: they belong to another user or hang.",
+                swept.remaining
+            ));
+        }
+        self.report(ready.workload.output, &ended.row, said, talk)?;
+        Ok((ended.row.outcome, ended.attention))
+    }
+
+    fn choose_streams(&mut self, kind: Kind) {
+        let forwarded =
+            |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
+        self.out.keep = forwarded(self.stdout.is_some(), Keep::First(STDOUT_HEAD));
+        self.err.keep = forwarded(self.stderr.is_some(), Keep::Last(STDERR_TAIL));
+    }
+
+    fn prepare(
+        &mut self,
+        ready: &mut Ready,
+        base: &Surroundings,
+        talk: &mut Conversation,
+    ) -> io::Result<Result<Attention, Failure>> {
+        let mut attention = Attention::Nothing;
+        if let Some(prepare) = &ready.prepare {
+            match self.hook(prepare, &mut ready.environment, base, talk)? {
+                Ok(found) => attention = found,
+                Err(failure) => {
+                    let message = format!("The prepare command failed. {}", failure.message);
+                    return Ok(Err(Failure::new("prepare", message)));
+                }
+            }
+        }
+        if ready.workload.cold {
+            // SAFETY: no arguments.
+            unsafe { libc::sync() };
+            if let Err(error) = fs::write("/proc/sys/vm/drop_caches", "3") {
+                let message =
+                    format!("The page cache could not be dropped: /proc/sys/vm/drop_caches: {error}.");
+                return Ok(Err(Failure::new("system", message)));
+            }
+        }
+        Ok(Ok(attention))
+    }
+
+    fn start(
+        &mut self,
+        ready: &mut Ready,
+        settings: &ProcessSettings,
+        base: &Surroundings,
+        step: Step,
+    ) -> Result<Child, StartError> {
+        let null = self.null.as_raw_fd();
+        let (stdout, stderr) = match ready.workload.output {
+            Kind::Discard => (null, self.err.write_end()),
+            Kind::Keep => (self.out.write_end(), self.err.write_end()),
+            Kind::Inherit => (
+                self.stdout.as_ref().map_or(self.out.write_end(), AsRawFd::as_raw_fd),
+                self.stderr.as_ref().map_or(self.err.write_end(), AsRawFd::as_raw_fd),
+            ),
+        };
+        let envp = ready.environment.with_padding(step.2 as usize);
+        let image = match (&ready.program, ready.workload.kernel) {
+            (Some(program), _) => Image::Exec { path: &program.path, argv: program.argv(), envp },
+            (None, kernel) => {
+                Image::Kernel(kernel.unwrap_or(becalm_core::types::Kernel::Add), ready.workload.iterations)
+            }
+        };
+        self.starter.start(&Order {
+            image,
+            settings,
+            user: base.user.as_ref(),
+            directory: ready.program.as_ref().map(|program| program.directory.as_c_str()),
+            input: ready.input.as_deref(),
+            null,
+            stdout,
+            stderr,
+        })
+    }
+
+    fn watch_run(
+        &mut self,
+        ready: &Ready,
+        child: &Child,
+        (seq, step): (u64, Step),
+        talk: &mut Conversation,
+    ) -> io::Result<Ended> {
+        let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
+        let deadline = limit.map(|ns| child.start_ns.saturating_add(ns));
+        let (end_ns, cut, attention) = self.wait_for(child, deadline, talk)?;
+        let wait_ns = run_queue_wait_ns(child.pid);
+        let (status, usage) = reap(child.pid)?;
+        let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status));
+        let outcome = match cut {
+            Some(outcome) => outcome,
+            None if expected && status >= 0 => Outcome::Ok,
+            None => Outcome::Failed,
+        };
+        let row = Row {
+            seq,
+            step,
+            started_ns: child.start_ns + self.epoch_ns,
+            wall_ns: end_ns - child.start_ns,
+            usage: Some(usage),
+            wait_ns,
+            outcome,
+            status: Some(status),
+            left_behind: 0,
+        };
+        Ok(Ended { row, attention })
+    }
+
+    /// Wait for a child's end; kill its tree when its time is over or somebody wants it ended.
+    fn wait_for(
+        &mut self,
+        child: &Child,
+        mut deadline: Option<i64>,
+        talk: &mut Conversation,
+    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+        let mut cut = None;
+        let mut attention = Attention::Nothing;
+        loop {
+            let others = talk.descriptors();
+            let watched: &[RawFd] = if cut.is_some() { &[] } else { &others };
+            let forward = self.out.keep == Keep::All || self.err.keep == Keep::All;
+            let woken = watch(child, deadline, &mut [&mut self.err, &mut self.out], watched, forward)?;
+            match woken {
+                Woken::Ended(end_ns) => {
+                    self.forward(talk)?;
+                    return Ok((end_ns, cut, attention));
+                }
+                Woken::Output => self.forward(talk)?,
+                Woken::Deadline if cut.is_some() => {
+                    let message = format!("process {} does not end although it was killed", child.pid);
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+                }
+                Woken::Deadline => cut = Some(Outcome::Timeout),
+                Woken::Other => {
+                    attention = talk.attend()?;
+                    if attention != Attention::Nothing {
+                        cut = Some(Outcome::Aborted);
+                    }
+                }
+            }
+            if cut.is_some() && woken != Woken::Output {
+                kill_tree(child.pid);
+                deadline = Some(now_ns() + KILL_PATIENCE_NS);
+            }
+        }
+    }
+
+    /// Run a prepare or cleanup command to its end, without settings.
+    fn hook(
+        &mut self,
+        program: &Program,
+        environment: &mut Environment,
+        base: &Surroundings,
+        talk: &mut Conversation,
+    ) -> io::Result<Result<Attention, Failure>> {
+        let null = self.null.as_raw_fd();
+        let settings = ProcessSettings::default();
+        let order = Order {
+            image: Image::Exec {
+                path: &program.path,
+                argv: program.argv(),
+                envp: environment.with_padding(0),
+            },
+            settings: &settings,
+            user: base.user.as_ref(),
+            directory: Some(&program.directory),
+            input: None,
+            null,
+            stdout: null,
+            stderr: self.err.write_end(),
+        };
+        let child = match self.starter.start(&order) {
+            Ok(child) => child,
+            Err(error) => return Ok(Err(start_failure(&error, |e| program.explain(e)))),
+        };
+        let (_, _, attention) = self.wait_for(&child, None, talk)?;
+        let (status, _) = reap(child.pid)?;
+        if status != 0 && attention == Attention::Nothing {
+            let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };
+            let path = program.path.to_string_lossy();
+            let message = format!("{path} ended with {how}. {}", self.err.take());
+            return Ok(Err(Failure::new("prepare", message)));
+        }
+        Ok(Ok(attention))
+    }
+
+    fn forward(&mut self, talk: &mut Conversation) -> io::Result<()> {
+        for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
+            if stream.keep == Keep::All && !stream.is_empty() {
+                talk.output.forward(name, &stream.take())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, seq: u64, step: Step) -> Row {
+        Row {
+            seq,
+            step,
+            started_ns: now_ns() + self.epoch_ns,
+            wall_ns: 0,
+            usage: None,
+            wait_ns: None,
+            outcome: Outcome::Refused,
+            status: None,
+            left_behind: 0,
+        }
+    }
+
+    /// Send what the run said, where that is of use, and its row.
+    fn report(&mut self, kind: Kind, row: &Row, mut said: String, talk: &mut Conversation) -> io::Result<()> {
+        // What killed descendants still had in the pipes must not be taken for the next run's.
+        self.err.drain();
+        self.out.drain();
+        self.forward(talk)?;
+        let (err, out) = (self.err.take(), self.out.take());
+        let keep = kind == Kind::Keep;
+        let silent = row.outcome == Outcome::Ok && !keep;
+        if !silent || !said.is_empty() {
+            if !err.is_empty() {
+                said.push_str(if said.is_empty() { "" } else { "\n" });
+                said.push_str(&err);
+            }
+            let out = if keep { out } else { String::new() };
+            if !said.is_empty() || !out.is_empty() {
+                talk.output.text(row.seq, &said, &out)?;
+            }
+        }
+        talk.output.row(row)
+    }
+}
+
+/// A failed system call as an error of the protocol.
+pub fn system(error: &io::Error) -> Failure {
+    Failure::new("system", format!("The machine refused while a program was run: {error}."))
+}

@@ -1,0 +1,86 @@
+//! The agent's command line (docs/protocol.md, "Start and end").
+
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+/// What the agent is asked to be.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Serve(Options),
+    Version,
+}
+
+/// Options of `serve`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub user: Option<String>,
+    pub stdout: Option<RawFd>,
+    pub stderr: Option<RawFd>,
+    pub spool: Option<RawFd>,
+    pub spool_path: Option<PathBuf>,
+}
+
+const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
+                     [--spool-fd N | --spool PATH]. It is started by becalm and speaks JSON.";
+
+/// Read the command line; an error is a sentence.
+pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
+    let mut arguments = arguments;
+    match arguments.next().as_deref().and_then(|word| word.to_str()) {
+        Some("serve") => {}
+        Some("--version") => return Ok(Command::Version),
+        _ => return Err(USAGE.to_owned()),
+    }
+    let mut options = Options::default();
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{} needs a value; {USAGE}", name.display()))?;
+        let text = value.to_str().map(str::to_owned);
+        let descriptor = || {
+            let number = text.as_deref().and_then(|text| text.parse::<RawFd>().ok()).filter(|fd| *fd > 2);
+            number
+                .ok_or_else(|| format!("{} takes an open descriptor above 2, not {value:?}.", name.display()))
+        };
+        match name.to_str() {
+            Some("--user") => options.user = text,
+            Some("--stdout-fd") => options.stdout = Some(descriptor()?),
+            Some("--stderr-fd") => options.stderr = Some(descriptor()?),
+            Some("--spool-fd") => options.spool = Some(descriptor()?),
+            Some("--spool") => options.spool_path = Some(value.into()),
+            _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
+        }
+    }
+    Ok(Command::Serve(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Command, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_it_takes() {
+        let Ok(Command::Serve(options)) = of(&["serve", "--user", "ada", "--spool-fd", "7"]) else {
+            panic!()
+        };
+        assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
+        assert_eq!(of(&["--version"]), Ok(Command::Version));
+    }
+
+    #[test]
+    fn what_it_refuses() {
+        for bad in [
+            &[][..],
+            &["run"],
+            &["serve", "--user"],
+            &["serve", "--spool-fd", "x"],
+            &["serve", "--spool-fd", "1"],
+            &["serve", "--shell", "x"],
+        ] {
+            assert!(of(bad).is_err(), "{bad:?}");
+        }
+    }
+}

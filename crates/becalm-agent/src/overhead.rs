@@ -1,0 +1,108 @@
+//! What a measured run costs beyond starting and waiting for the program: both ways, interleaved.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::ptr;
+
+use becalm_core::exec::account::{reap, run_queue_wait_ns};
+use becalm_core::exec::child::{Image, Order, Starter};
+use becalm_core::exec::now_ns;
+use becalm_core::exec::program::{Environment, Program, Surroundings};
+use becalm_core::exec::stream::Stream;
+use becalm_core::exec::tree::sweep;
+use becalm_core::exec::watch::readable;
+use becalm_core::exec::watch::watch;
+use becalm_core::knob::process::ProcessSettings;
+use becalm_core::types::{Outcome, Row, Step, Text};
+
+use crate::protocol::{start_failure, Failure};
+
+/// Cost in ns of `/bin/true`, bare (posix_spawn and waitpid) and measured, `runs` times each.
+pub fn overhead(
+    runs: u32,
+    starter: &mut Starter,
+    base: &Surroundings,
+    stream: &mut Stream,
+    others: &[i32],
+    null: i32,
+) -> Result<(Vec<i64>, Vec<i64>), Failure> {
+    let command = [Text::Plain("true".to_owned())];
+    let none = BTreeMap::new();
+    let program = Program::find(&command, None, &none, base)?;
+    let mut environment = Environment::new(base, &none)?;
+    let settings = ProcessSettings::default();
+    let mut bare = Vec::new();
+    let mut own = Vec::new();
+    let mut line = Vec::new();
+    for index in 0..runs {
+        bare.push(bare_run(&program, environment.with_padding(0))?);
+        let begin_ns = now_ns();
+        let order = Order {
+            image: Image::Exec {
+                path: &program.path,
+                argv: program.argv(),
+                envp: environment.with_padding(64),
+            },
+            settings: &settings,
+            user: base.user.as_ref(),
+            directory: Some(&program.directory),
+            input: None,
+            null,
+            stdout: null,
+            stderr: stream.write_end(),
+        };
+        let system =
+            |error: io::Error| Failure::new("system", format!("Waiting for a program failed: {error}."));
+        let child = starter.start(&order).map_err(|error| start_failure(&error, |e| program.explain(e)))?;
+        let end_ns = loop {
+            let woken = watch(&child, None, &mut [stream], &[], false).map_err(system)?;
+            if let becalm_core::exec::watch::Woken::Ended(end_ns) = woken {
+                break end_ns;
+            }
+        };
+        let wait_ns = run_queue_wait_ns(child.pid);
+        let (status, usage) = reap(child.pid).map_err(system)?;
+        let swept = sweep();
+        readable(others).map_err(system)?;
+        line.clear();
+        Row {
+            seq: u64::from(index),
+            step: Step(0, 0, 64, 0),
+            started_ns: child.start_ns,
+            wall_ns: end_ns - child.start_ns,
+            usage: Some(usage),
+            wait_ns,
+            outcome: Outcome::Ok,
+            status: Some(status),
+            left_behind: swept.killed,
+        }
+        .write(&mut line);
+        own.push(now_ns() - begin_ns);
+    }
+    Ok((bare, own))
+}
+
+fn bare_run(program: &Program, envp: &[*const libc::c_char]) -> Result<i64, Failure> {
+    let path: &CString = &program.path;
+    let begin_ns = now_ns();
+    let mut pid = 0;
+    // SAFETY: path, arguments and environment are live and ended by null; no file actions or attributes.
+    let result = unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            path.as_ptr(),
+            ptr::null(),
+            ptr::null(),
+            program.argv().as_ptr().cast(),
+            envp.as_ptr().cast(),
+        )
+    };
+    if result != 0 {
+        let error = io::Error::from_raw_os_error(result);
+        return Err(Failure::new("not_executable", program.explain(&error)));
+    }
+    // SAFETY: our own child; its status does not matter.
+    unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
+    Ok(now_ns() - begin_ns)
+}

@@ -1,0 +1,192 @@
+//! Requests and errors of the protocol (docs/protocol.md), as types; unknown fields are refused.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use becalm_core::exec::child::{Stage, StartError};
+use becalm_core::exec::program::ProgramError;
+use becalm_core::knob::process::{SettingError, STAGES};
+use becalm_core::types::{Step, Text, TextError, Workload};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The protocol's version.
+pub const VERSION: u32 = 1;
+
+/// One request: its number and what to do.
+#[derive(Debug)]
+pub struct Request {
+    pub id: u64,
+    pub action: Action,
+}
+
+/// What a request asks for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Action {
+    Open {
+        protocol: u32,
+        #[serde(default)]
+        environment: Option<BTreeMap<String, Text>>,
+        #[serde(default)]
+        directory: Option<Text>,
+    },
+    Facts {
+        #[serde(default)]
+        root: Option<PathBuf>,
+    },
+    Knobs {},
+    Define {
+        workloads: Vec<Workload>,
+        settings: Vec<Map<String, Value>>,
+    },
+    Measure {
+        first: u64,
+        steps: Vec<Step>,
+        #[serde(default = "yes")]
+        stop_on_failure: bool,
+    },
+    Overhead {
+        runs: u32,
+    },
+    Stop {},
+    Bye {},
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What an `error` event says.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub kind: &'static str,
+    pub message: String,
+}
+
+impl Failure {
+    /// An error of a kind that docs/protocol.md lists.
+    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// Read one line. The error carries the request's number when it could be read.
+pub fn parse(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
+    let protocol = |message: String| Failure::new("protocol", message);
+    let value: Value = serde_json::from_slice(line)
+        .map_err(|error| (None, protocol(format!("A request is not JSON: {error}."))))?;
+    let Value::Object(mut fields) = value else {
+        return Err((None, protocol("A request must be a JSON object.".to_owned())));
+    };
+    let Some(id) = fields.remove("id").and_then(|id| id.as_u64()) else {
+        return Err((None, protocol("A request needs an id, a whole number from 0 on.".to_owned())));
+    };
+    match serde_json::from_value(Value::Object(fields)) {
+        Ok(action) => Ok(Request { id, action }),
+        Err(error) => Err((Some(id), protocol(format!("A request cannot be understood: {error}.")))),
+    }
+}
+
+impl From<ProgramError> for Failure {
+    fn from(error: ProgramError) -> Self {
+        let kind = match error {
+            ProgramError::NotInPath(..) | ProgramError::NotFound(_) => "not_found",
+            ProgramError::NotExecutable { .. } => "not_executable",
+            ProgramError::Directory { .. } | ProgramError::Input { .. } => "not_found",
+            ProgramError::Text(_) | ProgramError::Empty => "usage",
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<TextError> for Failure {
+    fn from(error: TextError) -> Self {
+        Self::new("usage", format!("{error}."))
+    }
+}
+
+impl From<SettingError> for Failure {
+    fn from(error: SettingError) -> Self {
+        let kind = match error {
+            SettingError::Unknown { .. } => "usage",
+            SettingError::Domain { .. } => "domain",
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// A child that did not become its program, in a sentence; `explain` words a failed exec.
+pub fn start_failure(error: &StartError, explain: impl Fn(&std::io::Error) -> String) -> Failure {
+    let StartError::Child { stage, error } = error else {
+        return Failure::new(
+            "system",
+            format!("{error}. The machine may have too many processes or too little memory."),
+        );
+    };
+    let refused = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    match stage {
+        Stage::Exec => Failure::new("not_executable", explain(error)),
+        Stage::Setting(index) => {
+            let name = STAGES.get(*index).copied().unwrap_or("?");
+            if refused {
+                let message = format!("The kernel does not let this user set {name}. Use --sudo, or a value that asks for less.");
+                return Failure::new("permission", message);
+            }
+            if error.raw_os_error() == Some(libc::EOPNOTSUPP) {
+                let message =
+                    "This kernel ignores slice_ns; it needs Linux 6.12 or later. Leave the setting out.";
+                return Failure::new("unsupported", message);
+            }
+            Failure::new("domain", format!("The kernel does not accept the value of {name}: {error}."))
+        }
+        Stage::User => Failure::new("permission", format!("The workload's user could not be set: {error}.")),
+        Stage::Directory => {
+            Failure::new("not_found", format!("The working directory could not be entered: {error}."))
+        }
+        Stage::Input => Failure::new("not_found", format!("The input file could not be opened: {error}.")),
+        Stage::Streams => Failure::new("system", format!("Standard streams could not be set up: {error}.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn requests() {
+        let request = parse(b"{\"id\":3,\"do\":\"measure\",\"first\":0,\"steps\":[[0,0,16,-1]]}").unwrap();
+        assert_eq!(request.id, 3);
+        let Action::Measure { steps, stop_on_failure, .. } = request.action else { panic!() };
+        assert_eq!(steps, [Step(0, 0, 16, -1)]);
+        assert!(stop_on_failure);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_keeps_its_number_where_it_has_one() {
+        assert_eq!(parse(b"{}").unwrap_err().0, None);
+        assert_eq!(parse(b"[1]").unwrap_err().0, None);
+        assert_eq!(parse(b"{\"id\":-1,\"do\":\"stop\"}").unwrap_err().0, None);
+        assert_eq!(parse(b"{\"id\":4,\"do\":\"dance\"}").unwrap_err().0, Some(4));
+        assert_eq!(
+            parse(b"{\"id\":4,\"do\":\"stop\",\"now\":1}").unwrap_err().0,
+            Some(4),
+            "unknown fields are refused"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_parser(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn no_json_breaks_the_parser(name in "[a-z]{1,8}", id in any::<i64>(), text in ".*") {
+            let line = serde_json::json!({"id": id, "do": name, "steps": text}).to_string();
+            let _ = parse(line.as_bytes());
+        }
+    }
+}

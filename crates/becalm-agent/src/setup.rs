@@ -1,0 +1,101 @@
+//! Make this process what the agent must be: subreaper, deaf to terminal signals, its descriptors private.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::{mem, ptr};
+
+use becalm_core::exec::tree::adopt_orphans;
+use becalm_core::exec::user::{choose, User};
+
+use crate::conversation::Conversation;
+use crate::input::Input;
+use crate::measure::Runner;
+use crate::options::Options;
+use crate::output::Output;
+use crate::session::Session;
+
+/// A session ready to serve; an error is a sentence.
+pub fn session(options: Options) -> Result<Session, String> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("{what}: {error}.")
+    };
+    let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
+    adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
+    let signals = signals().map_err(failed("Signals could not be set up"))?;
+    let own = |fd: Option<RawFd>| fd.map(private).transpose();
+    let stdout = own(options.stdout).map_err(failed("--stdout-fd is no open descriptor"))?;
+    let stderr = own(options.stderr).map_err(failed("--stderr-fd is no open descriptor"))?;
+    let mut spool = own(options.spool).map_err(failed("--spool-fd is no open descriptor"))?.map(File::from);
+    if let Some(path) = &options.spool_path {
+        let opened = open_as_user(path, user.as_ref());
+        spool = Some(opened.map_err(failed(&format!("The spool file {} cannot be opened", path.display())))?);
+    }
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
+    let runner = Runner::new(null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
+    Ok(Session::new(
+        Conversation::new(Input::new(libc::STDIN_FILENO), Output::new(spool), signals),
+        runner,
+        user,
+    ))
+}
+
+/// A descriptor for SIGTERM, SIGHUP and SIGINT, which are blocked from here on.
+fn signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before use; the descriptor is new and ours.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+            libc::sigaddset(&mut set, signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Take over an inherited descriptor so that no workload inherits it.
+fn private(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: only sets a flag; fails on a descriptor that is not open. The caller gave it to us.
+    unsafe {
+        if libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Open a file with the rights of the workload's user, so that root's agent opens nothing that the user may not.
+fn open_as_user(path: &Path, user: Option<&User>) -> io::Result<File> {
+    let switch = |uid: u32, gid: u32| {
+        // SAFETY: only the credentials for file access change; they are set back below.
+        unsafe {
+            libc::setfsgid(gid);
+            libc::setfsuid(uid);
+        }
+    };
+    if let Some(user) = user {
+        switch(user.uid, user.gid);
+    }
+    let opened = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path);
+    if user.is_some() {
+        // SAFETY: cannot fail.
+        unsafe { switch(libc::geteuid(), libc::getegid()) };
+    }
+    let file = opened?;
+    // SAFETY: a live descriptor.
+    let regular = file.metadata()?.is_file() && unsafe { libc::isatty(file.as_raw_fd()) } == 0;
+    if regular {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}

@@ -1,0 +1,93 @@
+//! End a program with all its descendants, also those that left its process group or session.
+//!
+//! The agent is a subreaper (`adopt_orphans`): a descendant whose parent dies becomes the agent's own child. So
+//! killing what is found, and looking again until nobody is left, misses no one.
+
+use std::fs;
+use std::io;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long to wait for killed processes to go; one that sits in a disk wait cannot be hurried.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Become the parent of orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER).
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: no pointers.
+    super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Kill a child, its process group and all its descendants. Returns when the signals are sent.
+pub fn kill_tree(pid: libc::pid_t) {
+    let mut found = vec![pid];
+    gather(pid, &mut found);
+    // Stopped first, so that nobody forks while the others are killed.
+    for signal in [libc::SIGSTOP, libc::SIGKILL] {
+        // SAFETY: no pointers. A process that has gone is no error.
+        unsafe { libc::kill(-pid, signal) };
+        for each in &found {
+            // SAFETY: as above.
+            unsafe { libc::kill(*each, signal) };
+        }
+    }
+}
+
+/// What was left of a step.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// Live descendants that were killed.
+    pub killed: u32,
+    /// Descendants that could not be killed, for lack of rights or because they hang in the kernel.
+    pub remaining: Vec<libc::pid_t>,
+}
+
+/// Kill all children of this process and their descendants, and reap them. One system call when there are none.
+pub fn sweep() -> Swept {
+    let mut seen: Vec<libc::pid_t> = Vec::new();
+    let started = Instant::now();
+    while reap_finished() {
+        let mut alive = Vec::new();
+        // SAFETY: getpid cannot fail.
+        gather(unsafe { libc::getpid() }, &mut alive);
+        for pid in alive {
+            if !seen.contains(&pid) {
+                seen.push(pid);
+            }
+            kill_tree(pid);
+        }
+        if started.elapsed() > PATIENCE {
+            let mut remaining = Vec::new();
+            // SAFETY: as above.
+            gather(unsafe { libc::getpid() }, &mut remaining);
+            return Swept { killed: seen.len().saturating_sub(remaining.len()) as u32, remaining };
+        }
+        sleep(Duration::from_micros(200));
+    }
+    Swept { killed: seen.len() as u32, remaining: Vec::new() }
+}
+
+/// Reap all children that have ended; whether any others are left.
+fn reap_finished() -> bool {
+    loop {
+        // SAFETY: the status is not asked for.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            0 => return true,
+            pid if pid > 0 => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Add the descendants of a process, nearest first. Zombies are listed too; a signal does them no harm.
+fn gather(pid: libc::pid_t, found: &mut Vec<libc::pid_t>) {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    for task in tasks.flatten() {
+        let Ok(children) = fs::read_to_string(task.path().join("children")) else { continue };
+        for child in children.split_ascii_whitespace().filter_map(|text| text.parse().ok()) {
+            if !found.contains(&child) {
+                found.push(child);
+                gather(child, found);
+            }
+        }
+    }
+}

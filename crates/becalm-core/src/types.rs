@@ -1,0 +1,302 @@
+//! The nouns as they travel: strings that may not be UTF-8, workloads, steps, outcomes and the row of a run.
+//!
+//! `docs/protocol.md` is their description; the agent reads and writes them, `exec` works with them.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use serde::Deserialize;
+
+/// Names of the columns of a run, in the order in which `Row::write` writes them.
+pub const COLUMNS: [&str; 18] = [
+    "seq",
+    "workload",
+    "settings",
+    "round",
+    "padding",
+    "started_ns",
+    "wall_ns",
+    "user_ns",
+    "system_ns",
+    "wait_ns",
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary",
+    "involuntary",
+    "outcome",
+    "status",
+    "left_behind",
+];
+
+/// A string of the operating system: plain when it is UTF-8, `{"hex": "…"}` when it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    Plain(String),
+    Hex(HexText),
+}
+
+/// The bytes of a string in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HexText {
+    hex: String,
+}
+
+/// A string that cannot be handed to the kernel.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TextError {
+    #[error("{0:?} holds a zero byte, which no argument, path or environment value can hold")]
+    Zero(String),
+    #[error("{0:?} is not a string of hexadecimal digit pairs")]
+    Hex(String),
+}
+
+impl Text {
+    /// The bytes that the string stands for.
+    pub fn bytes(&self) -> Result<Vec<u8>, TextError> {
+        match self {
+            Text::Plain(text) => Ok(text.clone().into_bytes()),
+            Text::Hex(HexText { hex }) => unhex(hex).ok_or_else(|| TextError::Hex(hex.clone())),
+        }
+    }
+
+    /// The string as the kernel takes it.
+    pub fn c_string(&self) -> Result<CString, TextError> {
+        CString::new(self.bytes()?).map_err(|_| TextError::Zero(self.shown()))
+    }
+
+    /// The string for a message.
+    pub fn shown(&self) -> String {
+        match self.bytes() {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => "?".to_owned(),
+        }
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| (byte as char).to_digit(16);
+    digits.chunks_exact(2).map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8)).collect()
+}
+
+/// What becomes of a workload's standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Output {
+    #[default]
+    Discard,
+    Inherit,
+    Keep,
+}
+
+/// What is run. `expect`: exit codes that count as success, None for any.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    #[serde(default)]
+    pub argv: Vec<Text>,
+    #[serde(default)]
+    pub directory: Option<Text>,
+    #[serde(default)]
+    pub environment: BTreeMap<String, Text>,
+    #[serde(default)]
+    pub input: Option<Text>,
+    #[serde(default)]
+    pub prepare: Option<Vec<Text>>,
+    #[serde(default)]
+    pub cleanup: Option<Vec<Text>>,
+    #[serde(default)]
+    pub timeout_ns: Option<u64>,
+    #[serde(default = "only_zero")]
+    pub expect: Option<Vec<i32>>,
+    #[serde(default)]
+    pub output: Output,
+    #[serde(default)]
+    pub cold: bool,
+    #[serde(default)]
+    pub kernel: Option<Kernel>,
+    #[serde(default)]
+    pub iterations: u64,
+}
+
+fn only_zero() -> Option<Vec<i32>> {
+    Some(vec![0])
+}
+
+/// A program built into the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernel {
+    /// Dependent additions: one cycle each, no memory.
+    Add,
+}
+
+/// One execution asked for: workload, settings (both by index), bytes of padding, round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Step(pub u32, pub u32, pub u32, pub i64);
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Ok,
+    Failed,
+    Timeout,
+    Aborted,
+    Refused,
+}
+
+impl Outcome {
+    /// The word in the row.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Timeout => "timeout",
+            Outcome::Aborted => "aborted",
+            Outcome::Refused => "refused",
+        }
+    }
+}
+
+/// What the kernel counted for one finished process and the descendants it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    pub user_ns: i64,
+    pub system_ns: i64,
+    pub max_rss_bytes: i64,
+    pub minor_faults: i64,
+    pub major_faults: i64,
+    pub voluntary: i64,
+    pub involuntary: i64,
+}
+
+/// One measured execution. `usage` and `wait_ns` are None when unknown, never zero for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    pub seq: u64,
+    pub step: Step,
+    pub started_ns: i64,
+    pub wall_ns: i64,
+    pub usage: Option<Usage>,
+    pub wait_ns: Option<i64>,
+    pub outcome: Outcome,
+    pub status: Option<i32>,
+    pub left_behind: u32,
+}
+
+impl Row {
+    /// Append the row as a JSON array in the order of `COLUMNS`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let Step(workload, settings, padding, round) = self.step;
+        let head = [
+            self.seq as i64,
+            i64::from(workload),
+            i64::from(settings),
+            round,
+            i64::from(padding),
+            self.started_ns,
+            self.wall_ns,
+        ];
+        out.push(b'[');
+        for value in head {
+            number(out, Some(value));
+            out.push(b',');
+        }
+        let usage = self.usage.as_ref();
+        let tail = [
+            usage.map(|u| u.user_ns),
+            usage.map(|u| u.system_ns),
+            self.wait_ns,
+            usage.map(|u| u.max_rss_bytes),
+            usage.map(|u| u.minor_faults),
+            usage.map(|u| u.major_faults),
+            usage.map(|u| u.voluntary),
+            usage.map(|u| u.involuntary),
+        ];
+        for value in tail {
+            number(out, value);
+            out.push(b',');
+        }
+        out.push(b'"');
+        out.extend_from_slice(self.outcome.word().as_bytes());
+        out.extend_from_slice(b"\",");
+        number(out, self.status.map(i64::from));
+        out.push(b',');
+        number(out, Some(i64::from(self.left_behind)));
+        out.push(b']');
+    }
+}
+
+fn number(out: &mut Vec<u8>, value: Option<i64>) {
+    use std::io::Write;
+    match value {
+        // Writing to a Vec cannot fail.
+        Some(value) => drop(write!(out, "{value}")),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_in_both_forms() {
+        let plain: Text = serde_json::from_str("\"a b\"").unwrap();
+        assert_eq!(plain.bytes().unwrap(), b"a b");
+        let hex: Text = serde_json::from_str("{\"hex\":\"66fF6f\"}").unwrap();
+        assert_eq!(hex.bytes().unwrap(), [0x66, 0xff, 0x6f]);
+    }
+
+    #[test]
+    fn text_that_no_kernel_takes() {
+        assert!(Text::Plain("a\0b".into()).c_string().is_err());
+        for bad in ["6", "zz", "é6"] {
+            assert!(Text::Hex(HexText { hex: bad.into() }).bytes().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_json_in_the_order_of_the_columns() {
+        let row = Row {
+            seq: 7,
+            step: Step(1, 0, 16, -1),
+            started_ns: 5,
+            wall_ns: 6,
+            usage: None,
+            wait_ns: Some(9),
+            outcome: Outcome::Timeout,
+            status: Some(-9),
+            left_behind: 2,
+        };
+        let mut out = Vec::new();
+        row.write(&mut out);
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let list = value.as_array().unwrap();
+        assert_eq!(list.len(), COLUMNS.len());
+        let at = |name: &str| &list[COLUMNS.iter().position(|c| *c == name).unwrap()];
+        assert_eq!(at("round"), -1);
+        assert_eq!(at("wait_ns"), 9);
+        assert!(at("user_ns").is_null());
+        assert_eq!(at("outcome"), "timeout");
+        assert_eq!(at("left_behind"), 2);
+    }
+
+    #[test]
+    fn a_misspelt_field_is_refused() {
+        assert!(serde_json::from_str::<Workload>("{\"argv\":[\"x\"],\"tiemout_ns\":3}").is_err());
+    }
+
+    #[test]
+    fn expect_is_zero_unless_said_otherwise() {
+        let of = |text: &str| serde_json::from_str::<Workload>(text).unwrap().expect;
+        assert_eq!(of("{}"), Some(vec![0]));
+        assert_eq!(of("{\"expect\":null}"), None);
+    }
+}
