@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_misspelt_name_has_a_neighbour() {
         assert_eq!(nearest("niec"), Some("nice"));
-        assert_eq!(nearest("slice"), Some("slice_ns"));
+        assert_eq!(nearest("slicens"), Some("slice_ns"));
         assert_eq!(nearest("completely-else"), None);
     }
 }
