@@ -8,7 +8,8 @@ the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. 
 
 S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and tails no heavier than
 the normal distribution allows (Efron 1969, J. Am. Stat. Assoc. 64:1278). The interval holds every theta for which
-|S| / sqrt(V) stays below the critical value of the look. psi is Huber's score: outliers are bounded, never deleted.
+|S| / sqrt(V) stays below the critical value of the look, all computed under that theta; the estimate is where S
+vanishes. psi is Huber's score: outliers are bounded, never deleted.
 
 Slow drift is taken off by the neighbours (Papadakis 1937; Bartlett 1978, J. R. Stat. Soc. B 40:147): the time of the
 run before a round and of the one after it give a slope, and a share beta of what that slope explains is subtracted
@@ -84,13 +85,14 @@ class RepeatedPairs:
         pairs = Pairs.of(reference, candidate, reference_position, candidate_position)
         if pairs.count < self._pairs:
             raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {self._pairs}.")
-        score = Score(pairs)
-        estimate = score.estimate()
-        error = score.standard_error(estimate)
+        estimate = locate(pairs)
+        score = Score(pairs, estimate)
+        error = standard_error(score, estimate)
         critical = self._spending.look(fraction, self._grown(score, estimate))
         self._pairs = pairs.count
         if math.isfinite(critical):
-            self._interval = score.interval(estimate, error, critical)
+            step = critical * (error if math.isfinite(error) else score.scale)
+            self._interval = interval(pairs, estimate, step, critical)
         return PairedEstimate(
             estimate=estimate,
             low=self._interval[0],
@@ -99,7 +101,7 @@ class RepeatedPairs:
             pairs=pairs.count,
             critical=critical,
             detectable=(critical + float(ndtri(POWER))) * error,
-            p_value=2 * float(ndtr(-abs(score.standardised(0.0)))),
+            p_value=2 * float(ndtr(-abs(standardised(pairs, 0.0)))),
             adjusted=score.beta,
         )
 
@@ -108,7 +110,7 @@ class RepeatedPairs:
         if self._pairs == 0:
             self._information = float(len(score.pairs.difference))
         elif score.pairs.count > self._pairs:
-            squares = psi(score.residuals(estimate) / score.scale) ** 2 if score.scale > 0.0 else np.ones(1)
+            squares = score.scores(estimate) ** 2
             before, now = float(squares[: self._pairs].sum()), float(squares.sum())
             self._information *= now / before if before > 0.0 else score.pairs.count / self._pairs
         return self._information
@@ -168,23 +170,30 @@ def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -
 
 
 class Score:
-    """S(theta) and V(theta) of one look, with the scale and beta fixed."""
+    """S(theta) and V(theta) of one look. Scale and beta are those of `anchor`, a value of theta."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Pairs, anchor: float) -> None:
         self.pairs = pairs
-        middle = float(np.median(pairs.difference))
-        centred = pairs.difference - middle
+        centred = pairs.difference - anchor
         spread = scale(centred)
-        self.beta = 0.0
         self.limit = CLIP * spread
-        if spread > 0.0:
-            slope = np.clip(pairs.drift - middle * pairs.label, -self.limit, self.limit)
-            product = float(np.clip(centred, -self.limit, self.limit) @ slope)
-            if product > 0.0:
-                self.beta = min(1.0, product / float(slope @ slope))
-        residuals = self.residuals(middle)
+        self.beta = self._share(centred, anchor) if spread > 0.0 else 0.0
         # A drift without any noise is taken off entirely; what rounding leaves is no scale.
-        self.scale = max(scale(residuals - float(np.median(residuals))), 1e-9 * spread)
+        self.scale = max(scale(self.residuals(anchor)), 1e-9 * spread)
+
+    def _share(self, centred: Floats, anchor: float) -> float:
+        """Regression of the differences on what the slopes predict, through zero, cut to 0…1.
+
+        The estimate b is shrunk to b - var(b) / b, so that a few pairs of white noise are left alone.
+        """
+        slope = np.clip(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
+        product = np.clip(centred, -self.limit, self.limit) * slope
+        total, square = float(product.sum()), slope * slope
+        if total <= 0.0:
+            return 0.0
+        share = total / float(square.sum())
+        noise = product - share * square
+        return min(1.0, max(0.0, share - float(noise @ noise) / (total * float(square.sum()))))
 
     def residuals(self, theta: float) -> Floats:
         """e_i(theta), decreasing in theta."""
@@ -193,64 +202,60 @@ class Score:
             e -= self.beta * np.clip(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
         return e
 
-    def total(self, theta: float) -> float:
-        """S(theta)."""
-        return float(self._scores(theta).sum())
-
-    def standardised(self, theta: float) -> float:
-        """S(theta) / sqrt(V(theta)), 0 when both vanish.
-
-        Without neighbours it is monotone, so that the values not rejected are an interval: with m of n residuals
-        inside the bound k, its derivative has the sign of S sum(psi inside) - m V, which Cauchy-Schwarz makes
-        negative because the m inside add at most m k^2 to V.
-        """
-        scores = self._scores(theta)
-        root_v = math.sqrt(float(scores @ scores))
-        return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
-
-    def _scores(self, theta: float) -> Floats:
+    def scores(self, theta: float) -> Floats:
+        """psi(e_i / s)."""
         e = self.residuals(theta)
         return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
 
-    def estimate(self) -> float:
-        """The root of S."""
-        if self.scale == 0.0:
-            return float(self.pairs.difference[0])
-        middle = float(np.median(self.pairs.difference))
-        low = outward(self.total, middle, -self.scale / 8)
-        high = outward(lambda theta: -self.total(theta), middle, self.scale / 8)
-        return root(self.total, low, high, 1e-9 * self.scale / math.sqrt(self.pairs.count))
 
-    def standard_error(self, estimate: float) -> float:
-        """sqrt(V) / |S'| at the estimate; infinite for a single pair."""
-        if self.pairs.count < 2:
-            return math.inf
-        if self.scale == 0.0:
-            return 0.0
-        e = self.residuals(estimate)
-        scores = psi(e / self.scale)
-        slope = 1.0 - self.beta * self.pairs.label
-        inside = float(slope[np.abs(e) < BOUND * self.scale].sum()) / self.scale
-        return math.sqrt(float(scores @ scores)) / inside if inside > 0.0 else math.inf
+def standardised(pairs: Pairs, theta: float) -> float:
+    """S / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
+    scores = Score(pairs, theta).scores(theta)
+    root_v = math.sqrt(float(scores @ scores))
+    return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
-    def interval(self, estimate: float, error: float, critical: float) -> tuple[float, float]:
-        """All theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any."""
-        if 2 * float(ndtr(-critical)) < 2.0 ** (1 - self.pairs.count) or math.sqrt(self.pairs.count) <= critical:
-            return -math.inf, math.inf
-        if self.scale == 0.0:
-            return estimate, estimate
-        step = critical * (error if 0.0 < error < math.inf else self.scale)
 
-        def below(theta: float) -> float:
-            return self.standardised(theta) - critical
+def locate(pairs: Pairs) -> float:
+    """Where S vanishes: the value that is farthest from being rejected."""
+    middle = float(np.median(pairs.difference))
+    step = Score(pairs, middle).scale / 8
+    if step == 0.0:
+        return middle
+    low = outward(lambda theta: standardised(pairs, theta), middle, -step)
+    high = outward(lambda theta: -standardised(pairs, theta), middle, step)
+    return root(lambda theta: standardised(pairs, theta), low, high, 1e-6 * step / math.sqrt(pairs.count))
 
-        def above(theta: float) -> float:
-            return -self.standardised(theta) - critical
 
-        tolerance = 1e-5 * step
-        low = outward(below, estimate, -step)
-        high = outward(above, estimate, step)
-        return (
-            root(below, low, estimate, tolerance) if math.isfinite(low) else low,
-            root(above, estimate, high, tolerance) if math.isfinite(high) else high,
-        )
+def standard_error(score: Score, estimate: float) -> float:
+    """sqrt(V) / |S'| at the estimate; infinite for a single pair."""
+    if score.pairs.count < 2:
+        return math.inf
+    if score.scale == 0.0:
+        return 0.0
+    scores = score.scores(estimate)
+    slope = (1.0 - score.beta * score.pairs.label)[np.abs(scores) < BOUND]
+    inside = float(slope.sum()) / score.scale
+    return math.sqrt(float(scores @ scores)) / inside if inside > 0.0 else math.inf
+
+
+def interval(pairs: Pairs, estimate: float, step: float, critical: float) -> tuple[float, float]:
+    """All theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
+
+    `step`: where the ends may be, as a distance from the estimate; 0 when all pairs are alike.
+    """
+    if 2 * float(ndtr(-critical)) < 2.0 ** (1 - pairs.count) or math.sqrt(pairs.count) <= critical:
+        return -math.inf, math.inf
+    if step == 0.0:
+        return estimate, estimate
+
+    def below(theta: float) -> float:
+        return standardised(pairs, theta) - critical
+
+    def above(theta: float) -> float:
+        return -standardised(pairs, theta) - critical
+
+    low, high = outward(below, estimate, -step), outward(above, estimate, step)
+    return (
+        root(below, low, estimate, 1e-4 * step) if math.isfinite(low) else low,
+        root(above, estimate, high, 1e-4 * step) if math.isfinite(high) else high,
+    )

@@ -49,15 +49,13 @@ def root(function: Function, low: float, high: float, tolerance: float) -> float
     return low + (high - low) / 2
 
 
-def outward(function: Function, start: float, step: float, limit: int = 2000) -> float:
+def outward(function: Function, start: float, step: float, limit: int = 60) -> float:
     """The first place start + step, start + 2 step, start + 4 step, … where `function` is positive.
 
-    Returns an infinity of the sign of `step` when there is none within the range of floating point.
+    Returns an infinity of the sign of `step` when there is none in `limit` places.
     """
     for _ in range(limit):
         place = start + step
-        if not math.isfinite(place):
-            break
         if function(place) > 0.0:
             return place
         step *= 2
