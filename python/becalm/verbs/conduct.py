@@ -22,8 +22,9 @@ from becalm.measure import Progress, Sink, measure
 from becalm.nouns import Block, Run, Study, Workload
 from becalm.plan import Goal, interleave
 from becalm.report import sentence
-from becalm.store import Spool, Store, recover, rescue
+from becalm.store import Spool, Store, recover
 from becalm.verbs.options import Measuring
+from becalm.verbs.rescue import rescue
 from becalm.verdict import Difference, Finding, Stopped, Summary, Verdict
 
 
@@ -36,9 +37,7 @@ class Kept:
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
-        found = self.store.columns(self.study, ["workload", "round", "outcome", *names])
-        mine = (found["workload"] == program) & (found["round"] >= 0) & (found["outcome"] == "ok")
-        return {name: np.asarray(found[name], dtype=np.float64)[mine] for name in names}
+        return self.store.columns(self.study, names, program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,44 @@
+"""What a database says when it fails, as a sentence: what happened, what was left as it was, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from becalm.errors import StoreError
+
+KNOWN = (
+    ("database is locked", "is in use by another program that does not let go", "Try again, or use another --store."),
+    ("database or disk is full", "cannot grow: the disk is full", "Free some space, then go on."),
+    ("no space left", "cannot grow: the disk is full", "Free some space, then go on."),
+    ("readonly database", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
+    ("file is not a database", "is no becalm store: it is no SQLite file", "Give another file with --store."),
+    ("malformed", "is damaged", "Move it aside, and save what can be saved with: sqlite3 FILE .recover"),
+    ("disk i/o error", "cannot be read or written: the disk reports an error", "Check the disk, or use another --store."),
+    ("unable to open database", "cannot be opened", "Check that its directory exists and may be written."),
+    ("connection refused", "cannot be reached: nobody listens there", "Start PostgreSQL, or use another --store."),
+    ("could not connect", "cannot be reached", "Start PostgreSQL, or use another --store."),
+    ("connection failed", "cannot be reached", "Check host, user and database, or use another --store."),
+    ("server closed the connection", "went away in the middle", "Start PostgreSQL again, then go on."),
+)
+
+
+@contextmanager
+def worded(shown: str) -> Iterator[None]:
+    """Turn what SQLAlchemy raises into a StoreError about the store `shown`."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StoreError(sentence(shown, error)) from error
+
+
+def sentence(shown: str, error: SQLAlchemyError) -> str:
+    """The sentence for one error; a transaction that fails changes nothing."""
+    said = str(error.orig if isinstance(error, DBAPIError) and error.orig else error)
+    for words, what, way_out in KNOWN:
+        if words in said.lower():
+            return f"The store {shown} {what}. Nothing in it was changed. {way_out}"
+    first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
+    return f"The store {shown} failed: {first}. Nothing in it was changed."

@@ -1,0 +1,99 @@
+"""The tables, for SQLite and PostgreSQL alike. docs/store.md describes them.
+
+A run is stored as small as it goes (about sixty bytes): outcome as a number, start relative to the study's.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
+
+from becalm.nouns import COLUMNS, Outcome
+
+METADATA = MetaData()
+
+# SQLite gives only INTEGER keys their numbers by itself; PostgreSQL needs the wide type for the same range.
+KEY = BigInteger().with_variant(Integer, "sqlite")
+
+META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+
+HOST = Table(
+    "host",
+    METADATA,
+    Column("id", KEY, primary_key=True, autoincrement=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("facts", Text, nullable=False),
+)
+
+STUDY = Table(
+    "study",
+    METADATA,
+    Column("id", KEY, primary_key=True, autoincrement=True),
+    Column("kind", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("created_ns", BigInteger, nullable=False),
+    Column("becalm", Text, nullable=False),
+    Column("host_id", KEY, ForeignKey("host.id"), nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("environment", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+WORKLOAD = Table(
+    "study_workload",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("description", Text, nullable=False),
+)
+
+SETTINGS = Table(
+    "study_settings",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("knobs", Text, nullable=False),
+)
+
+_SMALL = {"outcome", "status"}
+_KNOWN = {"seq", "workload", "settings", "round", "padding", "started_ns", "wall_ns", "outcome", "left_behind"}
+
+RUN = Table(
+    "run",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    *(
+        Column(
+            name,
+            SmallInteger if name in _SMALL else BigInteger,
+            primary_key=name == "seq",
+            nullable=name not in _KNOWN,
+            autoincrement=False,
+        )
+        for name in COLUMNS
+    ),
+    sqlite_with_rowid=False,
+)
+"""`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES."""
+
+TEXT = Table(
+    "run_text",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("stderr", Text, nullable=False),
+    Column("stdout", Text, nullable=False),
+)
+
+VERDICT = Table(
+    "verdict",
+    METADATA,
+    Column("id", KEY, primary_key=True, autoincrement=True),
+    Column("study_id", KEY, ForeignKey("study.id"), nullable=False, index=True),
+    Column("created_ns", BigInteger, nullable=False),
+    Column("json", Text, nullable=False),
+)
+
+OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
+"""The order is part of the schema: a run's outcome is stored as its position here."""

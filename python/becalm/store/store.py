@@ -1,0 +1,275 @@
+"""Append and read: the calls that the rest of becalm makes.
+
+`Store.open` gives a store that is ready and of the present version. `begin`, `append` and `conclude` write one study;
+everything else reads. Each call is one transaction, and what it wrote is on its way to the disk when it returns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, func, select
+
+from becalm._version import VERSION
+from becalm.errors import UsageError
+from becalm.nouns import COLUMNS, Run, Settings, Study, Workload
+from becalm.store.failure import worded
+from becalm.store.location import Location, locate
+from becalm.store.migrations import STEPS, migrate, version
+from becalm.store.schema import HOST, OUTCOMES, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
+
+_STARTED = COLUMNS.index("started_ns")
+_OUTCOME = COLUMNS.index("outcome")
+_CODES = {word: code for code, word in enumerate(OUTCOMES)}
+_CHUNK = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study as the store has it. `environment` is "unknown" for what was imported from another tool."""
+
+    number: int
+    study: Study
+    created_ns: int
+    becalm: str
+    environment: str
+    facts: Mapping[str, Any]
+    runs: int
+
+
+class Store:
+    """A database of runs. Use as a context manager."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+
+    @classmethod
+    def open(cls, given: str | None = None) -> Store:
+        """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create or migrate it if needed.
+
+        Raises StoreError.
+        """
+        store = cls(locate(given))
+        try:
+            with worded(store.shown):
+                with store._reading() as db:
+                    current = version(db) == len(STEPS)
+                if not current:
+                    with store._writing() as db:
+                        migrate(db, store.shown)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    def shown(self) -> str:
+        """Where the store is, fit for a message."""
+        return self.location.shown
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.location.engine.dispose()
+
+    def begin(
+        self,
+        study: Study,
+        facts: Mapping[str, Any],
+        *,
+        environment: str = "known",
+        created_ns: int | None = None,
+        becalm: str = VERSION,
+    ) -> int:
+        """Record that a study begins; returns its number."""
+        with worded(self.shown), self._writing() as db:
+            values = {
+                "kind": study.kind,
+                "title": study.title,
+                "created_ns": time.time_ns() if created_ns is None else created_ns,
+                "becalm": becalm,
+                "host_id": _host(db, facts),
+                "host_name": study.host,
+                "seed": study.seed,
+                "options": json.dumps(dict(study.options)),
+                "environment": environment,
+            }
+            number = int(db.execute(STUDY.insert().values(values).returning(STUDY.c.id)).scalar_one())
+            for position, workload in enumerate(study.workloads):
+                text = json.dumps(workload.to_json())
+                db.execute(WORKLOAD.insert().values(study_id=number, position=position, description=text))
+            for position, settings in enumerate(study.settings):
+                text = json.dumps(settings.to_json())
+                db.execute(SETTINGS.insert().values(study_id=number, position=position, knobs=text))
+        return number
+
+    def append(
+        self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None
+    ) -> None:
+        """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`."""
+        with worded(self.shown), self._writing() as db:
+            if rows:
+                self._insert(db, number, rows)
+            for seq, (stderr, stdout) in (texts or {}).items():
+                # PostgreSQL's text cannot hold a zero byte.
+                db.execute(
+                    TEXT.insert().values(
+                        study_id=number, seq=seq, stderr=stderr.replace("\0", "�"), stdout=stdout.replace("\0", "�")
+                    )
+                )
+
+    def _insert(self, db: Connection, number: int, rows: Iterable[Run]) -> None:
+        """Straight to the driver: a tenth of the time that bound inserts take."""
+        created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+        mark = "?" if db.dialect.name == "sqlite" else "%s"
+        marks = ", ".join([mark] * (len(COLUMNS) + 1))
+        values = []
+        for row in rows:
+            stored = [number, *row]
+            stored[_STARTED + 1] = row.started_ns - created_ns
+            stored[_OUTCOME + 1] = _CODES[row.outcome]
+            values.append(tuple(stored))
+        db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}) VALUES ({marks})", values)
+
+    def conclude(self, number: int, verdict: Mapping[str, Any]) -> None:
+        """Record what a study concluded. Verdicts are added, never replaced."""
+        with worded(self.shown), self._writing() as db:
+            values = {"study_id": number, "created_ns": time.time_ns(), "json": json.dumps(verdict)}
+            db.execute(VERDICT.insert().values(values))
+
+    def study(self, number: int) -> StoredStudy:
+        """One study. Raises UsageError when there is none of that number."""
+        found = self._studies(STUDY.c.id == number)
+        if not found:
+            raise UsageError(f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has.")
+        return found[0]
+
+    def studies(self, limit: int | None = None, kind: str | None = None) -> list[StoredStudy]:
+        """The studies, newest first."""
+        return self._studies(*([] if kind is None else [STUDY.c.kind == kind]), limit=limit)
+
+    def resolve(self, reference: str | int) -> int:
+        """The number of a study: a number, or "last". Raises UsageError."""
+        text = str(reference).strip()
+        if text in ("last", "-1"):
+            newest = self.studies(limit=1)
+            if not newest:
+                raise UsageError(f"The store {self.shown} is empty. Measure something first: becalm run -- true")
+            return newest[0].number
+        if not text.isdigit():
+            raise UsageError(f"{text!r} is no study. Give its number (`becalm list` shows them) or 'last'.")
+        return self.study(int(text)).number
+
+    def runs(self, number: int) -> Iterator[Run]:
+        """The runs of a study in the order they were made, a few thousand in memory at a time."""
+        with worded(self.shown), self._reading() as db:
+            created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+            query = select(*(RUN.c[name] for name in COLUMNS)).where(RUN.c.study_id == number).order_by(RUN.c.seq)
+            for row in db.execution_options(yield_per=_CHUNK).execute(query):
+                values = list(row)
+                values[_STARTED] += created_ns
+                values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
+                yield Run._make(values)
+
+    def columns(self, number: int, names: Sequence[str], program: int) -> dict[str, npt.NDArray[np.float64]]:
+        """Columns of one program's counted good runs in order, as floats; NaN where unknown.
+
+        For `started_ns` the values are relative to the study's start.
+        """
+        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
+        query = select(*(RUN.c[name] for name in names)).where((RUN.c.study_id == number) & good).order_by(RUN.c.seq)
+        chunks = [np.empty((0, len(names)))]
+        with worded(self.shown), self._reading() as db:
+            for rows in db.execution_options(yield_per=_CHUNK).execute(query).partitions():
+                # None becomes NaN in the conversion.
+                chunks.append(np.array([tuple(row) for row in rows], dtype=np.float64))
+        table = np.concatenate(chunks)
+        return {name: table[:, index] for index, name in enumerate(names)}
+
+    def texts(self, number: int) -> dict[int, tuple[str, str]]:
+        """What runs said: standard error and standard output by `seq`."""
+        query = select(TEXT.c.seq, TEXT.c.stderr, TEXT.c.stdout).where(TEXT.c.study_id == number)
+        with worded(self.shown), self._reading() as db:
+            return {seq: (stderr, stdout) for seq, stderr, stdout in db.execute(query)}
+
+    def verdict(self, number: int) -> dict[str, Any] | None:
+        """The latest verdict of a study; None when becalm was ended before it had one."""
+        query = select(VERDICT.c.json).where(VERDICT.c.study_id == number).order_by(VERDICT.c.id.desc()).limit(1)
+        with worded(self.shown), self._reading() as db:
+            text = db.execute(query).scalar()
+        if text is None:
+            return None
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
+        """Which of these runs the store does not have; empty when it has no such study."""
+        with worded(self.shown), self._reading() as db:
+            if db.execute(select(STUDY.c.id).where(STUDY.c.id == number)).scalar() is None:
+                return set()
+            wanted = set(seqs)
+            query = select(RUN.c.seq).where((RUN.c.study_id == number) & (RUN.c.seq >= min(wanted, default=0)))
+            return wanted - {seq for (seq,) in db.execute(query)}
+
+    def _studies(self, *conditions: Any, limit: int | None = None) -> list[StoredStudy]:
+        runs = select(func.count()).where(RUN.c.study_id == STUDY.c.id).scalar_subquery()
+        query = select(STUDY, HOST.c.facts, runs).join(HOST).where(*conditions).order_by(STUDY.c.id.desc())
+        with worded(self.shown), self._reading() as db:
+            return [self._stored(db, row) for row in db.execute(query.limit(limit)).all()]
+
+    def _stored(self, db: Connection, row: Any) -> StoredStudy:
+        def parts(table: Any, column: Any) -> list[Any]:
+            query = select(column).where(table.c.study_id == row.id).order_by(table.c.position)
+            return [json.loads(text) for (text,) in db.execute(query)]
+
+        study = Study(
+            kind=row.kind,
+            workloads=tuple(Workload.from_json(each) for each in parts(WORKLOAD, WORKLOAD.c.description)),
+            settings=tuple(Settings.of(each) for each in parts(SETTINGS, SETTINGS.c.knobs)),
+            options=json.loads(row.options),
+            seed=row.seed,
+            host=row.host_name,
+            title=row.title,
+        )
+        return StoredStudy(
+            row.id, study, row.created_ns, row.becalm, row.environment, json.loads(row.facts), row[-1]
+        )
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self.location.engine.connect() as db, db.begin():
+            yield db
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self.location.engine.connect() as connection:
+            db = connection.execution_options(writes=True)
+            with db.begin():
+                yield db
+
+
+def _host(db: Connection, facts: Mapping[str, Any]) -> int:
+    """The row of a host. Its fingerprint covers what decides run times, not what changes by the minute."""
+    lasting = {key: facts.get(key) for key in ("cpu", "caches", "memory_total")}
+    lasting["host"] = {key: (facts.get("host") or {}).get(key) for key in ("hostname", "machine_id", "boot_id")}
+    lasting["kernel"] = (facts.get("kernel") or {}).get("release")
+    text = json.dumps(lasting, sort_keys=True)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:32]
+    found = db.execute(select(HOST.c.id).where(HOST.c.fingerprint == fingerprint)).scalar()
+    if found is not None:
+        return int(found)
+    values = {"fingerprint": fingerprint, "facts": json.dumps(dict(facts))}
+    return int(db.execute(HOST.insert().values(values).returning(HOST.c.id)).scalar_one())
