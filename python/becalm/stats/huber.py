@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from becalm.stats.arrays import Floats
-from becalm.stats.root import root
+from becalm.stats.root import outward, root
 
 BOUND = 1.345
 """95 % as efficient as the mean on normal data (Holland & Welsch 1977, Commun. Stat. A 6:813)."""
 
 NORMAL_MAD = 1.482602218505602
 """Standard deviation of a normal sample over its median absolute deviation: 1 / ndtri(3/4)."""
+
+NORMAL_INNER = 2.563103131089201
+"""Distance of the 10 % and the 90 % quantile of a normal distribution, in standard deviations."""
 
 
 def psi(values: Floats) -> Floats:
@@ -35,27 +38,27 @@ def scale(residuals: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Huber's M-estimate of location. `influence`: of each value on the estimate, in its unit times n; mean zero."""
+    """Huber's M-estimate of location. `influence`: n times what each value adds to it; mean zero."""
 
     estimate: float
     influence: Floats
 
 
 def location(values: Floats) -> Location:
-    """Where the scores of `values` sum to zero; the scale is the median absolute deviation."""
-    middle = float(np.median(values))
-    spread = scale(values - middle)
+    """Where the scores of `values` sum to zero, in units of the spread of their inner 80 %.
+
+    The median absolute deviation would be the width of one mode alone where a series has two, and the location then
+    hang on which mode is a little larger.
+    """
+    low, middle, high = (float(q) for q in np.quantile(values, (0.1, 0.5, 0.9)))
+    spread = max((high - low) / NORMAL_INNER, 1e-6 * float(np.abs(values - middle).mean()))
     if spread == 0.0:
         return Location(middle, np.zeros(len(values)))
 
     def score(place: float) -> float:
         return float(psi((values - place) / spread).sum())
 
-    low, high = middle - spread, middle + spread
-    while score(low) < 0.0:
-        low -= spread
-    while score(high) > 0.0:
-        high += spread
+    low, high = outward(score, middle, -spread), outward(lambda place: -score(place), middle, spread)
     estimate = root(score, low, high, 1e-12 * spread + 4 * math.ulp(middle))
     residuals = (values - estimate) / spread
     slope = max(int(np.count_nonzero(np.abs(residuals) < BOUND)), 1) / len(values)

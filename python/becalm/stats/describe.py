@@ -1,0 +1,116 @@
+"""One program's run times in numbers, with intervals that allow for autocorrelation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, ndtri, stdtrit
+
+from becalm.stats.arrays import Floats, level, series
+from becalm.stats.effective import effective_size, mean_error
+from becalm.stats.huber import NORMAL_MAD
+from becalm.stats.root import root
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A series of times; all in the unit of the times except `cv`, `robust_cv` (fractions) and `effective_n` (runs).
+
+    The intervals are at `confidence`; their ends are infinite (for the coefficient of variation: 0 and infinity)
+    where so few values say nothing. `robust_cv`: 1.4826 median absolute deviations over the median. `effective_n`:
+    how many independent runs would know the mean as well.
+    """
+
+    n: int
+    mean: float
+    mean_interval: tuple[float, float]
+    median: float
+    median_interval: tuple[float, float]
+    sd: float
+    cv: float
+    cv_interval: tuple[float, float]
+    robust_cv: float
+    minimum: float
+    maximum: float
+    effective_n: float
+    confidence: float
+
+    def runs_for(self, relative: float) -> int | None:
+        """Runs for a mean known to +-`relative` (0.01: 1 %) at `confidence`; None while the spread is unknown.
+
+        n = tau (z s / (r mean))^2 (Jain 1991, The Art of Computer Systems Performance Analysis, eq. 13.3), with tau
+        runs worth one independent one. Raises ValueError for a `relative` that is not positive.
+        """
+        if not relative > 0.0:
+            raise ValueError(f"A precision must be positive; {relative} is not.")
+        if self.n < 2 or self.mean <= 0.0:
+            return None
+        z = float(ndtri((1 + self.confidence) / 2))
+        return max(2, math.ceil((z * self.cv / relative) ** 2 * self.n / self.effective_n))
+
+
+def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
+    """Summary of one program's times in the order they were run; shape (n,), n >= 1, any unit.
+
+    The mean's interval is Student's with the effective number of runs (`becalm.stats.effective`). Raises ValueError
+    for an empty series, one that holds something else than finite numbers, or a confidence outside 0…1.
+    """
+    x = series(wall_ns, "The series of times")
+    alpha = level(1.0 - confidence)
+    mean, sd, median = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0, float(np.median(x))
+    error, freedom = mean_error(x)
+    reach = float(stdtrit(freedom, 1 - alpha / 2)) * error if len(x) > 1 else math.inf
+    return Description(
+        n=len(x),
+        mean=mean,
+        mean_interval=(mean - reach, mean + reach),
+        median=median,
+        median_interval=median_interval(x, alpha),
+        sd=sd,
+        cv=sd / mean if mean else math.inf,
+        cv_interval=cv_interval(x, alpha),
+        robust_cv=NORMAL_MAD * float(np.median(np.abs(x - median))) / median if median else math.inf,
+        minimum=float(x.min()),
+        maximum=float(x.max()),
+        effective_n=effective_size(x),
+        confidence=confidence,
+    )
+
+
+def median_interval(x: Floats, alpha: float) -> tuple[float, float]:
+    """Order statistics that hold the median between them (Thompson 1936, Ann. Math. Stat. 7:122).
+
+    For n independent values rank l is the largest with P(Bin(n, 1/2) < l) <= alpha / 2, which needs no assumption on
+    their distribution. Correlated values count as the effective size of the series of signs about the median, and
+    the rank is scaled to it; the binomial is continued between integers by the incomplete beta function.
+    """
+    count = len(x)
+    worth = effective_size(np.sign(x - np.median(x)))
+    if betainc(worth, 1.0, 0.5) > alpha / 2:
+        return -math.inf, math.inf
+    rank = root(lambda low: float(betainc(worth - low + 1, low, 0.5)) - alpha / 2, 1.0, worth / 2 + 0.5, 1e-9)
+    ordered = np.sort(x)
+    index = max(math.floor(rank * (count + 1) / (worth + 1) + 1e-6) - 1, 0)
+    return float(ordered[index]), float(ordered[count - 1 - index])
+
+
+def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
+    """Interval of the coefficient of variation, on its logarithm, by the infinitesimal jackknife.
+
+    log(s / mean) has the influence function (z^2 - 1) / 2 - cv z with z = (x - mean) / s, whose standard error as the
+    mean of a correlated series gives the interval. That allows for heavy tails (Bonett 2006, Comput. Stat. Data Anal.
+    50:775 scales by the kurtosis likewise) and for autocorrelation. With a few runs of a skewed distribution it is too
+    short: the tail that makes the spread was not seen yet.
+    """
+    mean, spread = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
+    if len(x) < 3 or mean <= 0.0:
+        return 0.0, math.inf
+    if spread == 0.0:
+        return 0.0, 0.0
+    z = (x - mean) / spread
+    error, freedom = mean_error((z * z - 1.0) / 2.0 - spread / mean * z)
+    reach = float(stdtrit(freedom, 1 - alpha / 2)) * error
+    return spread / mean * math.exp(-min(reach, 700.0)), spread / mean * math.exp(min(reach, 700.0))

@@ -1,0 +1,60 @@
+"""Comparing with runs of another time: no pairs, so each series answers for its own drift."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+from becalm.stats.arrays import level, series
+from becalm.stats.effective import mean_error
+from becalm.stats.huber import location
+
+
+@dataclass(frozen=True, slots=True)
+class UnpairedEstimate:
+    """log(candidate / reference) from two separate series; all but `df` and `p_value` in log units.
+
+    `detectable`: the true difference that would have been called with probability 0.8. `df`: degrees of freedom.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    detectable: float
+    p_value: float
+    df: float
+
+
+def unpaired(reference: npt.ArrayLike, candidate: npt.ArrayLike, alpha: float = 0.05) -> UnpairedEstimate:
+    """Difference of Huber's locations of two series of log times, each shape (n,) in the order it was run.
+
+    Welch's test (1938, Biometrika 29:350) on the influence of each run, with the effective size of each series in
+    place of its length. It knows nothing of what changed between the two sittings: another temperature, memory
+    layout or neighbour counts as a difference. Look once: it is not corrected for looking. Raises ValueError for an
+    empty series, or one that holds something else than finite numbers.
+    """
+    level(alpha)
+    one = location(series(reference, "The reference's series of times"))
+    two = location(series(candidate, "The candidate's series of times"))
+    error_one, df_one = mean_error(one.influence)
+    error_two, df_two = mean_error(two.influence)
+    estimate, error = two.estimate - one.estimate, math.hypot(error_one, error_two)
+    if not math.isfinite(error) or min(df_one, df_two) <= 0.0:
+        return UnpairedEstimate(estimate, -math.inf, math.inf, math.inf, math.inf, 1.0, 0.0)
+    if error == 0.0:
+        return UnpairedEstimate(estimate, estimate, estimate, 0.0, 0.0, 0.0 if estimate else 1.0, math.inf)
+    df = error**4 / (error_one**4 / df_one + error_two**4 / df_two)
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    return UnpairedEstimate(
+        estimate=estimate,
+        low=estimate - critical * error,
+        high=estimate + critical * error,
+        standard_error=error,
+        detectable=(critical + float(ndtri(0.8))) * error,
+        p_value=2 * float(stdtr(df, -abs(estimate) / error)),
+        df=df,
+    )
