@@ -128,7 +128,8 @@ class History:
 
     def _column(self, column: Sequence[int] | array[int], program: int) -> Ints:
         workload, good, counted = self._masks()
-        return np.asarray(column, dtype=np.int64)[(workload == program) & good & counted]
+        chosen: Ints = np.asarray(column, dtype=np.int64)[(workload == program) & good & counted]
+        return chosen
 
     def _masks(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         good = np.array(self._outcome, dtype=np.uint8) == OUTCOMES.index(Outcome.OK)

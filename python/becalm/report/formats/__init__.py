@@ -1,0 +1,102 @@
+"""File formats for measured runs: one table, one file per format.
+
+A `Document` is one study with all that is known of it. Writers turn it into text, readers make Documents of text.
+One more format is one file and one row.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns import Run, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One study with its runs. `environment` is "unknown" where the file does not tell it."""
+
+    study: Study
+    runs: Sequence[Run]
+    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    verdict: Mapping[str, Any] | None = None
+    created_ns: int | None = None
+    becalm: str = ""
+    environment: str = "known"
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One format: its name, its file, whether it can be read back, and what it is for."""
+
+    name: str
+    module: str
+    reads: bool
+    what: str
+
+
+FORMATS = (
+    Row("json", "becalm.report.formats.becalm_json", True, "everything, to be read back by `becalm import`"),
+    Row("csv", "becalm.report.formats.table_csv", False, "one line a run, for spreadsheets and data frames"),
+    Row("markdown", "becalm.report.formats.markdown", False, "a summary table, for an issue or a pull request"),
+    Row("hyperfine", "becalm.report.formats.hyperfine", True, "hyperfine's --export-json"),
+    Row("pyperf", "becalm.report.formats.pyperf", True, "pyperf's JSON, version 1.0"),
+)
+
+
+def writer(name: str) -> Callable[[Document], str]:
+    """The function that writes a format. Raises UsageError for an unknown name."""
+    for row in FORMATS:
+        if row.name == name:
+            found: Callable[[Document], str] = importlib.import_module(row.module).write
+            return found
+    raise UsageError(f"There is no format {name!r}. Known: {', '.join(row.name for row in FORMATS)}.")
+
+
+def read(path: Path) -> list[Document]:
+    """The studies in a file of any readable format, told apart by content; gzip is unpacked.
+
+    Raises UsageError with the path and what was expected.
+    """
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        value = json.loads(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON ({error}). becalm imports {_readable()}.") from None
+    for row in FORMATS:
+        if row.reads:
+            module = importlib.import_module(row.module)
+            if module.recognises(value):
+                try:
+                    documents: list[Document] = module.read(value)
+                except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+                    kind = type(error).__name__
+                    raise UsageError(f"{path} looks like {row.name} JSON but breaks off: {kind} {error}.") from None
+                return documents
+    raise UsageError(f"{path} is JSON, but none that becalm knows. It imports {_readable()}.")
+
+
+def _readable() -> str:
+    return ", ".join(row.name for row in FORMATS if row.reads)
+
+
+def by_program(document: Document) -> list[tuple[str, list[Run]]]:
+    """Each program's name and its counted good runs in order."""
+    runs: list[list[Run]] = [[] for _ in document.study.workloads]
+    for run in document.runs:
+        if run.outcome == "ok" and not run.warmup:
+            runs[run.workload].append(run)
+    return [(workload.name, mine) for workload, mine in zip(document.study.workloads, runs, strict=True)]

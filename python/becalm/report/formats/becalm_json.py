@@ -1,0 +1,93 @@
+"""becalm's own format: a study with everything that is known of it, to be read back without loss (docs/json.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns import COLUMNS, Outcome, Run, Settings, Study, Workload
+from becalm.report.formats import Document
+from becalm.verdict import SCHEMA
+
+KIND = "study"
+
+_KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "wall_ns", "left_behind")
+
+
+def write(document: Document) -> str:
+    """The study as JSON text."""
+    return json.dumps(to_json(document), separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def to_json(document: Document) -> dict[str, Any]:
+    """The study as a JSON value."""
+    study = document.study
+    return {
+        "becalm": document.becalm or VERSION,
+        "schema": SCHEMA,
+        "kind": KIND,
+        "study": {
+            "number": document.number,
+            "kind": study.kind,
+            "title": study.title,
+            "created_ns": document.created_ns,
+            "environment": document.environment,
+            "host": study.host,
+            "seed": study.seed,
+            "options": dict(study.options),
+            "workloads": [each.to_json() for each in study.workloads],
+            "settings": [each.to_json() for each in study.settings],
+        },
+        "facts": dict(document.facts),
+        "runs": {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]},
+        "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
+        "verdict": document.verdict,
+    }
+
+
+def recognises(value: Any) -> bool:
+    """Whether a JSON value is of this format."""
+    return isinstance(value, dict) and "becalm" in value and value.get("kind") == KIND
+
+
+def read(value: dict[str, Any]) -> list[Document]:
+    """The study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
+    if value["schema"] > SCHEMA:
+        raise ValueError(f"schema {value['schema']} of a newer becalm, this one knows {SCHEMA}")
+    described = value["study"]
+    study = Study(
+        kind=str(described["kind"]),
+        workloads=tuple(Workload.from_json(each) for each in described["workloads"]),
+        settings=tuple(Settings.of(each) for each in described["settings"]),
+        options=dict(described["options"]),
+        seed=int(described["seed"]),
+        host=str(described["host"]),
+        title=str(described["title"]),
+    )
+    columns = value["runs"]["columns"]
+    order = [columns.index(name) for name in COLUMNS]
+    runs = [_run([row[index] for index in order], len(study.workloads)) for row in value["runs"]["rows"]]
+    return [
+        Document(
+            study=study,
+            runs=runs,
+            texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
+            facts=dict(value["facts"]),
+            verdict=value["verdict"],
+            created_ns=described["created_ns"],
+            becalm=str(value["becalm"]),
+            environment=str(described["environment"]),
+        )
+    ]
+
+
+def _run(row: list[Any], programs: int) -> Run:
+    run = Run._make(row)
+    for name, field in zip(COLUMNS, row, strict=True):
+        if name != "outcome" and not (field is None and name not in _KNOWN) and type(field) is not int:
+            raise ValueError(f"{name} must be a whole number, not {field!r}")
+    Outcome(run.outcome)
+    if not 0 <= run.workload < programs:
+        raise ValueError(f"workload {run.workload} is not one of {programs}")
+    return run

@@ -1,0 +1,86 @@
+"""hyperfine's JSON (`--export-json`): seconds as floats, user and system as means only, no machine, no order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from becalm.nouns import Outcome, Run, Study, Workload
+from becalm.report.formats import Document, by_program
+
+
+def write(document: Document) -> str:
+    """The fields that hyperfine 1.20 writes, in its order."""
+    results = []
+    for (name, runs), workload in zip(by_program(document), document.study.workloads, strict=True):
+        if not runs:
+            continue
+        wall = np.array([run.wall_ns for run in runs], dtype=np.float64) / 1e9
+        result: dict[str, Any] = {
+            "command": name,
+            "mean": float(wall.mean()),
+            "stddev": float(wall.std(ddof=1)) if len(wall) > 1 else None,
+            "median": float(np.median(wall)),
+            "user": _mean([run.user_ns for run in runs]),
+            "system": _mean([run.system_ns for run in runs]),
+            "min": float(wall.min()),
+            "max": float(wall.max()),
+            "times": wall.tolist(),
+        }
+        if all(run.max_rss_bytes is not None for run in runs):
+            result["memory_usage_byte"] = [run.max_rss_bytes for run in runs]
+        result["exit_codes"] = [run.status for run in runs]
+        if workload.parameters:
+            result["parameters"] = dict(workload.parameters)
+        results.append(result)
+    return json.dumps({"results": results}, indent=2) + "\n"
+
+
+def _mean(values: list[int | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) / 1e9 if known else 0.0
+
+
+def recognises(value: Any) -> bool:
+    """Whether a JSON value is of this format."""
+    results = value.get("results") if isinstance(value, dict) else None
+    return isinstance(results, list) and all(isinstance(each, dict) and "command" in each for each in results)
+
+
+def read(value: dict[str, Any]) -> list[Document]:
+    """The results as one study. What hyperfine does not tell is unknown; runs without times are one mean each."""
+    workloads = []
+    runs: list[Run] = []
+    for index, result in enumerate(value["results"]):
+        command = str(result["command"])
+        parameters = tuple(sorted((str(k), str(v)) for k, v in (result.get("parameters") or {}).items()))
+        workloads.append(Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters))
+        times = result.get("times") or [result["mean"]]
+        codes = result.get("exit_codes") or [0] * len(times)
+        memory = result.get("memory_usage_byte") or [None] * len(times)
+        for number, (seconds, code, size) in enumerate(zip(times, codes, memory, strict=True)):
+            runs.append(imported(len(runs), index, number, float(seconds), status=code, memory=size))
+    options = {"source": "hyperfine", "order": "unknown"}
+    study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from hyperfine")
+    return [Document(study, runs, environment="unknown")]
+
+
+def imported(
+    seq: int,
+    workload: int,
+    number: int,
+    seconds: float,
+    *,
+    status: int | None = None,
+    memory: int | None = None,
+    started_ns: int = 0,
+) -> Run:
+    """A run of another tool: what it does not tell is None, never zero."""
+    if not 0 <= seconds < 1e9:
+        raise ValueError(f"{seconds!r} seconds is no run time")
+    return Run(
+        seq, workload, 0, number, 0, started_ns, round(seconds * 1e9), None, None, None, memory, None, None, None,
+        None, str(Outcome.OK), status, 0,
+    )  # fmt: skip

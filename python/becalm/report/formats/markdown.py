@@ -1,0 +1,30 @@
+"""A Markdown table: one row a program, and the verdict's sentence below."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from becalm.report.formats import Document, by_program
+from becalm.report.sentence import duration, percent
+
+
+def write(document: Document) -> str:
+    """The summary of a study."""
+    lines = [
+        "| program | runs | mean | median | min | max | spread |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, runs in by_program(document):
+        cells = ["`" + name.replace("|", "\\|").replace("`", "'") + "`", str(len(runs))]
+        if runs:
+            wall = np.array([run.wall_ns for run in runs], dtype=np.float64)
+            cells += [duration(float(f(wall))) for f in (np.mean, np.median, np.min, np.max)]
+            cells.append(f"{percent(float(wall.std(ddof=1) / wall.mean()))} %" if len(wall) > 1 else "")
+        else:
+            cells += [""] * 5
+        lines.append("| " + " | ".join(cells) + " |")
+    if document.verdict and document.verdict.get("sentence"):
+        lines += ["", *str(document.verdict["sentence"]).splitlines()]
+    if document.environment == "unknown":
+        lines += ["", "Imported from another tool: machine, order and conditions are unknown."]
+    return "\n".join(lines) + "\n"

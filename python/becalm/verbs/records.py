@@ -1,0 +1,119 @@
+"""`becalm list`, `show`, `export`, `import`: what was measured, read back. Returns data, prints nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.errors import UsageError
+from becalm.report.formats import Document, by_program, read, writer
+from becalm.store import Recovered, Store, StoredStudy, recover
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The studies of a store, newest first, and what was recovered from killed becalms meanwhile."""
+
+    store: str
+    studies: tuple[StoredStudy, ...]
+    recovered: tuple[Recovered, ...]
+
+
+def list_studies(store: str | None = None, *, limit: int | None = 20, kind: str | None = None) -> Listing:
+    """The newest studies. Raises StoreError."""
+    with Store.open(store) as opened:
+        found = tuple(recover(opened))
+        return Listing(opened.shown, tuple(opened.studies(limit, kind)), found)
+
+
+def show(reference: str | int = "last", store: str | None = None) -> Document:
+    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError."""
+    with Store.open(store) as opened:
+        recover(opened)
+        number = opened.resolve(reference)
+        found = opened.study(number)
+        return Document(
+            study=found.study,
+            runs=list(opened.runs(number)),
+            texts=opened.texts(number),
+            facts=found.facts,
+            verdict=opened.verdict(number),
+            created_ns=found.created_ns,
+            becalm=found.becalm,
+            environment=found.environment,
+            number=number,
+        )
+
+
+def export(reference: str | int = "last", *, format: str = "json", store: str | None = None) -> str:
+    """One study as the text of a file. Raises UsageError for an unknown study or format, StoreError."""
+    write = writer(format)
+    return write(show(reference, store))
+
+
+def import_file(path: str | Path, store: str | None = None) -> tuple[int, ...]:
+    """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store; returns their numbers.
+
+    Raises UsageError for a file that cannot be understood, StoreError.
+    """
+    documents = read(Path(path))
+    numbers = []
+    with Store.open(store) as opened:
+        for document in documents:
+            number = opened.begin(
+                document.study,
+                document.facts,
+                environment=document.environment,
+                created_ns=document.created_ns,
+                **({"becalm": document.becalm} if document.becalm else {}),
+            )
+            opened.append(number, document.runs, document.texts)
+            if document.verdict is not None:
+                opened.conclude(number, document.verdict)
+            numbers.append(number)
+    return tuple(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Stored runs to compare with: wall times in ns of each program by name."""
+
+    title: str
+    series: tuple[tuple[str, npt.NDArray[np.int64]], ...]
+
+    def series_for(self, name: str, position: int) -> tuple[str, npt.NDArray[np.int64]]:
+        """The series of the same name; else the one in the same place, if there is one for each.
+
+        Returns what to call it. Raises UsageError when it is not clear which one is meant.
+        """
+        for known, wall_ns in self.series:
+            if known == name:
+                return f"{name} in {self.title}", wall_ns
+        if position < len(self.series):
+            known, wall_ns = self.series[position]
+            return f"{known} in {self.title}", wall_ns
+        names = ", ".join(repr(known) for known, _ in self.series)
+        raise UsageError(f"The baseline {self.title} has no program {name!r}; it has {names}. Use --name to match.")
+
+
+def baseline_series(reference: str | int, store: Any = None) -> Baseline:
+    """The runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError."""
+    text = str(reference)
+    if text.isdigit() or text == "last":
+        document = show(text, store if isinstance(store, str) else None)
+        title = f"study {document.number}"
+    else:
+        documents = read(Path(text))
+        if len(documents) != 1:
+            raise UsageError(f"{text} holds {len(documents)} studies; a baseline needs one.")
+        document, title = documents[0], Path(text).name
+    series = tuple(
+        (name, np.array([run.wall_ns for run in runs], dtype=np.int64)) for name, runs in by_program(document) if runs
+    )
+    if not series:
+        raise UsageError(f"The baseline {title} holds no run that could be compared with.")
+    return Baseline(title, series)
