@@ -21,8 +21,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from scipy import stats
-
 OUT = Path(__file__).parent / "out"
 Record = dict[str, Any]
 
@@ -191,6 +189,9 @@ def clopper_pearson(hits: int, trials: int, confidence: float = 0.95) -> tuple[f
     """Exact interval of a binomial share (Clopper and Pearson 1934, Biometrika 26, by the beta distribution)."""
     if not 0 <= hits <= trials:
         raise ValueError(f"{hits} of {trials} is not a share")
+    # Imported here: scale.py measures the memory of a process that imports this file, and this would add 60 MB.
+    from scipy import stats
+
     tail = (1 - confidence) / 2
     low = 0.0 if hits == 0 else float(stats.beta.ppf(tail, hits, trials - hits + 1))
     high = 1.0 if hits == trials else float(stats.beta.ppf(1 - tail, hits + 1, trials - hits))

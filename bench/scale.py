@@ -32,10 +32,14 @@ def child(store: Path, runs: int) -> Record:
     """Compare two programs on the host `null` with `runs` runs in all; called in a fresh process."""
     import becalm
     from becalm.measure import Quiet
+    from becalm.plan import Goal
 
-    moments = [(0, time.monotonic())]
+    moments: list[tuple[int, float]] = []
 
     class Clock(Quiet):
+        def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+            moments.append((0, time.monotonic()))
+
         def running(self, done: int) -> None:
             moments.append((done, time.monotonic()))
 
