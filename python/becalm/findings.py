@@ -65,7 +65,7 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
             Finding(
                 "drift",
                 f"It became {percent(abs(drift.change))} % {way} from the first to the last run "
-                f"(p = {drift.p_value:.2g}): one mean hides that. `becalm compare` is immune to it by its random order.",
+                f"(p = {drift.p_value:.2g}): one mean hides that. `becalm compare` is immune: its order is random.",
                 {"change": drift.change, "p_value": drift.p_value},
                 name,
             )

@@ -17,6 +17,7 @@ from becalm.history import History, Ints
 from becalm.plan import Goal
 from becalm.report import sentence
 from becalm.stats.describe import Description, describe
+from becalm.stats.histogram import Histogram, histogram
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.several import simultaneous_alpha
 from becalm.stats.unpaired import unpaired
@@ -180,11 +181,10 @@ def summarise(name: str, history: History, program: int, columns: Columns, confi
     if len(wall) == 0:
         return None
     good, bad = history.counts(program)
-    return summary_of(name, describe(wall.astype(float), confidence), good, bad, columns)
+    return _summary(name, describe(wall.astype(float), confidence), histogram(wall), (good, bad), columns)
 
 
-def summary_of(name: str, found: Description, good: int, bad: int, columns: Columns) -> Summary:
-    """A Summary from a description and the other columns."""
+def _summary(name: str, found: Description, drawn: Histogram, runs: tuple[int, int], columns: Columns) -> Summary:
 
     def average(key: str) -> float | None:
         values = columns.get(key)
@@ -195,8 +195,8 @@ def summary_of(name: str, found: Description, good: int, bad: int, columns: Colu
     memory = columns.get("max_rss_bytes")
     return Summary(
         name=name,
-        runs=good,
-        failed=bad,
+        runs=runs[0],
+        failed=runs[1],
         mean_ns=Interval(found.mean, *found.mean_interval),
         median_ns=Interval(found.median, *found.median_interval),
         cv=Interval(found.cv, *found.cv_interval),
@@ -209,6 +209,7 @@ def summary_of(name: str, found: Description, good: int, bad: int, columns: Colu
         max_rss_bytes=int(np.nanmax(memory)) if memory is not None and not np.isnan(memory).all() else None,
         effective_runs=found.effective_n,
         runs_for_one_percent=found.runs_for(0.01),
+        histogram=drawn,
     )
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from becalm._version import VERSION
+from becalm.stats.histogram import Histogram
 
 SCHEMA = 1
 """Version of the JSON that `--json` prints (docs/json.md)."""
@@ -102,6 +103,7 @@ class Summary:
     max_rss_bytes: int | None
     effective_runs: float
     runs_for_one_percent: int | None
+    histogram: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,47 @@ class Verdict:
         cleaned = finite(value)
         assert isinstance(cleaned, dict)
         return cleaned
+
+
+def from_json(value: Mapping[str, Any]) -> Verdict:
+    """Read back what `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+
+    def number(found: float | None, missing: float) -> float:
+        return missing if found is None else found
+
+    def interval(found: Mapping[str, Any]) -> Interval:
+        return Interval(found["value"], number(found["low"], -math.inf), number(found["high"], math.inf))
+
+    def summary(found: Mapping[str, Any]) -> Summary:
+        drawn = found.get("histogram")
+        changed = {
+            "mean_ns": interval(found["mean_ns"]),
+            "median_ns": interval(found["median_ns"]),
+            "cv": interval(found["cv"]),
+            "sd_ns": number(found["sd_ns"], math.nan),
+            "histogram": None if drawn is None else Histogram(**{**drawn, "counts": tuple(drawn["counts"])}),
+        }
+        return Summary(**{**found, **changed})
+
+    def difference(found: Mapping[str, Any]) -> Difference:
+        changed = {
+            "answer": Answer(found["answer"]),
+            "low": number(found["low"], -math.inf),
+            "high": number(found["high"], math.inf),
+            "detectable": number(found["detectable"], math.inf),
+            "standard_error": number(found["standard_error"], math.inf),
+            "p_value": number(found["p_value"], math.nan),
+        }
+        return Difference(**{**found, **changed})
+
+    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
+    changed = {
+        "stopped": Stopped(value["stopped"]),
+        "summaries": tuple(map(summary, value["summaries"])),
+        "differences": tuple(map(difference, value["differences"])),
+        "findings": tuple(Finding(**found) for found in value["findings"]),
+    }
+    return Verdict(**{**fields, **changed})
 
 
 def finite(value: Any) -> Any:

@@ -48,6 +48,8 @@ def memory(size: float) -> str:
 def spent(ns: int) -> str:
     """How long measuring took."""
     seconds = ns / 1e9
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 

@@ -1,0 +1,136 @@
+"""The command `becalm`: its verbs, loaded when used, and what happens when one fails."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from becalm._version import VERSION
+from becalm.errors import BecalmError
+
+VERBS = {
+    "run": ("becalm.cli.run", "Measure one program: how long, how scattered, and why."),
+    "compare": ("becalm.cli.compare", "Compare programs: which is faster, by how much, how sure."),
+    "doctor": ("becalm.cli.doctor", "What this machine is and allows, and how much noise it makes."),
+    "list": ("becalm.cli.records", "List what was measured."),
+    "show": ("becalm.cli.records", "Show a study again."),
+    "export": ("becalm.cli.records", "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf."),
+    "import": ("becalm.cli.records", "Read runs of hyperfine, pyperf or another becalm."),
+}
+"""One more verb is one more row: its module, which has it as `command_NAME`, and its line in the help."""
+
+
+class Verbs(click.Group):
+    """Loads a verb's module only when it is called, so that `becalm --version` costs nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a verb."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), f"command_{cmd_name}")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, without loading them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does, with a suggestion for a misspelt verb."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else " `becalm --help` lists the verbs."
+            raise click.UsageError(f"There is no verb {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _install_completion(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None or ctx.resilient_parsing:
+        return
+    from becalm.cli.completion import install, script
+
+    click.echo(script(value) if parameter.name == "show_completion" else install(value))
+    ctx.exit()
+
+
+@click.group(cls=Verbs, no_args_is_help=False, invoke_without_command=True)
+@click.version_option(VERSION, prog_name="becalm", message="%(prog)s %(version)s")
+@click.option(
+    "--install-completion",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[bash|zsh|fish]",
+    callback=_install_completion,
+    expose_value=False,
+    is_eager=True,
+    help="Teach your shell to complete becalm's words.",
+)
+@click.option(
+    "--show-completion",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[bash|zsh|fish]",
+    callback=_install_completion,
+    expose_value=False,
+    is_eager=True,
+    help="Print the completion script.",
+)
+@click.pass_context
+def becalm(ctx: click.Context) -> None:
+    """Measure and compare programs on Linux so that the answer can be trusted.
+
+    \b
+    becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'
+    becalm run -- python3 -c pass
+    becalm doctor
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> NoReturn:
+    """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
+    try:
+        code = becalm.main(prog_name="becalm", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Abort:
+        _leave("Interrupted.", 130)
+    except click.ClickException as error:
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f"\nSee: {error.ctx.command_path} --help"
+        _leave(error.format_message() + hint, 2)
+    except BecalmError as error:
+        if os.environ.get("BECALM_TRACE"):
+            traceback.print_exc()
+        _leave(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Nothing is left to say, also not by the interpreter at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _leave("Interrupted.", 130)
+    except Exception as error:
+        if os.environ.get("BECALM_TRACE"):
+            traceback.print_exc()
+        _leave(
+            f"This is a defect in becalm, not in your command: {type(error).__name__}: {error}. What was measured is "
+            "in the store (`becalm list`). BECALM_TRACE=1 shows where it happened; please report that.",
+            3,
+        )
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(sentence: str, code: int) -> NoReturn:
+    click.echo(f"becalm: {sentence}", err=True)
+    sys.exit(code)

@@ -1,0 +1,127 @@
+"""`becalm list`, `show`, `export`, `import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from becalm.cli import options
+
+
+@click.command("list")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
+@click.option("--all", "everything", is_flag=True, help="All of them.")
+@click.option("--kind", type=click.Choice(["run", "compare", "import"]), help="Only those of one kind.")
+@options.store
+@options.as_json
+@options.plain
+def command_list(limit: int, everything: bool, kind: str | None, store: str | None, as_json: bool, plain: bool) -> None:
+    """List what was measured, newest first."""
+    from becalm.verbs.records import list_studies
+
+    found = list_studies(store, limit=None if everything else limit, kind=kind)
+    if as_json:
+        click.echo(json.dumps(_listing(found), indent=2))
+        return
+    from becalm.report import terminal
+    from becalm.report.sentence import recovered
+
+    for each in found.recovered:
+        click.echo(f"becalm: {recovered(each.study_id, each.runs)}", err=True)
+    if not found.studies:
+        click.echo(f"The store {found.store} is empty. Measure something: becalm run -- true")
+        return
+    terminal.console(plain=plain).print(terminal.listing(found.studies))
+
+
+def _listing(found: Any) -> dict[str, Any]:
+    from becalm._version import VERSION
+    from becalm.verdict import SCHEMA
+
+    return {
+        "becalm": VERSION,
+        "schema": SCHEMA,
+        "kind": "list",
+        "store": found.store,
+        "studies": [
+            {
+                "study": each.number,
+                "kind": each.study.kind,
+                "title": each.study.title,
+                "created_ns": each.created_ns,
+                "runs": each.runs,
+                "host": each.study.host,
+                "environment": each.environment,
+                "programs": [workload.name for workload in each.study.workloads],
+            }
+            for each in found.studies
+        ],
+    }
+
+
+@click.command("show")
+@click.argument("study", default="last")
+@options.store
+@options.as_json
+@options.plain
+def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> None:
+    """Show a study again: its number, or `last`."""
+    from becalm.verbs.records import show
+    from becalm.verbs.review import review
+
+    document = show(study, store)
+    verdict = review(document)
+    if as_json:
+        from becalm.nouns import COLUMNS
+
+        value = verdict.to_json()
+        value["runs"] = {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]}
+        click.echo(json.dumps(value, indent=2, allow_nan=False))
+        return
+    from becalm.report import terminal
+
+    out = terminal.console(plain=plain)
+    if document.environment == "unknown":
+        out.print("Imported from another tool: machine, order and conditions of these runs are unknown.")
+    out.print(terminal.verdict(verdict, plain=plain))
+
+
+@click.command("export")
+@click.argument("study", default="last")
+@click.option(
+    "--format", "format_", default="json", show_default=True, help="json, csv, markdown, hyperfine or pyperf."
+)
+@click.option("--to", metavar="FILE", help="Write there [default: standard output].")
+@options.store
+def command_export(study: str, format_: str, to: str | None, store: str | None) -> None:
+    """Write a study (its number, or `last`) as a file of another kind."""
+    from becalm.verbs.records import export
+
+    text = export(study, format=format_, store=store)
+    if to is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(to).write_text(text)
+    except OSError as error:
+        raise click.ClickException(f"{to} cannot be written: {error.strerror}.") from error
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True)
+@options.store
+@options.as_json
+def command_import(files: tuple[str, ...], store: str | None, as_json: bool) -> None:
+    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store."""
+    from becalm.verbs.records import import_file
+
+    numbers = {file: list(import_file(file, store)) for file in files}
+    if as_json:
+        click.echo(json.dumps({"kind": "import", "studies": numbers}))
+        return
+    for file, made in numbers.items():
+        for number in made:
+            click.echo(f"{file} is study {number} now. See it with: becalm show {number}")

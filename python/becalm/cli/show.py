@@ -1,0 +1,47 @@
+"""What `run` and `compare` do after parsing: call with a progress display, print, and choose the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from becalm.errors import UsageError
+
+
+def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, quiet: bool, plain: bool) -> int:
+    """Call `becalm.run` or `becalm.compare` and print its verdict; returns the exit code."""
+    if quiet and as_json:
+        raise UsageError("--quiet and --json contradict each other. Leave one out.")
+    from becalm.report.progress import listener
+    from becalm.verdict import Stopped
+
+    with listener(quiet=quiet or as_json, plain=plain) as heard:
+        verdict = call(listener=heard, **given)
+    if as_json:
+        click.echo(json.dumps(with_runs(verdict, given.get("store")), indent=2, allow_nan=False))
+    elif quiet:
+        click.echo(verdict.sentence)
+    else:
+        from becalm.report import terminal
+
+        terminal.console(plain=plain).print(terminal.verdict(verdict, plain=plain))
+    sys.stdout.flush()
+    if verdict.stopped is Stopped.FAILED:
+        return 4
+    return 1 if verdict.passed is False else 0
+
+
+def with_runs(verdict: Any, store: str | bool | None) -> dict[str, Any]:
+    """The verdict's JSON with its runs, where they were kept."""
+    value: dict[str, Any] = verdict.to_json()
+    if verdict.study is not None:
+        from becalm.nouns import COLUMNS
+        from becalm.store import Store
+
+        with Store.open(store if isinstance(store, str) else None) as opened:
+            value["runs"] = {"columns": list(COLUMNS), "rows": [list(run) for run in opened.runs(verdict.study)]}
+    return value

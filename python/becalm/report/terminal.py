@@ -1,0 +1,200 @@
+"""A verdict on the terminal: sentences first, then tables and pictures made of characters."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from becalm.report.sentence import duration, memory, percent
+from becalm.stats.histogram import Histogram
+from becalm.store import StoredStudy
+from becalm.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
+
+BLOCKS = " ▏▎▍▌▋▊▉█"
+STYLES = {Answer.SLOWER: "bold red", Answer.FASTER: "bold green", Answer.UNSEEN: "bold", Answer.UNKNOWN: "bold yellow"}
+
+
+def console(*, plain: bool = False, stderr: bool = False) -> Console:
+    """Where to print: colours only on a terminal (rich heeds NO_COLOR), none of them in plain output."""
+    return Console(stderr=stderr, no_color=plain or None, highlight=False, soft_wrap=not _terminal(stderr))
+
+
+def _terminal(stderr: bool) -> bool:
+    return (sys.stderr if stderr else sys.stdout).isatty()
+
+
+def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
+    """Everything a person sees at the end of `run` and `compare`."""
+    return Group(*_spaced(_parts(found, plain)))
+
+
+def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
+    """An empty line between parts, but not between sentences."""
+    before: RenderableType | None = None
+    for part in parts:
+        if before is not None and not (isinstance(part, Text) and isinstance(before, Text)):
+            yield Text()
+        yield part
+        before = part
+
+
+def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
+    styles = [STYLES[d.answer] for d in found.differences] or ["bold"]
+    for index, line in enumerate(found.sentence.splitlines()):
+        yield Text(line, style=styles[index] if index < len(styles) else "")
+    if found.differences and not all(d.weak for d in found.differences):
+        yield _comparison(found, plain)
+        if picture := _intervals(found.differences, plain):
+            yield picture
+    for summary in found.summaries if found.kind == "run" else ():
+        yield _summary(summary, found.confidence)
+        if summary.histogram is not None and len(summary.histogram.counts) > 1:
+            yield _histogram(summary.histogram, plain)
+    if found.findings:
+        yield _findings(found.findings, plain)
+    if found.study is not None:
+        yield Group(Text(f"Study {found.study}, seed {found.seed}. Again: becalm show {found.study}", "dim"))
+
+
+def _comparison(found: Verdict, plain: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("program", overflow="fold", ratio=1)
+    for head in ("median", "spread", "difference"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column(f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
+    by_name = {d.name: d for d in found.differences}
+    for summary in found.summaries:
+        d = by_name.get(summary.name)
+        cells = [summary.name, duration(summary.median_ns.value), f"{percent(summary.cv.value)} %"]
+        if d is None:
+            cells += ["reference", ""]
+        else:
+            half = (d.high - d.low) / 2
+            known = math.isfinite(half)
+            cells.append(f"{percent(d.estimate, half if known else None, sign=True)} %")
+            ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
+            cells.append(ends if known else "not yet known")
+        table.add_row(*cells, style=None if d is None or plain else STYLES[d.answer].removeprefix("bold "))
+    return table
+
+
+def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:
+    """One line a comparison on a common axis in percent, with zero marked."""
+    known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high)]
+    if not known:
+        return None
+    reach = max(max(abs(d.low), abs(d.high)) for d in known)
+    low, high = min(0.0, *(d.low for d in known)), max(0.0, *(d.high for d in known))
+    margin = 0.05 * (high - low) or reach or 0.001
+    low, high = low - margin, high + margin
+
+    def at(value: float) -> int:
+        return round((value - low) / (high - low) * (width - 1))
+
+    bar, left, right, point, zero = ("-", "|", "|", "o", ":") if plain else ("─", "├", "┤", "●", "┊")
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(overflow="ellipsis", no_wrap=True, max_width=24)
+    table.add_column(no_wrap=True)
+    for d in known:
+        cells = [" "] * width
+        cells[at(0.0)] = zero
+        for index in range(at(d.low), at(d.high) + 1):
+            cells[index] = bar
+        cells[at(d.low)], cells[at(d.high)] = left, right
+        cells[at(d.estimate)] = point
+        table.add_row(d.name, "".join(cells).rstrip(), style=None if plain else STYLES[d.answer].removeprefix("bold "))
+    axis = [" "] * (width + 8)
+    labels = (
+        (0.0, "0"),
+        (low, f"{percent(low, high - low, sign=True)} %"),
+        (high, f"{percent(high, high - low, sign=True)} %"),
+    )
+    for value, label in labels:
+        start = min(max(0, at(value) - len(label) // 2), width + 8 - len(label))
+        if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
+            axis[start : start + len(label)] = label
+    table.add_row("", Text("".join(axis).rstrip(), "dim"))
+    return table
+
+
+def _summary(summary: Summary, confidence: float) -> Table:
+    level = f"{100 * confidence:g} %"
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+
+    def between(interval: Interval) -> str:
+        if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+            return "too few runs for an interval"
+        return f"{level}: {duration(interval.low)} to {duration(interval.high)}"
+
+    table.add_row("mean", duration(summary.mean_ns.value), between(summary.mean_ns))
+    table.add_row("median", duration(summary.median_ns.value), between(summary.median_ns))
+    cv = summary.cv
+    ends = math.isfinite(cv.low) and math.isfinite(cv.high)
+    span = f"{level}: {percent(cv.low)} to {percent(cv.high)} % of the mean" if ends else "of the mean"
+    table.add_row("spread", f"{percent(cv.value)} %", span)
+    table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
+    if summary.user_ns is not None and summary.system_ns is not None:
+        waited = "" if summary.wait_ns is None else f", waiting for a CPU {duration(summary.wait_ns)}"
+        table.add_row("CPU time", duration(summary.user_ns), f"user, {duration(summary.system_ns)} system{waited}")
+    if summary.max_rss_bytes is not None:
+        table.add_row("memory", memory(summary.max_rss_bytes), "largest resident set")
+    worth = ""
+    if summary.effective_runs < 0.9 * summary.runs:
+        worth = f"worth {summary.effective_runs:,.0f} independent ones: neighbours resemble each other"
+    table.add_row("runs", f"{summary.runs:,}", worth)
+    return table
+
+
+def _histogram(drawn: Histogram, plain: bool, width: int = 40) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    most = max(drawn.counts)
+    step = (drawn.high - drawn.low) / len(drawn.counts)
+    if drawn.below:
+        table.add_row(f"below {duration(drawn.low)}", "", str(drawn.below))
+    for index, count in enumerate(drawn.counts):
+        bar = "#" * math.ceil(count / most * width) if plain else _bar(count / most, width)
+        table.add_row(duration(drawn.low + (index + 0.5) * step), Text(bar, "" if plain else "cyan"), str(count))
+    if drawn.above:
+        table.add_row(f"above {duration(drawn.high)}", "", str(drawn.above))
+    return table
+
+
+def _bar(share: float, width: int) -> str:
+    eighths = math.ceil(share * width * 8)
+    return BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
+
+
+def _findings(findings: Sequence[Finding], plain: bool) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(style="yellow")
+    table.add_column(overflow="fold")
+    for finding in findings:
+        table.add_row("*" if plain else "•", finding.sentence)
+    return table
+
+
+def listing(studies: Sequence[StoredStudy]) -> RenderableType:
+    """The studies of a store, one line each."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("study", justify="right", no_wrap=True, min_width=5)
+    table.add_column("when", no_wrap=True, min_width=16)
+    table.add_column("verb", no_wrap=True, min_width=7)
+    table.add_column("runs", justify="right", no_wrap=True, min_width=7)
+    table.add_column("programs", overflow="ellipsis", no_wrap=True)
+    for each in studies:
+        when = datetime.fromtimestamp(each.created_ns / 1e9).strftime("%Y-%m-%d %H:%M")
+        what = each.study.title or " | ".join(workload.name for workload in each.study.workloads)
+        table.add_row(str(each.number), when, each.study.kind, f"{each.runs:,}", what)
+    return table

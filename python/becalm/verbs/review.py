@@ -1,0 +1,71 @@
+"""Conclude again from stored runs: the same judge, fed with the runs of a study as if they came in now.
+
+A verdict is a function of a study's options and its runs, so a study whose becalm was killed before it could conclude
+gets its verdict here, and an imported one gets what its data allow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from becalm.findings import of_series
+from becalm.history import History
+from becalm.judge import Judge, left_behind, summarise
+from becalm.nouns import Run
+from becalm.plan import Goal
+from becalm.report import sentence
+from becalm.report.formats import Document
+from becalm.verdict import Stopped, Verdict, from_json
+
+
+def review(document: Document) -> Verdict:
+    """The verdict that a study came to; else one from its runs, whose intervals hold for this one look."""
+    if document.verdict is not None:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            return replace(from_json(document.verdict), study=document.number)
+    study, options = document.study, document.study.options
+    names = sentence.short([each.name for each in study.workloads])
+    confidence = float(options.get("confidence") or 0.95)
+    history = History(len(names))
+    history.extend(document.runs)
+    judge = Judge(names, int(options.get("reference") or 0), Goal(runs=max(1, history.rounds)), confidence, None)
+    paired = study.kind == "compare" and len(names) > 1
+    differences = judge.look(history) if paired else ()
+    by_program = [[run for run in document.runs if run.workload == index] for index in range(len(names))]
+    summaries = [
+        summarise(name, history, index, _columns(by_program[index], CONCLUDED), confidence)
+        for index, name in enumerate(names)
+    ]
+    found = left_behind(names, history)
+    if study.kind == "run":
+        found += of_series(names[0], history, lambda program, wanted: _columns(by_program[program], wanted))
+    elapsed_ns = history.elapsed_ns if document.environment == "known" else sum(run.wall_ns for run in document.runs)
+    differences = tuple(replace(d, sentence=sentence.difference(d, elapsed_ns)) for d in differences)
+    lines = [d.sentence for d in differences] or [
+        sentence.run(each, elapsed_ns, confidence) for each in summaries if each is not None
+    ]
+    return Verdict(
+        kind=study.kind if paired or study.kind == "run" else "run",
+        study=document.number,
+        host=study.host,
+        elapsed_ns=elapsed_ns,
+        stopped=Stopped.STORED,
+        confidence=confidence,
+        summaries=tuple(each for each in summaries if each is not None),
+        differences=differences,
+        findings=found,
+        seed=study.seed,
+        sentence="\n".join(lines) or "This study has no finished run.",
+    )
+
+
+CONCLUDED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+
+
+def _columns(runs: list[Run], names: Any) -> dict[str, Any]:
+    good = [run for run in runs if run.outcome == "ok" and not run.warmup]
+    return {name: np.array([getattr(run, name) for run in good], dtype=np.float64) for name in names}
