@@ -7,9 +7,7 @@ from becalm.nouns import Settings, Step, Workload
 
 PROGRAMS = {"local": "true", "null": "anything", "sim": "spin 1ms"}
 NAMES = {"sim": "sim:drift"}
-WORKING = [
-    pytest.param(row.kind, marks=pytest.mark.machine if row.kind == "local" else ()) for row in hosts.TABLE
-]
+WORKING = [pytest.param(row.kind, marks=pytest.mark.machine if row.kind == "local" else ()) for row in hosts.TABLE]
 
 
 @pytest.fixture(params=WORKING)

@@ -78,9 +78,7 @@ def test_fail_above(store):
 
 
 def test_three_programs_against_a_reference(store):
-    verdict = becalm.compare(
-        [loop(10_000), loop(40_000), loop(20_000)], names=["a", "b", "c"], reference="c", runs=12
-    )
+    verdict = becalm.compare([loop(10_000), loop(40_000), loop(20_000)], names=["a", "b", "c"], reference="c", runs=12)
     assert [d.name for d in verdict.differences] == ["a", "b"]
     assert {d.reference for d in verdict.differences} == {"c"}
     assert all(d.pairs == 12 for d in verdict.differences)

@@ -16,11 +16,16 @@ KNOWN = (
     ("readonly database", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
     ("file is not a database", "is no becalm store: it is no SQLite file", "Give another file with --store."),
     ("malformed", "is damaged", "Move it aside, and save what can be saved with: sqlite3 FILE .recover"),
-    ("disk i/o error", "cannot be read or written: the disk reports an error", "Check the disk, or use another --store."),
+    (
+        "disk i/o error",
+        "cannot be read or written: the disk reports an error",
+        "Check the disk, or use another --store.",
+    ),
     ("unable to open database", "cannot be opened", "Check that its directory exists and may be written."),
     ("connection refused", "cannot be reached: nobody listens there", "Start PostgreSQL, or use another --store."),
     ("could not connect", "cannot be reached", "Start PostgreSQL, or use another --store."),
     ("connection failed", "cannot be reached", "Check host, user and database, or use another --store."),
+    ("connection is bad", "cannot be reached", "Check host, user and database, or use another --store."),
     ("server closed the connection", "went away in the middle", "Start PostgreSQL again, then go on."),
 )
 

@@ -116,9 +116,7 @@ class Store:
                 db.execute(SETTINGS.insert().values(study_id=number, position=position, knobs=text))
         return number
 
-    def append(
-        self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None
-    ) -> None:
+    def append(self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None) -> None:
         """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`."""
         with worded(self.shown), self._writing() as db:
             if rows:
@@ -244,9 +242,7 @@ class Store:
             host=row.host_name,
             title=row.title,
         )
-        return StoredStudy(
-            row.id, study, row.created_ns, row.becalm, row.environment, json.loads(row.facts), row[-1]
-        )
+        return StoredStudy(row.id, study, row.created_ns, row.becalm, row.environment, json.loads(row.facts), row[-1])
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

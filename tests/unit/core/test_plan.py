@@ -92,7 +92,7 @@ def test_one_round_is_always_run_even_when_the_budget_is_tiny():
 def test_fraction_grows_and_stays_within_one(goal):
     shares = [goal.fraction(_measured(1, n, 100)) for n in (1, 5, 10, 19)]
     assert shares == sorted(shares)
-    assert 0 < shares[0]
+    assert shares[0] > 0
     assert shares[-1] <= 1
 
 

@@ -1,0 +1,243 @@
+"""What the store promises, over both databases."""
+
+import multiprocessing
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from becalm.errors import StoreError, UsageError
+from becalm.nouns import Run, Settings, Study, Workload
+from becalm.store import Store
+from becalm.store.migrations import STEPS, migrate, version
+
+STUDY = Study(
+    "compare",
+    (Workload.of("a 'b c'", environment={"K": "\udcff"}), Workload.of("d")),
+    (Settings.of({"nice": 3}),),
+    {"budget_ns": 5, "precision": None},
+    seed=2**32 - 1,
+    title="a title",
+)
+FACTS = {"host": {"hostname": "x"}, "kernel": {"release": "6.1"}}
+
+
+def run(seq, **changes):
+    base = Run(seq, seq % 2, 0, seq // 2, 7, 10**18 + seq, 1000 + seq, 5, None, None, 1 << 20, 1, 0, 2, 3, "ok", 0, 0)
+    return base._replace(**changes)
+
+
+def test_what_was_appended_is_read_back(store):
+    number = store.begin(STUDY, FACTS)
+    rows = [run(0, round=-1), run(1), run(2, outcome="failed", status=-11), run(3, wall_ns=2**62, left_behind=4)]
+    store.append(number, rows[:2])
+    store.append(number, rows[2:], {2: ("bo\0om ✗", ""), 3: ("", "out")})
+    assert list(store.runs(number)) == rows
+    assert store.texts(number) == {2: ("bo�om ✗", ""), 3: ("", "out")}
+    stored = store.study(number)
+    assert stored.study == STUDY
+    assert (stored.runs, stored.environment, stored.facts) == (4, "known", FACTS)
+
+
+def test_columns_are_those_of_good_counted_runs(store):
+    number = store.begin(STUDY, FACTS)
+    store.append(number, [run(0, round=-1), run(2), run(4, outcome="timeout"), run(6), run(1)])
+    found = store.columns(number, ["seq", "wall_ns", "wait_ns"], 0)
+    assert found["seq"].tolist() == [2, 6]
+    assert np.isnan(found["wait_ns"]).all(), "unknown is never zero"
+    assert store.columns(number, ["seq"], 5)["seq"].tolist() == []
+
+
+def test_studies_are_numbered_and_found(store):
+    assert store.studies() == []
+    with pytest.raises(UsageError, match="empty"):
+        store.resolve("last")
+    first, second = store.begin(STUDY, FACTS), store.begin(Study("run", (Workload.of("x"),)), FACTS)
+    assert [each.number for each in store.studies()] == [second, first]
+    assert [each.number for each in store.studies(kind="run")] == [second]
+    assert store.resolve("last") == second
+    assert store.resolve(str(first)) == first
+    for bad in ("99", "x", ""):
+        with pytest.raises(UsageError):
+            store.resolve(bad)
+
+
+def test_a_run_is_stored_once(store):
+    number = store.begin(STUDY, FACTS)
+    store.append(number, [run(0)])
+    with pytest.raises(StoreError):
+        store.append(number, [run(1), run(0)])
+    assert len(list(store.runs(number))) == 1, "a failed append changes nothing"
+
+
+def test_verdicts_are_added(store):
+    number = store.begin(STUDY, FACTS)
+    assert store.verdict(number) is None
+    store.conclude(number, {"sentence": "first"})
+    store.conclude(number, {"sentence": "second"})
+    assert store.verdict(number) == {"sentence": "second"}
+
+
+def test_opening_again_finds_everything(location):
+    with Store.open(location) as store:
+        number = store.begin(STUDY, FACTS)
+    with Store.open(location) as store:
+        assert store.study(number).study == STUDY
+
+
+def test_a_newer_store_is_refused(location):
+    with Store.open(location) as store, store._writing() as db:
+        db.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema_version'"))
+    with pytest.raises(StoreError, match="version 99"):
+        Store.open(location)
+
+
+def test_a_later_step_is_taken_once_and_keeps_the_runs(location):
+    with Store.open(location) as store:
+        number = store.begin(STUDY, FACTS)
+        store.append(number, [run(0)])
+
+        def widen(db):
+            db.execute(text("ALTER TABLE run ADD COLUMN migrations BIGINT"))
+
+        for _ in range(2):
+            with store._writing() as db:
+                migrate(db, store.shown, (*STEPS, widen))
+                assert version(db) == 2
+        assert list(store.runs(number)) == [run(0)]
+
+
+def test_two_writers_take_turns(location):
+    with Store.open(location) as store:
+        numbers = [store.begin(STUDY, FACTS) for _ in range(2)]
+
+    def write(number):
+        with Store.open(location) as opened:
+            for seq in range(200):
+                opened.append(number, [run(seq)])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Store.open(location) as store:
+        assert [len(list(store.runs(number))) for number in numbers] == [200, 200]
+
+
+def _open(path, barrier):
+    barrier.wait()
+    Store.open(path).close()
+
+
+def test_two_may_create_it_at_once(tmp_path):
+    path = str(tmp_path / "new.db")
+    barrier = multiprocessing.get_context("fork").Barrier(4)
+    processes = [multiprocessing.get_context("fork").Process(target=_open, args=(path, barrier)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+
+
+def test_the_file_is_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("BECALM_STORE", raising=False)
+    with Store.open() as store:
+        store.begin(STUDY, FACTS)
+    directory = tmp_path / "becalm"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((directory / "becalm.db").stat().st_mode) == 0o600
+
+
+def test_what_cannot_be_a_store(tmp_path):
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(b"this is no database at all" * 200)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE things (x)")
+    for path, words in (
+        (damaged, "no SQLite file"),
+        (other, "other tables"),
+        (tmp_path, "directory"),
+        ("/proc/nowhere/x.db", "cannot be made"),
+        ("mysql://x/y", "mysql"),
+        ("postgresql:///x?host=/no/such/socket", "cannot be reached"),
+    ):
+        with pytest.raises(StoreError, match=words):
+            Store.open(str(path))
+
+
+def test_a_store_cut_in_half_says_so(tmp_path):
+    path = tmp_path / "cut.db"
+    with Store.open(str(path)) as store:
+        number = store.begin(STUDY, FACTS)
+        store.append(number, [run(seq) for seq in range(5000)])
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(StoreError, match=r"damaged|failed|malformed"), Store.open(str(path)) as store:
+        list(store.runs(number))
+
+
+def test_a_locked_store_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("becalm.store.location.BUSY_S", 0.05)
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as store:
+        number = store.begin(STUDY, FACTS)
+        with sqlite3.connect(path, isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="in use"):
+                store.append(number, [run(0)])
+            other.execute("ROLLBACK")
+        store.append(number, [run(0)])
+
+
+def test_a_full_disk_says_so(tmp_path):
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as store:
+        number = store.begin(STUDY, FACTS)
+        with store.location.engine.connect() as db:
+            pages = db.exec_driver_sql("PRAGMA page_count").scalar()
+            db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+            db.rollback()
+        with pytest.raises(StoreError, match="full"):
+            store.append(number, [run(seq) for seq in range(20_000)])
+        assert list(store.runs(number)) == []
+
+
+def test_a_store_that_may_only_be_read_can_be_read(tmp_path):
+    path = tmp_path / "ro" / "runs.db"
+    with Store.open(str(path)) as store:
+        number = store.begin(STUDY, FACTS)
+        store.append(number, [run(0)])
+    script = f"""
+import os, sys
+from becalm.store import Store
+from becalm.errors import StoreError
+Store.open(":memory:").close()  # everything that is imported late is imported while it can be
+if os.geteuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+with Store.open({str(path)!r}) as store:
+    assert len(list(store.runs({number}))) == 1
+    try:
+        store.conclude({number}, {{}})
+    except StoreError as error:
+        assert "may only be read" in str(error), error
+    else:
+        raise SystemExit("it could be written")
+"""
+    for each in (path, path.parent, tmp_path, *tmp_path.parents[:2]):
+        each.chmod(0o444 if each == path else 0o555)
+    try:
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, env={"HOME": "/nonexistent", "PYTHONPATH": ":".join(sys.path)}
+        )
+    finally:
+        for each in (path, path.parent, tmp_path, *tmp_path.parents[:2]):
+            each.chmod(0o700)
