@@ -1,0 +1,188 @@
+//! What a machine lets becalm do, one row each: have it or not, why not, and what would change that.
+//!
+//! Later features read this list instead of trying; `doctor` prints it. One more ability is one row and its probe.
+
+mod kernel;
+mod processor;
+
+use serde_json::{json, Value};
+
+use super::read::Machine;
+
+/// What the probes look at: the facts collected before, and the files.
+pub struct Evidence<'a> {
+    pub machine: &'a Machine,
+    pub facts: &'a Value,
+}
+
+/// What a probe found. The text is the reason.
+pub enum Found {
+    Have,
+    Lacks(String),
+    /// It lacks, and the row's way out does not lead there; this one does, or none (empty).
+    Barred(String, &'static str),
+    Unknown(String),
+}
+
+/// One ability.
+struct Row {
+    name: &'static str,
+    /// In words, for a table.
+    title: &'static str,
+    matters: &'static str,
+    way_out: &'static str,
+    probe: fn(&Evidence) -> Found,
+}
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    Row { name: "hardware_counters", title: "hardware counters", probe: processor::hardware_counters,
+        matters: "cycles and instructions tell a slower processor from more work",
+        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm with --sudo" },
+    Row { name: "cache_counters", title: "cache-miss counters", probe: processor::cache_counters,
+        matters: "shows when neighbours take the shared cache",
+        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm with --sudo" },
+    Row { name: "frequency_control", title: "frequency control", probe: processor::frequency_control,
+        matters: "a frequency that follows the load makes equal runs differ",
+        way_out: "run becalm with --sudo" },
+    Row { name: "turbo_control", title: "turbo control", probe: processor::turbo_control,
+        matters: "turbo depends on temperature and on what other cores do",
+        way_out: "run becalm with --sudo" },
+    Row { name: "smt_control", title: "SMT control", probe: processor::smt_control,
+        matters: "a busy sibling thread takes up to half of a core",
+        way_out: "run becalm with --sudo" },
+    Row { name: "idle_state_control", title: "idle state control", probe: processor::idle_state_control,
+        matters: "waking from a deep idle state takes up to a millisecond",
+        way_out: "run becalm with --sudo" },
+    Row { name: "cpu_hotplug", title: "CPUs on and off", probe: processor::cpu_hotplug,
+        matters: "taking a CPU offline ends all disturbance between it and the others",
+        way_out: "run becalm with --sudo" },
+    Row { name: "spare_cpu", title: "a second CPU", probe: processor::spare_cpu,
+        matters: "with one CPU, becalm and the system run on the same one as the program",
+        way_out: "widen the affinity (taskset), or use a machine with more CPUs" },
+    Row { name: "invariant_tsc", title: "steady time stamp counter", probe: processor::invariant_tsc,
+        matters: "cheap, exact clock readings on every CPU",
+        way_out: "" },
+    Row { name: "tsc_clocksource", title: "clock read without a system call", probe: processor::tsc_clocksource,
+        matters: "another clocksource takes microseconds to read instead of 20 to 30 ns",
+        way_out: "boot with tsc=reliable if you know that the counter is steady" },
+    Row { name: "virtual_machines", title: "virtual machines (KVM)", probe: processor::virtual_machines,
+        matters: "other kernels and boot parameters can be tried at full speed in a guest",
+        way_out: "load the module kvm_intel or kvm_amd, and join the group kvm" },
+    Row { name: "run_queue_wait", title: "run-queue wait of a run", probe: kernel::run_queue_wait,
+        matters: "tells how long a run waited for a CPU, exactly and without privilege",
+        way_out: "a kernel with CONFIG_SCHED_INFO" },
+    Row { name: "scheduler_statistics", title: "scheduler statistics per CPU", probe: kernel::scheduler_statistics,
+        matters: "the exact mean length of each run queue",
+        way_out: "a kernel with CONFIG_SCHEDSTATS" },
+    Row { name: "pressure", title: "pressure stall information", probe: kernel::pressure,
+        matters: "how much of the time something waited for CPU, memory or disk",
+        way_out: "boot with psi=1, on a kernel with CONFIG_PSI" },
+    Row { name: "delay_accounting", title: "delay accounting", probe: kernel::delay_accounting,
+        matters: "how long a run waited for disk, swap and memory",
+        way_out: "sysctl -w kernel.task_delayacct=1 (root), on a kernel with CONFIG_TASK_DELAY_ACCT" },
+    Row { name: "task_slice", title: "time slice per task", probe: kernel::task_slice,
+        matters: "the one scheduler setting that needs no privilege",
+        way_out: "Linux 6.12 or later" },
+    Row { name: "scheduler_knobs", title: "scheduler knobs (debugfs)", probe: kernel::scheduler_knobs,
+        matters: "base slice, migration cost, preemption and features of the scheduler",
+        way_out: "" },
+    Row { name: "system_settings", title: "system settings (sysctl)", probe: kernel::system_settings,
+        matters: "address randomisation, watchdogs and swappiness for the whole machine",
+        way_out: "run becalm with --sudo" },
+    Row { name: "negative_nice", title: "negative nice", probe: kernel::negative_nice,
+        matters: "a larger share of the CPU than the rest of the system",
+        way_out: "run becalm with --sudo, or raise the limit \"nice\" in /etc/security/limits.conf" },
+    Row { name: "realtime_priority", title: "real-time priority", probe: kernel::realtime_priority,
+        matters: "no ordinary program interrupts the measured one",
+        way_out: "run becalm with --sudo, or raise the limit \"rtprio\" in /etc/security/limits.conf" },
+    Row { name: "cpu_isolation", title: "CPU isolation (cpuset)", probe: kernel::cpu_isolation,
+        matters: "keeps all other programs off the measured CPUs",
+        way_out: "run becalm with --sudo" },
+    Row { name: "own_cgroup", title: "a control group of its own", probe: kernel::own_cgroup,
+        matters: "exact accounts of a program with all its descendants",
+        way_out: "run becalm with --sudo, or start it with systemd-run --user --scope -p Delegate=yes" },
+    Row { name: "drop_caches", title: "dropping the page cache", probe: kernel::drop_caches,
+        matters: "`--cold` measures a program that has to read its files",
+        way_out: "run becalm with --sudo" },
+    Row { name: "fixed_addresses", title: "fixed addresses per program", probe: kernel::fixed_addresses,
+        matters: "tells whether memory layout makes runs differ (--set aslr=off)",
+        way_out: "allow personality(2) in the sandbox; for Docker: --security-opt seccomp=unconfined" },
+    Row { name: "tracing", title: "kernel trace points", probe: kernel::tracing,
+        matters: "names what interrupted a slow run",
+        way_out: "run becalm with --sudo" },
+];
+
+/// One entry a row: name, title, have (null when nobody can tell), reason, way_out, matters.
+pub fn collect(machine: &Machine, facts: &Value) -> Value {
+    let evidence = Evidence { machine, facts };
+    let entry = |row: &Row| {
+        let (have, reason, way_out) = match (row.probe)(&evidence) {
+            Found::Have => (Some(true), None, None),
+            Found::Lacks(reason) => (Some(false), Some(reason), Some(row.way_out)),
+            Found::Barred(reason, way_out) => (Some(false), Some(reason), Some(way_out)),
+            Found::Unknown(reason) => (None, Some(reason), None),
+        };
+        let way_out = way_out.filter(|text| !text.is_empty());
+        json!({
+            "name": row.name, "title": row.title, "have": have, "reason": reason, "way_out": way_out,
+            "matters": row.matters,
+        })
+    };
+    TABLE.iter().map(entry).collect()
+}
+
+impl Evidence<'_> {
+    /// A fact, or why it is missing.
+    fn fact(&self, subject: &str, name: &str) -> Result<&Value, String> {
+        let subject = &self.facts[subject];
+        match &subject[name] {
+            Value::Null => Err(subject["missing"][name].as_str().unwrap_or("it is not known").to_owned()),
+            value => Ok(value),
+        }
+    }
+
+    /// Whether this process has the capability; true, too, when it cannot be known.
+    fn capable(&self, name: &str) -> bool {
+        self.facts["privileges"]["capabilities"]
+            .as_array()
+            .is_none_or(|names| names.iter().any(|each| each == name))
+    }
+
+    fn is_guest(&self) -> bool {
+        self.facts["virtualisation"]["guest"] == true
+    }
+
+    fn in_container(&self) -> bool {
+        !self.facts["virtualisation"]["container"].is_null()
+    }
+
+    /// Have it when the file may be written.
+    fn writable(&self, path: &str) -> Found {
+        match self.machine.writable(path) {
+            Ok(()) => Found::Have,
+            Err(reason) if self.in_container() => Found::Barred(reason, OUTSIDE_CONTAINER),
+            Err(reason) => Found::Lacks(reason),
+        }
+    }
+}
+
+/// Way out where a container, and nothing inside it, decides.
+const OUTSIDE_CONTAINER: &str =
+    "measure outside the container; inside, only the container's owner can allow it";
+
+/// Way out where only the hardware's owner has the setting.
+const BARE_METAL: &str = "only on real hardware, or by whoever runs the hypervisor; here, compare in pairs";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_every_row_says_why_it_matters() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert!(TABLE[..i].iter().all(|other| other.name != row.name), "{}", row.name);
+            assert!(!row.title.is_empty() && !row.matters.is_empty(), "{}", row.name);
+        }
+    }
+}

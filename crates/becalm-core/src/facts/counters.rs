@@ -1,0 +1,35 @@
+//! Hardware performance counters: permitted, and really there?
+
+use serde_json::{Map, Value};
+
+use super::read::{Machine, Subject};
+use super::system;
+
+/// The kernel's limits, and each event opened for a moment.
+pub fn collect(machine: &Machine) -> Value {
+    let mut counters = Subject::default();
+    counters.put("perf_event_paranoid", machine.number::<i32>("proc/sys/kernel/perf_event_paranoid"));
+    counters.put(
+        "perf_event_max_sample_rate",
+        machine.number::<u64>("proc/sys/kernel/perf_event_max_sample_rate"),
+    );
+    counters.put("nmi_watchdog", machine.number::<u8>("proc/sys/kernel/nmi_watchdog").map(|n| n != 0));
+    counters.put("hardware", hardware(machine));
+    counters.finish()
+}
+
+/// Event to true (usable) or the reason why it is not, as text.
+fn hardware(machine: &Machine) -> Result<Value, String> {
+    if !machine.live {
+        return Err("recorded files do not tell it".to_owned());
+    }
+    let mut events = Map::new();
+    for event in system::EVENTS {
+        let value = match system::try_counter(event) {
+            Ok(()) => Value::Bool(true),
+            Err(reason) => Value::String(reason),
+        };
+        events.insert(event.name.to_owned(), value);
+    }
+    Ok(events.into())
+}

@@ -1,0 +1,220 @@
+//! Reading the small files of `/proc` and `/sys` below a root directory: bytes in, a value or a reason out.
+//!
+//! Files may be missing, refused, empty, cut off, huge or not text; none of that is a panic, and none of it is zero.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// A fact, or the reason in words why it is not known.
+pub type Known<T> = Result<T, String>;
+
+/// No file read here is longer on any machine seen: `/proc/cpuinfo` of 1024 CPUs has 2 MiB.
+const LONGEST: u64 = 8 << 20;
+
+/// The files of one machine: the running one (`live`, root "/"), or a directory that looks like one.
+pub struct Machine {
+    root: PathBuf,
+    /// System calls tell about this machine too, not only files.
+    pub live: bool,
+}
+
+impl Machine {
+    /// The machine whose files are below `root`.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), live: root == Path::new("/") }
+    }
+
+    /// Where a path without its leading slash is found.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// The file's bytes.
+    pub fn bytes(&self, path: &str) -> Known<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let result = self.open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        match result {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(refusal(path, &error)),
+        }
+    }
+
+    /// The file as text; what is not UTF-8 becomes replacement characters.
+    pub fn text(&self, path: &str) -> Known<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
+    }
+
+    /// The file's text without the white space around it. An empty file is a fact that is missing.
+    pub fn line(&self, path: &str) -> Known<String> {
+        match self.text(path)?.trim_matches(|c: char| c.is_whitespace() || c == '\0') {
+            "" => Err(format!("/{path} is empty")),
+            text => Ok(text.to_owned()),
+        }
+    }
+
+    /// The file as one number.
+    pub fn number<T: FromStr>(&self, path: &str) -> Known<T> {
+        let line = self.line(path)?;
+        line.parse()
+            .map_err(|_| format!("/{path} holds {:?}, which is not the expected number", short(&line)))
+    }
+
+    /// Which choice is in brackets, as in "always [madvise] never".
+    pub fn choice(&self, path: &str) -> Known<String> {
+        let line = self.line(path)?;
+        let chosen = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        match chosen {
+            Some((word, _)) => Ok(word.to_owned()),
+            None => Err(format!("/{path} holds {:?}, with nothing in brackets", short(&line))),
+        }
+    }
+
+    /// Names in a directory, sorted.
+    pub fn names(&self, path: &str) -> Known<Vec<String>> {
+        let entries = fs::read_dir(self.path(path)).map_err(|error| refusal(path, &error))?;
+        let mut names: Vec<String> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Numbers n of the entries "{prefix}n" in a directory, ascending.
+    pub fn numbered(&self, path: &str, prefix: &str) -> Known<Vec<u32>> {
+        let mut numbers: Vec<u32> =
+            self.names(path)?.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// Find out by opening: lockdown and read-only mounts show in no permission bit.
+    pub fn opens(&self, path: &str) -> Known<()> {
+        let mut byte = [0];
+        self.open(path)
+            .and_then(|mut file| file.read(&mut byte))
+            .map(|_| ())
+            .map_err(|error| refusal(path, &error))
+    }
+
+    /// Whether this process may write the file, without opening it: opening some devices already acts.
+    ///
+    /// Recorded files keep no owner, so there the recorded user decides.
+    pub fn writable(&self, path: &str) -> Known<()> {
+        if !self.live {
+            return match (self.exists(path), self.effective_uid()) {
+                (false, _) => Err(format!("/{path} does not exist")),
+                (true, Ok(0)) => Ok(()),
+                (true, _) => Err(format!("/{path} may only be written by root")),
+            };
+        }
+        let full = std::ffi::CString::new(format!("/{path}")).map_err(|_| format!("/{path} is no path"))?;
+        // SAFETY: the string is live and ended by zero; the call only asks.
+        match unsafe { libc::faccessat(libc::AT_FDCWD, full.as_ptr(), libc::W_OK, libc::AT_EACCESS) } {
+            0 => Ok(()),
+            _ => {
+                let error = io::Error::last_os_error();
+                Err(match error.raw_os_error() {
+                    Some(libc::EACCES) => format!("/{path} may only be written by root"),
+                    Some(libc::EROFS) => format!("/{path} is mounted read-only"),
+                    _ => refusal(path, &error),
+                })
+            }
+        }
+    }
+
+    /// The value of a "Name:   value" line, as in `/proc/self/status` and `/proc/meminfo`.
+    pub fn field(&self, path: &str, name: &str) -> Known<String> {
+        let text = self.text(path)?;
+        field(&text, name).map(str::to_owned).ok_or_else(|| format!("/{path} has no line {name:?}"))
+    }
+
+    /// The effective user of this process, or of the one that recorded the files.
+    pub fn effective_uid(&self) -> Known<u32> {
+        let line = self.field("proc/self/status", "Uid")?;
+        let effective = line.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+        effective.ok_or_else(|| format!("/proc/self/status holds the user ids {:?}", short(&line)))
+    }
+
+    fn open(&self, path: &str) -> io::Result<File> {
+        // Not to hang on a FIFO that somebody put in place of a file.
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.path(path))
+    }
+}
+
+/// The value of a "Name: value" or "name\t: value" line.
+pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then_some(value.trim())
+    })
+}
+
+/// Why a file could not be read, in words.
+fn refusal(path: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR) => format!("/{path} does not exist"),
+        Some(libc::EACCES) => format!("/{path} may not be read by this user (EACCES)"),
+        Some(libc::EPERM) => {
+            format!("/{path} is refused by the kernel, whoever asks (EPERM): a lockdown or a sandbox")
+        }
+        Some(code) => format!("/{path} cannot be read: {}", errno_words(code)),
+        None => format!("/{path} cannot be read: {error}"),
+    }
+}
+
+/// An errno with its meaning, as strerror(3) gives it.
+pub fn errno_words(code: i32) -> String {
+    let text = io::Error::from_raw_os_error(code).to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    format!("{words} (errno {code})")
+}
+
+/// The beginning of a text that may be long, for a message.
+pub fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// How many CPUs a list such as "0-3,8" names; None when it is not such a list.
+pub fn cpu_count(list: &str) -> Option<u64> {
+    list.trim().split(',').filter(|part| !part.trim().is_empty()).try_fold(0_u64, |sum, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+/// One subject of the facts: values by name; a missing one is null and has its reason under `missing`.
+#[derive(Default)]
+pub struct Subject {
+    values: Map<String, Value>,
+    missing: Map<String, Value>,
+}
+
+impl Subject {
+    /// Add a fact, or the reason why there is none.
+    pub fn put<T: Into<Value>>(&mut self, name: &str, fact: Known<T>) {
+        let value = match fact {
+            Ok(value) => value.into(),
+            Err(reason) => {
+                self.missing.insert(name.to_owned(), reason.into());
+                Value::Null
+            }
+        };
+        self.values.insert(name.to_owned(), value);
+    }
+
+    /// The subject as JSON.
+    pub fn finish(mut self) -> Value {
+        self.values.insert("missing".to_owned(), self.missing.into());
+        self.values.into()
+    }
+}

@@ -1,0 +1,47 @@
+//! What the kernel forbids or slows for safety: lockdown, address randomisation, mitigations, tracing limits.
+
+use serde_json::{json, Value};
+
+use super::read::{Known, Machine, Subject};
+
+const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
+
+/// Lockdown as the kernel says it or as it behaves; the rest as it is set.
+pub fn collect(machine: &Machine) -> Value {
+    let mut security = Subject::default();
+    security.put("lockdown", lockdown(machine));
+    security.put("address_randomisation", machine.number::<u8>("proc/sys/kernel/randomize_va_space"));
+    security.put("mitigations", mitigations(machine));
+    security.put("yama", machine.number::<u8>("proc/sys/kernel/yama/ptrace_scope"));
+    security.put("kptr_restrict", machine.number::<u8>("proc/sys/kernel/kptr_restrict"));
+    security.finish()
+}
+
+/// The file may be absent while the lockdown is built in: then a refused debugfs file gives it away.
+fn lockdown(machine: &Machine) -> Known<String> {
+    let said = machine.choice("sys/kernel/security/lockdown");
+    if said.is_err() {
+        if let Err(reason) = machine.opens("sys/kernel/debug/sched/features") {
+            if reason.contains("(EPERM)") && machine.effective_uid() == Ok(0) {
+                return Ok("in force (debugfs is refused even to root)".to_owned());
+            }
+        }
+    }
+    said
+}
+
+/// Names by state: mitigated costs time, vulnerable does not.
+fn mitigations(machine: &Machine) -> Known<Value> {
+    let (mut active, mut vulnerable, mut unaffected) = (Vec::new(), Vec::new(), 0);
+    for name in machine.names(VULNERABILITIES)? {
+        match machine.line(&format!("{VULNERABILITIES}/{name}")) {
+            Ok(state) if state.starts_with("Mitigation") || state.contains("; Mitigation") => {
+                active.push(name)
+            }
+            Ok(state) if state.starts_with("Not affected") => unaffected += 1,
+            Ok(_) => vulnerable.push(name),
+            Err(_) => {}
+        }
+    }
+    Ok(json!({"active": active, "vulnerable": vulnerable, "not_affected": unaffected}))
+}

@@ -1,0 +1,161 @@
+//! Programs that change the same settings as we would, or measure at the same time.
+
+use std::collections::BTreeMap;
+use std::process;
+
+use serde_json::{json, Value};
+
+use super::read::{field, Machine, Subject};
+
+/// A program known to interfere.
+struct Service {
+    /// Its process name; the kernel keeps the first 15 bytes (proc(5), comm).
+    process: &'static str,
+    /// `governs` settings or `loads` the machine.
+    role: &'static str,
+    matters: &'static str,
+    way_out: &'static str,
+}
+
+const STOP: &str = "stop it while you measure: systemctl stop";
+const WAIT: &str = "wait until it is done";
+
+/// tuned's unit itself names cpupower, auto-cpufreq, tlp and power-profiles-daemon as its rivals (Conflicts=).
+const TABLE: &[Service] = &[
+    governs("tuned", "rewrites frequency, scheduler, disk and memory settings when it changes profile"),
+    governs("power-profiles-daemon", "changes frequency driver and turbo with the power profile"),
+    governs("auto-cpufreq", "changes governor and turbo every few seconds, by load and battery"),
+    governs("tlp", "changes governor, turbo and disk settings when the power supply changes"),
+    governs("tlp-pd", "changes governor and turbo with the power profile"),
+    governs("laptop_mode", "changes governor and disk settings when the power supply changes"),
+    governs("system76-power", "changes governor and turbo with the power profile"),
+    governs("cpupower", "is setting the frequency governor"),
+    governs("cpufreqd", "changes the frequency governor by rules"),
+    governs("thermald", "lowers the frequency limits when the machine is warm"),
+    governs("irqbalance", "moves interrupts between CPUs every ten seconds, onto the measured one too"),
+    governs("numad", "moves processes and their memory between NUMA nodes"),
+    governs("ksmtuned", "switches the merging of equal pages on and off"),
+    governs("gamemoded", "changes governor and priorities when a game starts"),
+    governs("ananicy", "changes nice and I/O priority of programs by their name"),
+    governs("ananicy-cpp", "changes nice and I/O priority of programs by their name"),
+    governs("scx_loader", "replaces the scheduler"),
+    loads("hyperfine"),
+    loads("poop"),
+    loads("multitime"),
+    loads("perflock"),
+    loads("rebench"),
+    loads("pyperf"),
+    loads("phoronix-test-suite"),
+    loads("becalm-agent"),
+    loads("sysbench"),
+    loads("stress-ng"),
+    loads("stress"),
+    loads("fio"),
+    loads("hackbench"),
+    loads("cyclictest"),
+    loads("perf"),
+];
+
+const fn governs(process: &'static str, matters: &'static str) -> Service {
+    Service { process, role: "governs", matters, way_out: STOP }
+}
+
+const fn loads(process: &'static str) -> Service {
+    Service {
+        process,
+        role: "loads",
+        matters: "measures or loads this machine at the same time: each disturbs the other",
+        way_out: WAIT,
+    }
+}
+
+/// Those that run now, one entry a name, with their process ids.
+pub fn collect(machine: &Machine) -> Value {
+    let mut services = Subject::default();
+    let all = machine.names("proc").map(|names| names.iter().filter_map(|name| name.parse().ok()).collect());
+    let complete = all.clone().and_then(|pids: Vec<u32>| {
+        if pids.contains(&1) {
+            return Ok(true);
+        }
+        Err("/proc does not show process 1: processes of others are hidden, so services may run unseen"
+            .to_owned())
+    });
+    services.put("running", all.map(|pids| running(machine, &pids)));
+    services.put("complete", complete);
+    services.finish()
+}
+
+fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
+    let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for &pid in pids {
+        if machine.live && is_own(machine, pid) {
+            continue;
+        }
+        // A process may end between listing and reading: then it is gone, and that is right.
+        let Ok(comm) = machine.line(&format!("proc/{pid}/comm")) else { continue };
+        if let Some(row) = TABLE.iter().position(|service| is(machine, pid, &comm, service.process)) {
+            found.entry(row).or_default().push(pid);
+        }
+    }
+    let entry = |(row, pids): (usize, Vec<u32>)| {
+        let service = &TABLE[row];
+        let way_out = match service.way_out {
+            STOP => format!("{STOP} {}", service.process),
+            other => other.to_owned(),
+        };
+        json!({"name": service.process, "role": service.role, "pids": pids, "matters": service.matters, "way_out": way_out})
+    };
+    found.into_iter().map(entry).collect()
+}
+
+fn is(machine: &Machine, pid: u32, comm: &str, name: &str) -> bool {
+    const COMM_LENGTH: usize = 15;
+    if comm == name.get(..COMM_LENGTH).unwrap_or(name) {
+        return true;
+    }
+    // Scripts run under their interpreter's name: look at what it runs.
+    comm.starts_with("python")
+        && machine.bytes(&format!("proc/{pid}/cmdline")).is_ok_and(|line| runs(&line, name))
+}
+
+/// Whether an interpreter's command line (words ended by zero) runs a script or module of this name.
+fn runs(command_line: &[u8], name: &str) -> bool {
+    let mut words = command_line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
+    match words.find(|word| *word == "-m" || !word.starts_with('-')) {
+        Some(word) if word == "-m" => {
+            words.next().is_some_and(|module| module.split('.').next() == Some(name))
+        }
+        Some(script) => script.rsplit('/').next().map(|file| file.trim_end_matches(".py")) == Some(name),
+        None => false,
+    }
+}
+
+/// Ourselves and our children.
+fn is_own(machine: &Machine, pid: u32) -> bool {
+    let own = process::id();
+    let parent = || field(&machine.text(&format!("proc/{pid}/status")).ok()?, "PPid")?.parse().ok();
+    pid == own || parent() == Some(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_known_by_file_and_module() {
+        assert!(runs(b"/usr/bin/python3\0-Es\0/usr/sbin/tuned\0-l\0-P\0", "tuned"));
+        assert!(runs(b"python3\0-m\0pyperf\0timeit\0", "pyperf"));
+        assert!(runs(b"python3\0-m\0pyperf.__main__\0", "pyperf"));
+        assert!(!runs(b"python3\0edit.py\0tuned\0", "tuned"));
+        assert!(!runs(b"python3\0", "tuned"));
+        assert!(!runs(b"", "tuned"));
+    }
+
+    #[test]
+    fn every_row_says_why_and_what_to_do() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert!(TABLE[..i].iter().all(|other| other.process != row.process), "{}", row.process);
+            assert!(!row.matters.is_empty() && !row.way_out.is_empty());
+        }
+    }
+}

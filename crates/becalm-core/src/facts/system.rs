@@ -1,0 +1,160 @@
+//! The few facts that only a system call tells: hardware counters, clock resolution, slices, hypervisor.
+
+use std::io;
+use std::mem;
+
+use super::read::{errno_words, Known};
+
+/// A hardware event of perf_event_open(2) that becalm wants to count.
+pub struct Event {
+    pub name: &'static str,
+    kind: u32,
+    config: u64,
+}
+
+const PERF_TYPE_HARDWARE: u32 = 0;
+
+/// Numbers from linux/perf_event.h, enum perf_hw_id.
+pub const EVENTS: &[Event] = &[
+    Event { name: "cycles", kind: PERF_TYPE_HARDWARE, config: 0 },
+    Event { name: "instructions", kind: PERF_TYPE_HARDWARE, config: 1 },
+    Event { name: "cache-misses", kind: PERF_TYPE_HARDWARE, config: 3 },
+    Event { name: "branch-misses", kind: PERF_TYPE_HARDWARE, config: 5 },
+];
+
+/// struct perf_event_attr, first published size (PERF_ATTR_SIZE_VER0): 64 bytes, known to every kernel.
+#[repr(C)]
+struct EventAttributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    breakpoint_address: u64,
+}
+
+/// Flags disabled, exclude_kernel and exclude_hv: what an ordinary user may count at paranoid level 2.
+const COUNT_USER_ONLY: u64 = 1 | 1 << 5 | 1 << 6;
+
+/// Open the counter on this process and close it again.
+pub fn try_counter(event: &Event) -> Known<()> {
+    let attributes = EventAttributes {
+        kind: event.kind,
+        size: mem::size_of::<EventAttributes>() as u32,
+        config: event.config,
+        sample_period: 0,
+        sample_type: 0,
+        read_format: 0,
+        flags: COUNT_USER_ONLY,
+        wakeup_events: 0,
+        breakpoint_type: 0,
+        breakpoint_address: 0,
+    };
+    // SAFETY: the attributes are live and their size is in them; this process, any CPU, no group, no flags.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, 0, -1, -1, 0_u64) };
+    if fd >= 0 {
+        // SAFETY: just opened, owned by nobody else.
+        unsafe { libc::close(fd as libc::c_int) };
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    Err(match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            format!("the processor, as this kernel sees it, has no counter for {}", event.name)
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "the kernel refuses it to this user (kernel.perf_event_paranoid, or a sandbox)".to_owned()
+        }
+        Some(libc::ENOSYS) => "this kernel was built without performance events".to_owned(),
+        Some(code) => errno_words(code),
+        None => error.to_string(),
+    })
+}
+
+/// Resolution of a clock in ns, clock_getres(2).
+pub fn resolution_ns(clock: libc::clockid_t) -> Known<i64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec.
+    match unsafe { libc::clock_getres(clock, &mut time) } {
+        0 => Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec),
+        _ => Err(format!("clock_getres: {}", io::Error::last_os_error())),
+    }
+}
+
+/// struct sched_attr of sched_setattr(2), first published size (SCHED_ATTR_SIZE_VER0).
+#[repr(C)]
+#[derive(Default)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// This process's slice in ns. Kernels without per-task slices report 0 for an ordinary task.
+pub fn slice_ns() -> Known<u64> {
+    let mut attributes = SchedulingAttributes::default();
+    let size = mem::size_of::<SchedulingAttributes>() as u32;
+    // SAFETY: the pointer is to a live struct of the size given; pid 0 is this process.
+    if unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &mut attributes, size, 0) } != 0 {
+        return Err(format!("sched_getattr: {}", io::Error::last_os_error()));
+    }
+    const FAIR: [i32; 2] = [libc::SCHED_OTHER, libc::SCHED_BATCH];
+    if !FAIR.contains(&(attributes.policy as i32)) {
+        return Err("the agent itself does not run under an ordinary scheduling policy".to_owned());
+    }
+    Ok(attributes.runtime_ns)
+}
+
+/// Whether address randomisation can be switched off for a child. Asked by doing it: a container's system call
+/// filter shows nowhere else. It takes effect at the next execve only, and is taken back at once.
+pub fn try_fixed_addresses() -> Known<()> {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: personality(2) reads and sets one number of this process.
+    let before = unsafe { libc::personality(ASK) };
+    if before < 0 {
+        return Err(format!("personality: {}", io::Error::last_os_error()));
+    }
+    let wanted = before as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+    // SAFETY: as above.
+    if unsafe { libc::personality(wanted) } < 0 {
+        return Err(format!("personality: {}: a sandbox forbids it", io::Error::last_os_error()));
+    }
+    // SAFETY: as above; puts the former value back.
+    unsafe { libc::personality(before as libc::c_ulong) };
+    Ok(())
+}
+
+/// The signature a hypervisor leaves in CPUID leaf 0x40000000, such as "KVMKVMKVM".
+#[cfg(target_arch = "x86_64")]
+pub fn hypervisor_signature() -> Known<String> {
+    use std::arch::x86_64::__cpuid;
+    // Leaf 1, ECX bit 31 says that the other leaf exists (Linux, arch/x86/include/asm/hypervisor.h).
+    #[allow(unused_unsafe, reason = "safe to call from Rust 1.94 on")]
+    // SAFETY: the instruction exists on every x86-64.
+    let (present, leaf) = unsafe { (__cpuid(1).ecx >> 31 == 1, __cpuid(0x4000_0000)) };
+    if !present {
+        return Err("the processor does not say that there is a hypervisor".to_owned());
+    }
+    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
+    let text: String =
+        bytes.iter().filter(|b| b.is_ascii_graphic() || **b == b' ').map(|b| char::from(*b)).collect();
+    match text.trim() {
+        "" => Err("the hypervisor does not give its name (CPUID leaf 0x40000000 is empty)".to_owned()),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// Only x86 has such a signature.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn hypervisor_signature() -> Known<String> {
+    Err("this kind of processor has no hypervisor signature".to_owned())
+}
