@@ -1,5 +1,7 @@
 """What every host promises, over the table of hosts: one more row is one more run of these tests."""
 
+import itertools
+
 import pytest
 
 from becalm import hosts
@@ -33,7 +35,7 @@ def test_runs_come_in_order_with_the_numbers_asked_for(host):
     assert all(run.outcome == "ok" and run.wall_ns > 0 and run.padding == 16 for run in rows)
     starts = [run.started_ns for run in rows]
     assert starts == sorted(starts)
-    assert all(a.started_ns + a.wall_ns <= b.started_ns for a, b in zip(rows, rows[1:], strict=False))
+    assert all(a.started_ns + a.wall_ns <= b.started_ns for a, b in itertools.pairwise(rows))
 
 
 def test_overhead_gives_as_many_values_as_asked(host):

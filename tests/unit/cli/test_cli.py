@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -182,8 +183,9 @@ def test_completion(home, shell):
     done = command("--install-completion", shell)
     assert done.returncode == 0, done.stderr
     path = done.stdout.split()[1].rstrip(".")
-    assert "_BECALM_COMPLETE" in open(path).read()
-    assert command("--show-completion", shell).stdout.strip() == open(path).read().strip()
+    script = Path(path).read_text()
+    assert "_BECALM_COMPLETE" in script
+    assert command("--show-completion", shell).stdout.strip() == script.strip()
     assert command("--install-completion", SHELL=f"/bin/{shell}").returncode == 0
     assert command("--install-completion", "tcsh").returncode == 2
 

@@ -49,4 +49,4 @@ def test_any_text_is_a_duration_or_a_usage_error(text):
     try:
         assert duration_ns(text) > 0
     except UsageError as error:
-        assert repr(text) in str(error)
+        assert repr(text) in str(error)  # noqa: PT017
