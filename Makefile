@@ -1,0 +1,89 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine with Rust and Python: make demo, make test.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+AGENT := python/becalm/becalm-agent
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+APT := postgresql hyperfine sudo gcc libc6-dev
+
+.PHONY: demo test lint build install check-tools debian-packages clean format
+.DEFAULT_GOAL := build
+
+# --- what is needed -------------------------------------------------------------------------------------------------
+
+check-tools:
+	@command -v cargo >/dev/null || { echo "Rust is missing: cargo was not found. Install it with rustup or your distribution."; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: $(PYTHON) was not found. Install Python 3.11 or newer."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Name another one: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -y -q python3-venv; } || \
+	  { echo "Python's venv module is missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	@command -v cc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -y -q gcc libc6-dev; } || \
+	  { echo "A C linker is missing. On Debian and Ubuntu: sudo apt-get install gcc libc6-dev"; exit 1; }
+
+debian-packages:
+	@missing=""; for p in $(APT); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+	else echo "Not installed:$$missing. The tests that need them will be skipped and say so."; fi
+
+$(BIN)/python: | check-tools
+	$(PYTHON) -m venv $(VENV)
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+# Development and tests: the source tree itself is on the path, with the agent built beside it.
+$(VENV)/.develop: pyproject.toml | $(BIN)/python
+	$(BIN)/python tools/requirements.py dev | $(BIN)/pip install -q --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python -c "import sysconfig, pathlib; pathlib.Path(sysconfig.get_path('purelib'), 'becalm-develop.pth').write_text(str(pathlib.Path('python').resolve()) + '\n')"
+	touch $@
+
+$(AGENT): $(RUST) | check-tools
+	cargo rustc -q --release --locked -p becalm-agent --bin becalm-agent -- -C target-feature=+crt-static
+	cp target/release/becalm-agent $@.new && mv $@.new $@
+
+build: $(VENV)/.develop $(AGENT)
+
+install: check-tools
+	$(PYTHON) -m pip install .
+
+# --- the demonstration ----------------------------------------------------------------------------------------------
+
+$(VENV)/.demo: pyproject.toml setup.py $(RUST) $(shell find python -name '*.py') | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check .
+	touch $@
+
+DEMO := $(VENV)/demo-input
+
+demo: $(VENV)/.demo
+	@head -c 1500000 $$(readlink -f $(BIN)/python) > $(DEMO)
+	@echo; echo '$$ becalm compare "gzip -5 -c INPUT" "gzip -6 -c INPUT"'
+	@$(BIN)/becalm compare --budget 20s --name 'gzip -5' --name 'gzip -6' 'gzip -5 -c $(DEMO)' 'gzip -6 -c $(DEMO)'
+	@echo; echo '$$ becalm compare "sha256sum INPUT" "sha256sum INPUT"      # the same program twice'
+	@$(BIN)/becalm compare --budget 20s 'sha256sum $(DEMO)' 'sha256sum $(DEMO)'
+	@echo; echo '$$ becalm run -- sort INPUT'
+	@$(BIN)/becalm run --budget 8s -- sort -o /dev/null $(DEMO)
+	@echo; echo 'That was becalm. Your turn: . $(VENV)/bin/activate; becalm --help'
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+test: debian-packages build
+	cargo test --workspace --locked
+	$(BIN)/python -m pytest
+
+lint: build
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+format: build
+	$(BIN)/ruff format .
+	cargo fmt
+
+clean:
+	rm -rf target build dist $(VENV) $(AGENT) python/*.egg-info
