@@ -1,7 +1,9 @@
 # Two commands do everything on a fresh Debian or Ubuntu machine with Rust and Python: make demo, make test.
 SHELL := /bin/bash
 PYTHON ?= python3
-VENV := .venv
+# What `make demo` installs for you, and what development and tests use: the latter runs the source tree itself.
+USER_VENV := .venv
+VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -30,8 +32,8 @@ debian-packages:
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
 	else echo "Not installed:$$missing. The tests that need them will be skipped and say so."; fi
 
-$(BIN)/python: | check-tools
-	$(PYTHON) -m venv $(VENV)
+%/bin/python: | check-tools
+	$(PYTHON) -m venv $*
 
 # --- building -------------------------------------------------------------------------------------------------------
 
@@ -52,21 +54,22 @@ install: check-tools
 
 # --- the demonstration ----------------------------------------------------------------------------------------------
 
-$(VENV)/.demo: pyproject.toml setup.py $(RUST) $(shell find python -name '*.py') | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check .
+$(USER_VENV)/.demo: pyproject.toml setup.py $(RUST) $(shell find python -name '*.py') | $(USER_VENV)/bin/python
+	$(USER_VENV)/bin/pip install -q --disable-pip-version-check .
 	touch $@
 
-DEMO := $(VENV)/demo-input
+DEMO := $(USER_VENV)/demo-input
+BECALM := $(USER_VENV)/bin/becalm
 
-demo: $(VENV)/.demo
-	@head -c 1500000 $$(readlink -f $(BIN)/python) > $(DEMO)
+demo: $(USER_VENV)/.demo
+	@head -c 1500000 $$(readlink -f $(USER_VENV)/bin/python) > $(DEMO)
 	@echo; echo '$$ becalm compare "gzip -5 -c INPUT" "gzip -6 -c INPUT"'
-	@$(BIN)/becalm compare --budget 20s --name 'gzip -5' --name 'gzip -6' 'gzip -5 -c $(DEMO)' 'gzip -6 -c $(DEMO)'
+	@$(BECALM) compare --budget 20s --name 'gzip -5' --name 'gzip -6' 'gzip -5 -c $(DEMO)' 'gzip -6 -c $(DEMO)'
 	@echo; echo '$$ becalm compare "sha256sum INPUT" "sha256sum INPUT"      # the same program twice'
-	@$(BIN)/becalm compare --budget 20s 'sha256sum $(DEMO)' 'sha256sum $(DEMO)'
+	@$(BECALM) compare --budget 20s 'sha256sum $(DEMO)' 'sha256sum $(DEMO)'
 	@echo; echo '$$ becalm run -- sort INPUT'
-	@$(BIN)/becalm run --budget 8s -- sort -o /dev/null $(DEMO)
-	@echo; echo 'That was becalm. Your turn: . $(VENV)/bin/activate; becalm --help'
+	@$(BECALM) run --budget 8s -- sort -o /dev/null $(DEMO)
+	@echo; echo 'That was becalm. Your turn: . $(USER_VENV)/bin/activate; becalm --help'
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
@@ -86,4 +89,4 @@ format: build
 	cargo fmt
 
 clean:
-	rm -rf target build dist $(VENV) $(AGENT) python/*.egg-info
+	rm -rf target build dist $(USER_VENV) $(VENV) $(AGENT) python/*.egg-info
