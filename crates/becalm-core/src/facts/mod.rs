@@ -21,6 +21,8 @@ mod scheduler;
 mod security;
 mod services;
 mod system;
+#[cfg(test)]
+mod tests;
 mod virtualisation;
 
 use std::path::Path;

@@ -106,15 +106,9 @@ impl Machine {
     }
 
     /// Whether this process may write the file, without opening it: opening some devices already acts.
-    ///
-    /// Recorded files keep no owner, so there the recorded user decides.
     pub fn writable(&self, path: &str) -> Known<()> {
         if !self.live {
-            return match (self.exists(path), self.effective_uid()) {
-                (false, _) => Err(format!("/{path} does not exist")),
-                (true, Ok(0)) => Ok(()),
-                (true, _) => Err(format!("/{path} may only be written by root")),
-            };
+            return self.recorded_writable(path);
         }
         let full = std::ffi::CString::new(format!("/{path}")).map_err(|_| format!("/{path} is no path"))?;
         // SAFETY: the string is live and ended by zero; the call only asks.
@@ -123,11 +117,30 @@ impl Machine {
             _ => {
                 let error = io::Error::last_os_error();
                 Err(match error.raw_os_error() {
-                    Some(libc::EACCES) => format!("/{path} may only be written by root"),
+                    Some(libc::EACCES) => format!("/{path} may not be written by this user"),
                     Some(libc::EROFS) => format!("/{path} is mounted read-only"),
                     _ => refusal(path, &error),
                 })
             }
+        }
+    }
+
+    /// Recorded files keep no owner: the recorded user and mounts decide.
+    fn recorded_writable(&self, path: &str) -> Known<()> {
+        if !self.exists(path) {
+            return Err(format!("/{path} does not exist"));
+        }
+        let mounts = self.text("proc/self/mounts").unwrap_or_default();
+        let mount = mounts.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let (point, options) = (words.next()?, words.nth(1)?);
+            Path::new(&format!("/{path}")).starts_with(point).then_some((point.len(), options))
+        });
+        let read_only = mount.max().is_some_and(|(_, options)| options.split(',').any(|word| word == "ro"));
+        match self.effective_uid() {
+            _ if read_only => Err(format!("/{path} is mounted read-only")),
+            Ok(0) => Ok(()),
+            _ => Err(format!("/{path} may not be written by this user")),
         }
     }
 
@@ -216,5 +229,28 @@ impl Subject {
     pub fn finish(mut self) -> Value {
         self.values.insert("missing".to_owned(), self.missing.into());
         self.values.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_counted_or_refused() {
+        for (list, count) in [("0", Some(1)), ("0-3,8", Some(5)), ("0-3, 8\n", Some(5)), ("", Some(0))] {
+            assert_eq!(cpu_count(list), count, "{list:?}");
+        }
+        for bad in ["3-1", "a", "0-", "-1", "0-18446744073709551615", "0x3"] {
+            assert_eq!(cpu_count(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_file() {
+        let machine = Machine::new(Path::new("/nonexistent"));
+        assert_eq!(machine.line("proc/x").unwrap_err(), "/proc/x does not exist");
+        assert_eq!(machine.names("proc").unwrap_err(), "/proc does not exist");
+        assert_eq!(errno_words(libc::ENOSPC), "No space left on device (errno 28)");
     }
 }
