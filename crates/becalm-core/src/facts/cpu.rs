@@ -13,14 +13,9 @@ const CPUS: &str = "sys/devices/system/cpu";
 pub fn collect(machine: &Machine) -> Value {
     let mut cpu = Subject::default();
     let info = machine.text("proc/cpuinfo");
-    // Names differ by architecture: x86, then Arm and POWER, then RISC-V.
-    for (name, keys) in [
-        ("model", &["model name", "cpu", "uarch", "Processor"][..]),
-        ("vendor", &["vendor_id", "CPU implementer"]),
-        ("microcode", &["microcode"]),
-    ] {
-        cpu.put(name, first_field(&info, keys));
-    }
+    cpu.put("model", model(&info));
+    cpu.put("vendor", first_field(&info, &["vendor_id", "CPU implementer"]));
+    cpu.put("microcode", first_field(&info, &["microcode"]));
     for name in ["online", "possible", "isolated", "nohz_full"] {
         cpu.put(name, list(machine, name));
     }
@@ -42,6 +37,15 @@ pub fn collect(machine: &Machine) -> Value {
     cpu.put("frequency", Ok(frequency::collect(machine)));
     cpu.put("idle", Ok(frequency::idle(machine)));
     cpu.finish()
+}
+
+/// The processor's name; keys differ by architecture: x86, POWER, RISC-V. Arm's kernels print only numbers.
+fn model(info: &Known<String>) -> Known<String> {
+    let part = |reason| match (first_field(info, &["CPU implementer"]), first_field(info, &["CPU part"])) {
+        (Ok(implementer), Ok(part)) => Ok(format!("Arm part {part} of implementer {implementer}")),
+        _ => Err(reason),
+    };
+    first_field(info, &["model name", "cpu", "uarch"]).or_else(part)
 }
 
 fn first_field(info: &Known<String>, keys: &[&str]) -> Known<String> {

@@ -34,7 +34,7 @@ pub fn collect(machine: &Machine) -> Value {
     kernel.put("numbers", numbers(machine).map(|(major, minor)| vec![major, minor]));
     kernel.put("command_line", machine.line("proc/cmdline"));
     kernel.put("hz", hz(machine, &config));
-    kernel.put("preemption", preemption(machine));
+    kernel.put("preemption", preemption(machine, &config));
     kernel.put("config", config.map(|text| options(&text)));
     kernel.finish()
 }
@@ -87,7 +87,7 @@ fn hz(machine: &Machine, config: &Known<String>) -> Known<i64> {
 }
 
 /// The preemption model in force where debugfs tells it, else the one in the version line.
-fn preemption(machine: &Machine) -> Known<String> {
+fn preemption(machine: &Machine, config: &Known<String>) -> Known<String> {
     let debugfs = machine.text("sys/kernel/debug/sched/preempt");
     if let Some((_, rest)) = debugfs.as_deref().ok().and_then(|text| text.split_once('(')) {
         if let Some((word, _)) = rest.split_once(')') {
@@ -102,10 +102,23 @@ fn preemption(machine: &Machine) -> Known<String> {
         .find(|word| version.split_whitespace().any(|other| other == *word));
     Ok(match (built, chosen) {
         (Some("PREEMPT_DYNAMIC"), Some(chosen)) => chosen.to_owned(),
-        (Some("PREEMPT_DYNAMIC"), None) => "dynamic, at its built-in default".to_owned(),
+        (Some("PREEMPT_DYNAMIC"), None) => built_in(config).to_owned(),
         (Some("PREEMPT_RT"), _) => "real-time".to_owned(),
         (Some("PREEMPT_LAZY"), _) => "lazy".to_owned(),
         (Some(_), _) => "full".to_owned(),
         (None, _) => "none or voluntary".to_owned(),
     })
+}
+
+/// What a kernel with dynamic preemption starts with (Linux, kernel/Kconfig.preempt).
+fn built_in(config: &Known<String>) -> &'static str {
+    let choices = [
+        ("CONFIG_PREEMPT_NONE=y", "none"),
+        ("CONFIG_PREEMPT_VOLUNTARY=y", "voluntary"),
+        ("CONFIG_PREEMPT_LAZY=y", "lazy"),
+        ("CONFIG_PREEMPT=y", "full"),
+    ];
+    let chosen =
+        |line: &str| config.as_ref().is_ok_and(|text| text.lines().any(|other| other.trim() == line));
+    choices.iter().find(|(line, _)| chosen(line)).map_or("dynamic, at its built-in default", |(_, name)| name)
 }

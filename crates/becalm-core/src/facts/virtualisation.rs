@@ -81,6 +81,10 @@ fn hypervisor(machine: &Machine, vendor: &Known<String>, product: &Known<String>
     if let Some((_, name)) = DMI_NAMES.iter().find(|(text, _)| says(text)) {
         return Ok((*name).to_owned());
     }
+    // Amazon's own hardware carries the same vendor; its types end in ".metal" or ".metal-24xl".
+    if says("Amazon EC2") && product.as_ref().is_ok_and(|product| !product.contains(".metal")) {
+        return Ok("KVM".to_owned());
+    }
     let hyper_v = says("Microsoft Corporation")
         && product.as_ref().is_ok_and(|product| product.starts_with("Virtual Machine"));
     if hyper_v {

@@ -68,7 +68,7 @@ const TABLE: &[Row] = &[
         way_out: "boot with tsc=reliable if you know that the counter is steady" },
     Row { name: "virtual_machines", title: "virtual machines (KVM)", probe: processor::virtual_machines,
         matters: "other kernels and boot parameters can be tried at full speed in a guest",
-        way_out: "load the module kvm_intel or kvm_amd, and join the group kvm" },
+        way_out: "switch virtualisation on in the firmware, and load the module kvm_intel or kvm_amd" },
     Row { name: "run_queue_wait", title: "run-queue wait of a run", probe: kernel::run_queue_wait,
         matters: "tells how long a run waited for a CPU, exactly and without privilege",
         way_out: "a kernel with CONFIG_SCHED_INFO" },

@@ -4,6 +4,9 @@ use super::{Evidence, Found, BARE_METAL, OUTSIDE_CONTAINER};
 use crate::facts::frequency;
 
 const NO_DRIVER: &str =
+    "on real hardware, enable the frequency driver in the firmware; in a virtual machine only its host has it";
+
+const NO_DRIVER_HERE: &str =
     "enable the frequency driver in the firmware's settings, or boot a kernel that has one";
 
 pub fn hardware_counters(evidence: &Evidence) -> Found {
@@ -41,7 +44,7 @@ pub fn frequency_control(evidence: &Evidence) -> Found {
     match frequency::policies(evidence.machine) {
         Ok(policies) => evidence.writable(&frequency::policy_file(policies[0], "scaling_governor")),
         Err(reason) if evidence.is_guest() => Found::Barred(reason, BARE_METAL),
-        Err(reason) => Found::Barred(reason, NO_DRIVER),
+        Err(reason) => Found::Barred(reason, without_driver(evidence)),
     }
 }
 
@@ -49,8 +52,15 @@ pub fn turbo_control(evidence: &Evidence) -> Found {
     match frequency::turbo(evidence.machine).0 {
         Ok(path) => evidence.writable(path),
         Err(reason) if evidence.is_guest() => Found::Barred(reason, BARE_METAL),
-        Err(reason) => Found::Barred(reason, NO_DRIVER),
+        Err(reason) => Found::Barred(reason, without_driver(evidence)),
     }
+}
+
+fn without_driver(evidence: &Evidence) -> &'static str {
+    if evidence.facts["virtualisation"]["guest"] == false {
+        return NO_DRIVER_HERE;
+    }
+    NO_DRIVER
 }
 
 pub fn smt_control(evidence: &Evidence) -> Found {
@@ -137,7 +147,9 @@ pub fn virtual_machines(evidence: &Evidence) -> Found {
     match (evidence.machine.exists(FILE), evidence.in_container(), evidence.is_guest()) {
         (true, _, _) => match evidence.machine.writable(FILE) {
             Ok(()) => Found::Have,
-            Err(reason) => Found::Lacks(reason),
+            Err(reason) => {
+                Found::Barred(reason, "join the group kvm (usermod -aG kvm USER as root), then log in again")
+            }
         },
         (false, true, _) => Found::Barred(format!("/{FILE} does not exist"), OUTSIDE_CONTAINER),
         (false, false, true) => Found::Barred(
