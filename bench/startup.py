@@ -30,7 +30,7 @@ def commands() -> dict[str, list[str]]:
         "becalm compare --help": [*becalm, "compare", "--help"],
         "becalm doctor --help": [*becalm, "doctor", "--help"],
         "hyperfine --version": ["hyperfine", "--version"],
-        "pyperf --version": [sys.executable, "-m", "pyperf", "--version"],
+        "pyperf --help": [sys.executable, "-m", "pyperf", "--help"],
     }
 
 
