@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, ndtri, stdtrit
+from scipy.special import betainc, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
 from becalm.stats.effective import effective_size, mean_error
 from becalm.stats.huber import NORMAL_MAD
+from becalm.stats.power import runs_for_mean
 from becalm.stats.root import root
 
 
@@ -41,15 +42,11 @@ class Description:
     def runs_for(self, relative: float) -> int | None:
         """Runs for a mean known to +-`relative` (0.01: 1 %) at `confidence`; None while the spread is unknown.
 
-        n = tau (z s / (r mean))^2 (Jain 1991, The Art of Computer Systems Performance Analysis, eq. 13.3), with tau
-        runs worth one independent one. Raises ValueError for a `relative` that is not positive.
+        See `becalm.stats.power.runs_for_mean`. Raises ValueError for a `relative` that is not positive.
         """
-        if not relative > 0.0:
-            raise ValueError(f"A precision must be positive; {relative} is not.")
         if self.n < 2 or self.mean <= 0.0:
             return None
-        z = float(ndtri((1 + self.confidence) / 2))
-        return max(2, math.ceil((z * self.cv / relative) ** 2 * self.n / self.effective_n))
+        return runs_for_mean(relative, self.cv, self.confidence, self.n / self.effective_n)
 
 
 def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:

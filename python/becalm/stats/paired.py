@@ -24,17 +24,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from becalm.stats.arrays import Floats, series
 from becalm.stats.huber import BOUND, psi, scale
+from becalm.stats.power import detectable
 from becalm.stats.root import outward, root
 from becalm.stats.sequential import ErrorSpending
 
 CLIP = 3.0
 """Neighbours count up to three robust standard deviations of d: an outlier next door must not become one here."""
-
-POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class RepeatedPairs:
             standard_error=error,
             pairs=pairs.count,
             critical=critical,
-            detectable=(critical + float(ndtri(POWER))) * error,
+            detectable=detectable(error, critical),
             p_value=2 * float(ndtr(-abs(standardised(pairs, 0.0)))),
             adjusted=score.beta,
         )

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy.typing as npt
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from becalm.stats.arrays import level, series
 from becalm.stats.effective import mean_error
 from becalm.stats.huber import location
+from becalm.stats.power import detectable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def unpaired(reference: npt.ArrayLike, candidate: npt.ArrayLike, alpha: float = 
         low=estimate - critical * error,
         high=estimate + critical * error,
         standard_error=error,
-        detectable=(critical + float(ndtri(0.8))) * error,
+        detectable=detectable(error, critical),
         p_value=2 * float(stdtr(df, -abs(estimate) / error)),
         df=df,
     )

@@ -1,0 +1,75 @@
+"""How many runs it takes, and what a number of runs could have shown."""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import nctdtr, ndtri, stdtrit
+
+from becalm.stats.arrays import level
+
+MOST = 10**9
+
+
+def t_power(effect: float, n: float, alpha: float = 0.05, samples: int = 2) -> float:
+    """Probability that a two-sided t test finds a difference of `effect` standard deviations.
+
+    `n` values in each sample; `samples` 2 for two samples of one variance, 1 for one sample or pairs (the standard
+    deviation is then that of the differences). By the noncentral t distribution (Cohen 1988, Statistical Power
+    Analysis, 2nd ed., ch. 2). Raises ValueError for a level outside 0…1 or less than two values.
+    """
+    level(alpha)
+    if samples not in (1, 2) or n < 2:
+        raise ValueError(f"A t test has one or two samples of two values or more; not {samples} of {n}.")
+    df = samples * (n - 1.0)
+    shift = abs(effect) * math.sqrt(n / samples)
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    return 1.0 - float(nctdtr(df, shift, critical)) + float(nctdtr(df, shift, -critical))
+
+
+def t_sample_size(effect: float, power: float = 0.8, alpha: float = 0.05, samples: int = 2) -> int:
+    """Values in each sample for a t test that finds `effect` standard deviations with probability `power`.
+
+    Raises ValueError when there is no effect to find, or it would take more than 10^9 values.
+    """
+    level(power)
+    high = 2
+    while t_power(effect, high, alpha, samples) < power:
+        high *= 2
+        if high > MOST:
+            raise ValueError(f"To find {effect} standard deviations takes more than {MOST:,} values.")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if middle < 2 or t_power(effect, middle, alpha, samples) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def detectable(standard_error: float, critical: float, power: float = 0.8) -> float:
+    """The true difference that a test with this `critical` value calls with probability `power`."""
+    return (critical + float(ndtri(level(power)))) * standard_error
+
+
+def pairs_for(difference: float, standard_error: float, pairs: int, critical: float = 2.1, power: float = 0.8) -> int:
+    """Pairs that make `difference` detectable, when `pairs` gave `standard_error`: it falls with their root.
+
+    `critical`: of the last look; 2.1 is usual for `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError
+    for a difference that is not positive.
+    """
+    if not difference > 0.0:
+        raise ValueError(f"A difference to find must be positive; {difference} is not.")
+    return max(2, math.ceil(pairs * (detectable(standard_error, critical, power) / difference) ** 2))
+
+
+def runs_for_mean(relative: float, cv: float, confidence: float = 0.95, correlation_time: float = 1.0) -> int:
+    """Runs for a mean known to +-`relative`: (z cv / r)^2 (Jain 1991, eq. 13.3), times the correlation time.
+
+    Raises ValueError for a precision that is not positive or a confidence outside 0…1.
+    """
+    if not relative > 0.0:
+        raise ValueError(f"A precision must be positive; {relative} is not.")
+    z = float(ndtri((1 + level(confidence)) / 2))
+    return max(2, math.ceil((z * cv / relative) ** 2 * correlation_time))
