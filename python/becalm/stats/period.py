@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.stats.arrays import series
-from becalm.stats.scores import lag_one, normal_scores
+from becalm.stats.scores import memory, normal_scores
 
 LEVEL = 0.01
 FEWEST = 40
@@ -33,22 +33,21 @@ class Period:
 def period(x: npt.ArrayLike) -> Period:
     """Strongest line of the periodogram over a red-noise background.
 
-    The normal scores are whitened by a first-order autoregression, so that slow swings are no rhythm. Each ordinate
-    is divided by the median of its hundred neighbours over ln 2. For noise such a ratio R exceeds r with probability
-    (1 + r / k)^-k, k = 0.48 neighbours (the ratio of an exponential variable to a median of them; Fisher 1929, Proc.
-    R. Soc. A 125:54, divides by the mean, which a second line would raise); the smallest p value counts for all
-    frequencies together. Raises ValueError for an empty series or one that is not finite.
+    Of the normal scores, less a line; divided by the spectrum of `becalm.stats.scores.memory`, so that slow swings are
+    no rhythm. Each ordinate is then divided by the median of its hundred neighbours over ln 2. For noise such a ratio
+    R exceeds r with probability (1 + r / k)^-k, k = 0.48 neighbours (the ratio of an exponential variable to a median
+    of them; Fisher 1929, Proc. R. Soc. A 125:54, divides by the mean, which a second line would raise); the smallest
+    p value counts for all frequencies together. Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
     if count < FEWEST or values.min() == values.max():
         return Period(False, 0.0, 0.0, 1.0)
     scores = normal_scores(values)
-    scores = scores - scores.mean()
-    rho = max(0.0, lag_one(scores))
-    white = scores[1:] - rho * scores[:-1]
-    power = np.abs(np.fft.rfft(white - white.mean())) ** 2
-    power = power[1 : (len(white) - 1) // 2 + 1]
+    order = np.arange(count) - (count - 1) / 2
+    scores = scores - scores.mean() - float(order @ scores) / float(order @ order) * order
+    power = np.abs(np.fft.rfft(scores)[1 : (count - 1) // 2 + 1]) ** 2
+    power = power / memory(scores, 2).spectrum(np.arange(1, len(power) + 1) / count)
     width = min(NEIGHBOURS, len(power))
     windows = np.lib.stride_tricks.sliding_window_view(power, width)[:: max(1, width // 10)]
     middle = np.median(windows, axis=1)
@@ -60,7 +59,7 @@ def period(x: npt.ArrayLike) -> Period:
     freedom = 0.48 * width
     single = float((1 + ratio[best] / freedom) ** -freedom)
     p_value = -math.expm1(len(ratio) * math.log1p(-min(single, 1 - 1e-16)))
-    length = len(white) / (best + 1)
+    length = count / (best + 1)
     wave = np.exp(-2j * np.pi * np.arange(count) / length)
     share = 2 * float(np.abs(scores @ wave)) ** 2 / (count * float(scores @ scores))
     return Period(p_value < LEVEL, length, min(share, 1.0), p_value)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 from becalm.stats.arrays import Floats
-from becalm.stats.effective import correlation_time
+from becalm.stats.effective import ROUNDS, correlations
+
+MOST_DECAY = 0.995
 
 
 def midranks(values: Floats) -> Floats:
@@ -24,25 +26,54 @@ def normal_scores(values: Floats) -> Floats:
     return np.asarray(ndtri((midranks(values) - 0.375) / (len(values) + 0.25)))
 
 
-def lag_one(residuals: Floats, fitted: int = 1) -> float:
-    """Autocorrelation at lag 1, corrected for `fitted` coefficients (1: the mean; 2: a line) taken off before.
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Autocorrelation share * decay^k at lag k >= 1: an autoregression seen through white noise.
 
-    Orcutt & Winokur (1969, Econometrica 37:1) and Kendall (1954, Biometrika 41:403): the estimate is too small by
-    (1 + 3 rho) / n for a mean, (2 + 4 rho) / n for a line. Between -0.99 and 0.999.
+    `share` and `decay` between 0 and 1. Times of runs are like that: the machine's speed wanders, and each run adds
+    some noise of its own.
+    """
+
+    share: float
+    decay: float
+
+    @property
+    def time(self) -> float:
+        """Integrated autocorrelation time in runs, 1 for white noise."""
+        return 1 + 2 * self.share * self.decay / (1 - self.decay)
+
+    def mean_of(self, runs: Floats) -> Floats:
+        """Variance of the mean of so many successive values of variance 1."""
+        d = self.decay
+        ar = (1 + d) / (1 - d) / runs - 2 * d * (1 - d**runs) / (runs * (1 - d)) ** 2
+        return (1 - self.share) / runs + self.share * ar
+
+    def spectrum(self, frequency: Floats) -> Floats:
+        """Density at so many cycles a run, relative to white noise of the same variance."""
+        d = self.decay
+        ar = (1 - d * d) / (1 - 2 * d * np.cos(2 * np.pi * frequency) + d * d)
+        return np.asarray((1 - self.share) + self.share * ar)
+
+
+def memory(residuals: Floats, fitted: int = 1) -> Memory:
+    """Fit of `Memory` to the autocorrelations at lags up to a tenth of the series, 50 at most.
+
+    Least squares of each lag on the one before gives the decay. What `fitted` coefficients (1: the mean; 2: a line)
+    have taken off each autocorrelation, about fitted * tau / n, is put back first (Kendall 1954, Biometrika 41:403).
     """
     count = len(residuals)
-    square = float(residuals @ residuals)
-    if square == 0.0 or count < 10:
-        return 0.0
-    rho = float(residuals[1:] @ residuals[:-1]) / square
-    corrected = (count * rho + fitted) / (count - 2 - fitted)
-    return min(max(corrected, -0.99), 0.999)
-
-
-def longest_correlation_time(residuals: Floats, weighted: Floats, fitted: int) -> float:
-    """The longer of two estimates of tau: Geyer's of `weighted`, and that of a first-order autoregression.
-
-    Geyer's assumes nothing, but a short series hides its own slow swings; the other sees them by its model.
-    """
-    rho = lag_one(residuals, fitted)
-    return max(correlation_time(weighted), (1 + rho) / (1 - rho) if not math.isclose(rho, 1.0) else math.inf)
+    lags = min(max(count // 10, 3), 50)
+    rho = correlations(residuals)[1 : lags + 1]
+    found = Memory(0.0, 0.0)
+    for _ in range(ROUNDS):
+        lost = min(fitted * found.time / count, 0.5)
+        put_back = (rho + lost) / (1 + lost)
+        square = float(put_back[:-1] @ put_back[:-1])
+        decay = float(put_back[:-1] @ put_back[1:]) / square if square > 0.0 else 0.0
+        decay = min(max(decay, 0.0), MOST_DECAY)
+        if put_back[0] <= 0.0 or decay == 0.0:
+            return Memory(0.0, 0.0)
+        powers = decay ** np.arange(1, lags + 1)
+        share = float(put_back @ powers) / float(powers @ powers)
+        found = Memory(min(max(share, 0.0), 1.0), decay)
+    return found

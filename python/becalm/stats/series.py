@@ -15,11 +15,11 @@ import numpy.typing as npt
 from scipy.special import gammaincc, ndtri, stdtr
 
 from becalm.stats.arrays import Floats, series
-from becalm.stats.effective import correlations
+from becalm.stats.effective import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
 from becalm.stats.modes import Modes, bimodal
 from becalm.stats.period import Period, period
-from becalm.stats.scores import lag_one, longest_correlation_time, normal_scores
+from becalm.stats.scores import memory, normal_scores
 
 __all__ = [
     "LEVEL",
@@ -84,10 +84,11 @@ def warmup(x: npt.ArrayLike) -> Warmup:
     """Compare the first 2, 4, 8, … runs, up to half of them, with the later ones; the smallest p value times their
     number counts (Bonferroni).
 
-    Variance and autocorrelation are those of the second half, which has warmed up if anything has: the mean of k runs
-    of an autoregression varies more than sigma^2 / k. A slow first run alone is found when it is the slowest of all
-    and 8 robust standard deviations beyond the median. Where the warm-up ends is where dropping one more run would no
-    longer help: the marginal standard error rule (MSER, White 1997, Simulation 69:323) on the scores. Raises
+    Variance and autocorrelation are those of the second half, which has warmed up if anything has
+    (`becalm.stats.scores.memory`): the mean of k correlated runs varies more than sigma^2 / k. A slow first run alone
+    is found when it is the slowest of all and 8 robust standard deviations beyond the median. Where the warm-up ends
+    is where dropping one more run would no longer help: the marginal standard error rule (MSER, White 1997, Simulation
+    69:323) on the scores. Raises
     ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
@@ -97,14 +98,14 @@ def warmup(x: npt.ArrayLike) -> Warmup:
         return nothing
     scores = normal_scores(values)
     late = scores[count // 2 :]
-    variance, rho = float(late.var(ddof=1)), max(0.0, lag_one(late - late.mean()))
+    noise = memory(late)
+    worth = max(2.0, len(late) / noise.time)
+    variance = float(late.var()) / (1 - 1 / worth)
     sizes = 2 ** np.arange(1, int(math.log2(count / 2)) + 1)
-    rest = variance * (1 + rho) / (1 - rho) / (count - sizes)
-    error = np.sqrt(variance * _mean_of_first(sizes, rho) + rest)
+    error = np.sqrt(variance * (noise.mean_of(sizes.astype(float)) + noise.mean_of((count - sizes).astype(float))))
     total = np.cumsum(scores)
     gap = total[sizes - 1] / sizes - (total[-1] - total[sizes - 1]) / (count - sizes)
-    with np.errstate(divide="ignore"):
-        p = stdtr(max(2.0, count / 2 * (1 - rho) / (1 + rho) - 1), -gap / error)
+    p = stdtr(worth - 1, -gap / error)
     p_value = min(1.0, float(p.min()) * (len(sizes) + 1))
     spread = scale(values - np.median(values))
     if p_value >= LEVEL:
@@ -112,12 +113,6 @@ def warmup(x: npt.ArrayLike) -> Warmup:
         return Warmup(True, 1, _excess(values, 1), 1 / count) if lone else nothing
     drop = max(_end(scores), 1)
     return Warmup(True, drop, _excess(values, drop), p_value)
-
-
-def _mean_of_first(sizes: npt.NDArray[np.int64], rho: float) -> Floats:
-    """Variance of the mean of k values of a first-order autoregression with variance 1."""
-    k = sizes.astype(np.float64)
-    return (1 + rho) / (1 - rho) / k - 2 * rho * (1 - rho**k) / (k * (1 - rho)) ** 2
 
 
 def _end(scores: Floats) -> int:
@@ -148,7 +143,7 @@ def drift(x: npt.ArrayLike) -> Drift:
     """Trend over the series: regression of the normal scores on the order of runs.
 
     Its standard error is multiplied by the root of the correlation time of the residuals, the longer of Geyer's and
-    that of a first-order autoregression, so that slow swings are not called a trend. The change is Theil & Sen's
+    that of `becalm.stats.scores.memory`, so that slow swings are not called a trend. The change is Theil & Sen's
     median slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of at most 50 block medians. Raises ValueError for an empty
     series or one that is not finite.
     """
@@ -161,7 +156,9 @@ def drift(x: npt.ArrayLike) -> Drift:
     square = float(order @ order)
     slope = float(order @ scores) / square
     residuals = scores - slope * order
-    tau = longest_correlation_time(residuals, residuals * order, 2)
+    tau = max(memory(residuals, 2).time, correlation_time(residuals * order))
+    # Its own relative error is about the root of 2 tau / n; a trend must show in spite of that.
+    tau *= 1 + 2 * math.sqrt(tau / count)
     freedom = count / tau - 2.0
     if freedom < 1.0:
         return Drift(False, _change(values), 1.0)
@@ -188,12 +185,12 @@ class Outliers:
     threshold: float
 
 
-WINDOW = 31
+WINDOW = 21
 CHUNK = 1 << 14
 
 
 def outliers(x: npt.ArrayLike) -> Outliers:
-    """Runs far from the median of the 31 around them, in robust standard deviations of those distances.
+    """Runs far from the median of the 21 around them, in robust standard deviations of those distances.
 
     Modified z scores (Iglewicz & Hoaglin 1993, How to Detect and Handle Outliers) of the logarithm; around a local
     median, so that a drift makes none. They call it 3.5; here the value that a normal series of this length exceeds
@@ -201,12 +198,13 @@ def outliers(x: npt.ArrayLike) -> Outliers:
     """
     values = series(x, "The series of times")
     count = len(values)
-    threshold = max(3.5, float(ndtri(1 - LEVEL / (2 * count))))
+    threshold = max(3.5, float(ndtri(1 - LEVEL / (2 * count)))) * (1 + 2 / math.sqrt(count))
     if count < FEWEST:
         return Outliers(False, (), threshold)
     logs = np.log(values) if values.min() > 0.0 else values
     residuals = logs - _local_median(logs)
-    spread = NORMAL_MAD * float(np.median(np.abs(residuals)))
+    half, most = np.quantile(np.abs(residuals), (0.5, 0.9))
+    spread = max(NORMAL_MAD * float(half), float(most) / 1.645)
     if spread == 0.0:
         return Outliers(False, (), threshold)
     indices = np.flatnonzero(np.abs(residuals) > threshold * spread)
