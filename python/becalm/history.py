@@ -1,27 +1,24 @@
-"""What has been measured so far, in a form that stays small: fifteen bytes a run.
+"""What has been measured so far, in a form that stays small: twelve bytes a run.
 
 `History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
-many rounds are complete, the log times of each program by round. It never holds more than those columns; the full
-record of a run is in the store.
+many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
+is in the store.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from becalm.nouns import Outcome, Run
 
-OUTCOMES = tuple(Outcome)
-"""The order gives each outcome its small integer, here and in the store."""
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class Pairs:
     """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds."""
 
     log_wall: tuple[Floats, ...]
-    position: tuple[Ints, ...]
+    position: tuple[Positions, ...]
 
     @property
     def rounds(self) -> int:
@@ -37,11 +34,37 @@ class Pairs:
         return len(self.log_wall[0]) if self.log_wall else 0
 
 
+class Column:
+    """Numbers that are appended and then read as one array, without a copy and without much room to spare."""
+
+    def __init__(self, kind: npt.DTypeLike) -> None:
+        self._room: npt.NDArray[Any] = np.empty(64, dtype=kind)
+        self._length = 0
+
+    def append(self, value: int) -> None:
+        """Add one number."""
+        if self._length == len(self._room):
+            larger = np.empty(self._length + self._length // 4, dtype=self._room.dtype)
+            larger[: self._length] = self._room
+            self._room = larger
+        self._room[self._length] = value
+        self._length += 1
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """What was appended so far; a view that must not be written to."""
+        return self._room[: self._length]
+
+
 class History:
     """The runs of one study in the order they were made."""
 
     def __init__(self, programs: int) -> None:
         self.programs = programs
+        self._taken = 0
         self.next_seq = 0
         self.next_round = 0
         self.warmups = 0
@@ -50,16 +73,14 @@ class History:
         self.failure: Run | None = None
         self.interrupted = False
         self.left_behind = [0] * programs
-        self._wall = array("q")
-        self._workload = array("H")
-        self._round = array("i")
-        self._outcome = array("B")
-        self._log = [array("d") for _ in range(programs)]
-        self._position = [array("q") for _ in range(programs)]
+        self.good = [0] * programs
+        self.bad = [0] * programs
+        self._wall = [Column(np.int64) for _ in range(programs)]
+        self._seq = [Column(np.int32) for _ in range(programs)]
         self._open: dict[int, dict[int, tuple[int, int]]] = {}
 
     def __len__(self) -> int:
-        return len(self._wall)
+        return self._taken
 
     def extend(self, rows: Iterable[Run]) -> None:
         """Take rows in the order they were run."""
@@ -67,36 +88,35 @@ class History:
             self._take(run)
 
     def _take(self, run: Run) -> None:
-        outcome = Outcome(run.outcome)
+        self._taken += 1
         self.next_seq = run.seq + 1
-        self._wall.append(run.wall_ns)
-        self._workload.append(run.workload)
-        self._round.append(run.round)
-        self._outcome.append(OUTCOMES.index(outcome))
-        self.left_behind[run.workload] += 1 if run.left_behind else 0
+        if run.left_behind:
+            self.left_behind[run.workload] += 1
         if self.first_started_ns is None and run.round >= 0:
             self.first_started_ns = run.started_ns
         self.last_ended_ns = run.started_ns + run.wall_ns
-        if outcome is not Outcome.OK:
-            if outcome is not Outcome.ABORTED and self.failure is None:
+        if run.outcome != Outcome.OK:
+            self.bad[run.workload] += run.round >= 0
+            if run.outcome != Outcome.ABORTED and self.failure is None:
                 self.failure = run
             return
         if run.round < 0:
             self.warmups += 1
             return
+        self.good[run.workload] += 1
         self.next_round = max(self.next_round, run.round + 1)
         done = self._open.setdefault(run.round, {})
         done[run.workload] = (run.seq, run.wall_ns)
         if len(done) == self.programs:
             for program, (seq, wall_ns) in done.items():
-                self._log[program].append(math.log(max(wall_ns, 1)))
-                self._position[program].append(seq)
+                self._wall[program].append(wall_ns)
+                self._seq[program].append(seq)
             del self._open[run.round]
 
     @property
     def rounds(self) -> int:
         """Complete rounds: every program once, all ended well."""
-        return len(self._log[0])
+        return len(self._wall[0])
 
     @property
     def elapsed_ns(self) -> int:
@@ -108,29 +128,14 @@ class History:
     def pairs(self) -> Pairs:
         """The complete rounds as arrays."""
         return Pairs(
-            tuple(np.array(column, dtype=np.float64) for column in self._log),
-            tuple(np.array(column, dtype=np.int64) for column in self._position),
+            tuple(np.log(np.maximum(column.values, 1)) for column in self._wall),
+            tuple(column.values for column in self._seq),
         )
 
     def wall_ns(self, program: int) -> Ints:
-        """Wall times in ns of one program's counted runs that ended well, in order."""
-        return self._column(self._wall, program)
+        """Wall times in ns of one program in the complete rounds, in order; not to be written to."""
+        return self._wall[program].values
 
-    def seqs(self, program: int) -> Ints:
+    def seqs(self, program: int) -> Positions:
         """Sequence numbers of the runs that `wall_ns` gives."""
-        return self._column(range(len(self._wall)), program)
-
-    def counts(self, program: int) -> tuple[int, int]:
-        """How many counted runs ended well, and how many ended otherwise."""
-        workload, good, counted = self._masks()
-        mine = (workload == program) & counted
-        return int(np.count_nonzero(mine & good)), int(np.count_nonzero(mine & ~good))
-
-    def _column(self, column: Sequence[int] | array[int], program: int) -> Ints:
-        workload, good, counted = self._masks()
-        chosen: Ints = np.asarray(column, dtype=np.int64)[(workload == program) & good & counted]
-        return chosen
-
-    def _masks(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        good = np.array(self._outcome, dtype=np.uint8) == OUTCOMES.index(Outcome.OK)
-        return np.array(self._workload, dtype=np.uint16), good, np.array(self._round, dtype=np.int32) >= 0
+        return self._seq[program].values

@@ -8,16 +8,16 @@ The statistics are in `becalm.stats`; docs/statistics.md says what is used where
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from becalm.history import History, Ints
+from becalm.nouns import Averages
 from becalm.plan import Goal
 from becalm.report import sentence
-from becalm.stats.describe import Description, describe
-from becalm.stats.histogram import Histogram, histogram
+from becalm.stats.describe import describe
+from becalm.stats.histogram import histogram
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.several import simultaneous_alpha
 from becalm.stats.unpaired import unpaired
@@ -171,45 +171,29 @@ def worst(differences: Sequence[Difference]) -> Difference | None:
     return max(differences, key=lambda d: d.low, default=None)
 
 
-Columns = Mapping[str, npt.NDArray[np.float64]]
-"""The store's columns of one program's counted good runs, in order; NaN where unknown."""
-
-
-def summarise(name: str, history: History, program: int, columns: Columns, confidence: float) -> Summary | None:
-    """What is known of one program by itself; None without a good run."""
+def summarise(name: str, history: History, program: int, averages: Averages, confidence: float) -> Summary | None:
+    """What is known of one program by itself; None without a complete round."""
     wall = history.wall_ns(program)
     if len(wall) == 0:
         return None
-    good, bad = history.counts(program)
-    return _summary(name, describe(wall.astype(float), confidence), histogram(wall), (good, bad), columns)
-
-
-def _summary(name: str, found: Description, drawn: Histogram, runs: tuple[int, int], columns: Columns) -> Summary:
-
-    def average(key: str) -> float | None:
-        values = columns.get(key)
-        if values is None or len(values) == 0 or np.isnan(values).any():
-            return None
-        return float(values.mean())
-
-    memory = columns.get("max_rss_bytes")
+    found = describe(wall, confidence)
     return Summary(
         name=name,
-        runs=runs[0],
-        failed=runs[1],
+        runs=len(wall),
+        failed=history.bad[program],
         mean_ns=Interval(found.mean, *found.mean_interval),
         median_ns=Interval(found.median, *found.median_interval),
         cv=Interval(found.cv, *found.cv_interval),
         sd_ns=found.sd,
         min_ns=int(found.minimum),
         max_ns=int(found.maximum),
-        user_ns=average("user_ns"),
-        system_ns=average("system_ns"),
-        wait_ns=average("wait_ns"),
-        max_rss_bytes=int(np.nanmax(memory)) if memory is not None and not np.isnan(memory).all() else None,
+        user_ns=averages.user_ns,
+        system_ns=averages.system_ns,
+        wait_ns=averages.wait_ns,
+        max_rss_bytes=averages.max_rss_bytes,
         effective_runs=found.effective_n,
         runs_for_one_percent=found.runs_for(0.01),
-        histogram=drawn,
+        histogram=histogram(wall),
     )
 
 

@@ -81,7 +81,7 @@ def measure(host: Host, plan: Plan, history: History, sink: Sink, listener: List
                 sink(rows, dict(texts))
                 texts.clear()
                 history.extend(rows)
-                listener.running(len(history))
+                listener.running(history.next_seq)
             if texts:
                 sink((), dict(texts))
                 texts.clear()

@@ -256,6 +256,16 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Averages:
+    """Means over one program's counted good runs, in the units of the names; None when any of them is unknown."""
+
+    user_ns: float | None = None
+    system_ns: float | None = None
+    wait_ns: float | None = None
+    max_rss_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """One measurement: what is run under which settings, by which rule, from which seed.
 

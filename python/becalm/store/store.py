@@ -20,7 +20,7 @@ from sqlalchemy import Connection, func, select
 
 from becalm._version import VERSION
 from becalm.errors import UsageError
-from becalm.nouns import COLUMNS, Run, Settings, Study, Workload
+from becalm.nouns import COLUMNS, Averages, Run, Settings, Study, Workload
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import STEPS, migrate, version
@@ -196,6 +196,18 @@ class Store:
                 chunks.append(np.array([tuple(row) for row in rows], dtype=np.float64))
         table = np.concatenate(chunks)
         return {name: table[:, index] for index, name in enumerate(names)}
+
+    def averages(self, number: int, program: int) -> Averages:
+        """Means over one program's counted good runs; None for a column that is unknown in any of them."""
+        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
+        names = ("user_ns", "system_ns", "wait_ns")
+        aggregates = [item for name in names for item in (func.count(RUN.c[name]), func.avg(RUN.c[name]))]
+        query = select(func.count(), func.max(RUN.c.max_rss_bytes), *aggregates)
+        with worded(self.shown), self._reading() as db:
+            total, memory, *rest = db.execute(query.where((RUN.c.study_id == number) & good)).one()
+        known = zip(names, rest[::2], rest[1::2], strict=True)
+        means = {name: float(mean) if total and count == total else None for name, count, mean in known}
+        return Averages(**means, max_rss_bytes=memory)
 
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
         """What runs said: standard error and standard output by `seq`."""

@@ -19,7 +19,7 @@ from becalm.history import History
 from becalm.hosts import Access
 from becalm.judge import Judge, left_behind, passes, summarise, worst
 from becalm.measure import Progress, Sink, measure
-from becalm.nouns import Block, Run, Study, Workload
+from becalm.nouns import Averages, Block, Run, Study, Workload
 from becalm.plan import Goal, interleave
 from becalm.report import sentence
 from becalm.store import Spool, Store, recover
@@ -35,6 +35,10 @@ class Kept:
     store: Store
     study: int
 
+    def averages(self, program: int) -> Averages:
+        """Means of one program's counted good runs, computed where they are."""
+        return self.store.averages(self.study, program)
+
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
         return self.store.columns(self.study, names, program)
@@ -47,9 +51,6 @@ class Extras:
     analyse: Callable[[History, Kept], tuple[Finding, ...]] = lambda history, kept: ()
     interim: Callable[[History], Summary | None] = lambda history: None
     baseline: Callable[[History], tuple[Difference, ...]] = lambda history: ()
-
-
-SUMMARY_COLUMNS = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class Conduct:
             summary = self.extras.interim(history)
             verdict = self.verdict(() if summary is None else (summary,))
             self.measuring.listener.progressed(
-                Progress(history.elapsed_ns, history.rounds, len(history), self.goal.fraction(history), verdict)
+                Progress(history.elapsed_ns, history.rounds, history.next_seq, self.goal.fraction(history), verdict)
             )
             enough = self.judge.enough() or _precise(summary, self.goal)
             if enough is not None:
@@ -109,7 +110,7 @@ class Conduct:
             raise MachineError("Interrupted before the first round was finished: nothing can be said yet.")
         self.judge.look(history)
         summaries = (
-            summarise(name, history, index, kept.columns(index, SUMMARY_COLUMNS), self.measuring.confidence)
+            summarise(name, history, index, kept.averages(index), self.measuring.confidence)
             for index, name in enumerate(self.names)
         )
         return self.verdict([each for each in summaries if each is not None], findings, self.extras.baseline(history))

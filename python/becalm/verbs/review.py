@@ -7,6 +7,7 @@ gets its verdict here, and an imported one gets what its data allow.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from becalm.findings import of_series
 from becalm.history import History
 from becalm.judge import Judge, left_behind, summarise
-from becalm.nouns import Run
+from becalm.nouns import Averages, Run
 from becalm.plan import Goal
 from becalm.report import sentence
 from becalm.report.formats import Document
@@ -37,8 +38,7 @@ def review(document: Document) -> Verdict:
     differences = judge.look(history) if paired else ()
     by_program = [[run for run in document.runs if run.workload == index] for index in range(len(names))]
     summaries = [
-        summarise(name, history, index, _columns(by_program[index], CONCLUDED), confidence)
-        for index, name in enumerate(names)
+        summarise(name, history, index, _averages(by_program[index]), confidence) for index, name in enumerate(names)
     ]
     found = left_behind(names, history)
     if study.kind == "run":
@@ -63,9 +63,18 @@ def review(document: Document) -> Verdict:
     )
 
 
-CONCLUDED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
-
-
-def _columns(runs: list[Run], names: Any) -> dict[str, Any]:
+def _columns(runs: list[Run], names: Sequence[str]) -> dict[str, Any]:
     good = [run for run in runs if run.outcome == "ok" and not run.warmup]
     return {name: np.array([getattr(run, name) for run in good], dtype=np.float64) for name in names}
+
+
+def _averages(runs: list[Run]) -> Averages:
+    """Means of the good runs; None for what is unknown in any of them."""
+    found = _columns(runs, ("user_ns", "system_ns", "wait_ns", "max_rss_bytes"))
+    memory = found.pop("max_rss_bytes")
+    means = {
+        name: float(values.mean()) if len(values) and not np.isnan(values).any() else None
+        for name, values in found.items()
+    }
+    largest = int(np.nanmax(memory)) if len(memory) and not np.isnan(memory).all() else None
+    return Averages(**means, max_rss_bytes=largest)

@@ -8,7 +8,7 @@ from typing import Any
 from becalm.findings import of_series
 from becalm.history import History
 from becalm.judge import summarise
-from becalm.nouns import Workload
+from becalm.nouns import Averages, Workload
 from becalm.verbs.conduct import Extras, Kept, conduct
 from becalm.verbs.options import options as sort_options
 from becalm.verdict import Finding, Summary, Verdict
@@ -36,7 +36,7 @@ def run(command: str | Iterable[str] | Workload, **options: Any) -> Verdict:
     goal = measuring.goal(DEFAULT_BUDGET)
 
     def interim(history: History) -> Summary | None:
-        return summarise(made.name, history, 0, {}, measuring.confidence)
+        return summarise(made.name, history, 0, Averages(), measuring.confidence)
 
     def analyse(history: History, kept: Kept) -> tuple[Finding, ...]:
         return of_series(made.name, history, kept.columns)

@@ -43,7 +43,7 @@ def test_a_failed_run_is_censored_and_remembered():
     assert history.failure is not None
     assert history.failure.seq == 1
     assert history.wall_ns(0).tolist() == [1000]
-    assert history.counts(0) == (1, 2)
+    assert (history.good[0], history.bad[0]) == (1, 2)
 
 
 def test_an_aborted_run_is_no_failure():

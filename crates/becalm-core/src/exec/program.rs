@@ -132,6 +132,7 @@ impl Program {
         base: &Surroundings,
     ) -> Result<Self, ProgramError> {
         let name = command.first().ok_or(ProgramError::Empty)?;
+        let arguments = command.iter().map(Text::c_string).collect::<Result<Vec<_>, _>>()?;
         let directory = match directory {
             Some(text) => base.directory.join(OsStr::from_bytes(&text.bytes()?)),
             None => base.directory.clone(),
@@ -148,7 +149,6 @@ impl Program {
             None => base.environment.get(b"PATH".as_slice()).cloned().unwrap_or_else(|| USUAL_PATH.to_vec()),
         };
         let path = resolve(&name.bytes()?, &search, &directory, base)?;
-        let arguments = command.iter().map(Text::c_string).collect::<Result<Vec<_>, _>>()?;
         let mut argv: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
         argv.push(std::ptr::null());
         Ok(Self { path: c_path(&path)?, _arguments: arguments, argv, directory: c_path(&directory)? })
