@@ -64,7 +64,7 @@ pub fn turbo(machine: &Machine) -> (Known<&'static str>, Known<bool>) {
 pub fn policies(machine: &Machine) -> Known<Vec<u32>> {
     match machine.numbered(CPUFREQ, "policy") {
         Ok(numbers) if !numbers.is_empty() => Ok(numbers),
-        Ok(_) => Err(format!("/{CPUFREQ} is empty: no driver for the processor's frequency is at work")),
+        Ok(_) => Err(format!("/{CPUFREQ} is empty: no frequency driver is at work")),
         Err(reason) => Err(reason),
     }
 }

@@ -64,7 +64,7 @@ pub fn try_counter(event: &Event) -> Known<()> {
     let error = io::Error::last_os_error();
     Err(match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            format!("the processor, as this kernel sees it, has no counter for {}", event.name)
+            format!("the kernel sees no counter for {}", event.name)
         }
         Some(libc::EACCES | libc::EPERM) => {
             "the kernel refuses it to this user (kernel.perf_event_paranoid, or a sandbox)".to_owned()

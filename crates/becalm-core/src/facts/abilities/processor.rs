@@ -25,7 +25,7 @@ fn counters(evidence: &Evidence, names: &[&str]) -> Found {
     let Some(reason) = names.iter().find_map(|name| hardware[*name].as_str()) else {
         return Found::Have;
     };
-    let absent = reason.contains("has no counter");
+    let absent = reason.contains("sees no counter");
     match (absent, evidence.is_guest(), evidence.in_container()) {
         (true, true, _) => Found::Barred(
             reason.to_owned(),

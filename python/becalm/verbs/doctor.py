@@ -1,0 +1,132 @@
+"""`becalm doctor`: what this machine is and allows, how much noise it makes, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from becalm import hosts
+from becalm.diagnosis import Diagnosis, Noise, Overhead
+from becalm.errors import UsageError, WorkloadError
+from becalm.history import History
+from becalm.hosts import Host
+from becalm.measure import Listener, Progress, Quiet
+from becalm.measure import measure as run_plan
+from becalm.noise import noise, overhead, stolen_and_others
+from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
+from becalm.plan import Goal
+from becalm.report.advice import advise
+
+KERNEL_NS = 7e6
+"""Length of one run of the fixed kernel: short against a scheduler's slice and long against starting a process."""
+
+CALIBRATION_ITERATIONS = 4_000_000
+CALIBRATION_RUNS = 5
+
+WARMUP = 10
+BLOCK_NS = 500_000_000
+"""Half a second a block: the progress display moves, and the pauses between blocks stay rare."""
+
+OVERHEAD_SHARE = 0.1
+OVERHEAD_RUNS = 200
+EMPTY_PROGRAM_NS = 1e6
+"""A generous guess at the cost of an empty program, to keep the overhead's part of the budget."""
+
+
+def doctor(
+    host: str = "local", measure: bool = True, budget_s: float = 5.0, listener: Listener | None = None
+) -> Diagnosis:
+    """Find out what a machine is and allows, how far its run times vary by themselves, and what becalm adds.
+
+    Arguments:
+        host: where, as for all verbs ("local").
+        measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
+        budget_s: seconds for that.
+        listener: told of the progress.
+
+    Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
+    Raises UsageError, MachineError.
+    """
+    if not (math.isfinite(budget_s) and budget_s > 0):
+        raise UsageError(f"--budget must be more than zero seconds, not {budget_s}.")
+    floor, added, unmeasured = None, None, "It was not asked for."
+    with hosts.open(host) as machine:
+        facts = machine.facts()
+        if measure:
+            try:
+                runs, added = _measure(machine, budget_s, listener or Quiet())
+                unmeasured = "" if runs else "Interrupted before the first run ended."
+            except WorkloadError as error:
+                runs, unmeasured = [], str(error)
+    if measure and runs:
+        floor = _noise(runs, facts, _load(host))
+    findings = advise(facts, floor)
+    return Diagnosis(host, facts, floor, added, findings, unmeasured)
+
+
+def _load(host: str) -> Mapping[str, Any]:
+    """The load counters of this moment. A host reads its facts once, so this asks a new one."""
+    with hosts.open(host) as machine:
+        load: Mapping[str, Any] = machine.facts().get("load", {})
+    return load
+
+
+def _measure(machine: Host, budget_s: float, listener: Listener) -> tuple[list[Run], Overhead | None]:
+    """Runs of the fixed kernel, warm-up left out, and the overhead (None when interrupted before)."""
+    budget_ns = round(budget_s * 1e9)
+    listener.started(None, ["fixed kernel"], Goal(budget_ns=budget_ns, warmup=WARMUP))
+    iterations = _calibrate(machine)
+    machine.define([_kernel(iterations)], [Settings()])
+    kept: list[Run] = []
+    history = History(1)
+
+    def sink(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
+        kept.extend(run for run in rows if not run.warmup and run.outcome == Outcome.OK)
+
+    def plan(history: History) -> Block | None:
+        if history.next_seq == 0:
+            return tuple(Step(0, 0, 0, index - WARMUP) for index in range(WARMUP))
+        share = history.elapsed_ns / budget_ns
+        listener.progressed(Progress(history.elapsed_ns, history.rounds, history.next_seq, min(1.0, share), None))
+        left_ns = budget_ns * (1 - OVERHEAD_SHARE) - history.elapsed_ns
+        if left_ns <= 0:
+            return None
+        size = max(1, round(min(left_ns, BLOCK_NS) / KERNEL_NS))
+        return tuple(Step(0, 0, 0, history.next_round + index) for index in range(size))
+
+    run_plan(machine, plan, history, sink, listener)
+    if history.interrupted:
+        return kept, None
+    asked = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
+    return kept, overhead(*machine.overhead(asked))
+
+
+def _calibrate(machine: Host) -> int:
+    """Iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
+    machine.define([_kernel(CALIBRATION_ITERATIONS)], [Settings()])
+    block = tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS))
+    shortest = min(run.wall_ns for rows in machine.measure(0, block) for run in rows)
+    return max(1, round(CALIBRATION_ITERATIONS * KERNEL_NS / max(1, shortest)))
+
+
+def _kernel(iterations: int) -> Workload:
+    return Workload(kernel="add", iterations=iterations, name="fixed kernel")
+
+
+def _noise(runs: Sequence[Run], before: Mapping[str, Any], load: Mapping[str, Any]) -> Noise:
+    def column(values: Sequence[int | None]) -> list[float]:
+        return [math.nan if value is None else float(value) for value in values]
+
+    wall = [run.wall_ns for run in runs]
+    cpu = column([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
+    elapsed_ns = runs[-1].started_ns + runs[-1].wall_ns - runs[0].started_ns
+    own_ns = sum(value for value in cpu if not math.isnan(value))
+    return noise(
+        wall,
+        cpu,
+        column([run.wait_ns for run in runs]),
+        gap_ns=max(0, elapsed_ns - sum(wall)) / len(runs),
+        elapsed_s=elapsed_ns / 1e9,
+        ticks=stolen_and_others(before.get("load", {}), load, own_ns),
+    )
