@@ -1,0 +1,142 @@
+"""The house rules that a machine can check."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import becalm.errors
+from becalm._version import VERSION
+
+ROOT = Path(__file__).parents[2]
+PYTHON = sorted((ROOT / "python/becalm").rglob("*.py"))
+SOURCES = PYTHON + sorted((ROOT / "crates").rglob("*.rs")) + sorted((ROOT / "bench").glob("*.py"))
+LONGEST = 500
+DATA_TABLES: set[str] = set()
+"""Files that are tables of data, which may be longer."""
+
+
+def imported(path):
+    """Names of the becalm modules that a file imports anywhere in it, but not only for type checking."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return found
+
+
+def part(name):
+    return ROOT / "python/becalm" / name
+
+
+FORBIDDEN = [
+    ("stats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("report/formats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("hosts", ("becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("store", ("becalm.hosts", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("verbs", ("becalm.cli",)),
+    ("nouns.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
+    ("plan.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
+    ("judge.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+]
+
+
+@pytest.mark.parametrize(("where", "what"), FORBIDDEN)
+def test_imports_go_one_way(where, what):
+    place = part(where)
+    for path in [place] if place.suffix else place.rglob("*.py"):
+        wrong = [name for name in imported(path) if any(name == each or name.startswith(each + ".") for each in what)]
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_only_the_store_knows_sql_and_only_report_and_cli_the_terminal():
+    for path in PYTHON:
+        names = imported(path)
+        home = path.relative_to(ROOT / "python/becalm").parts[0]
+        if home != "store":
+            assert not any(name.split(".")[0] == "sqlalchemy" for name in names), path
+        if home not in ("report", "cli"):
+            assert not any(name.split(".")[0] in ("rich", "click") for name in names), path
+
+
+def test_only_the_command_line_prints():
+    for path in PYTHON:
+        home = path.relative_to(ROOT / "python/becalm").parts[0]
+        if home == "cli":
+            continue
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not any(isinstance(n.func, ast.Name) and n.func.id == "print" for n in calls), path
+
+
+def test_no_file_is_two_files():
+    for path in SOURCES:
+        if path.name not in DATA_TABLES:
+            assert len(path.read_text().splitlines()) <= LONGEST, path.relative_to(ROOT)
+
+
+def test_nothing_is_called_by_a_name_that_says_nothing():
+    for path in SOURCES:
+        assert not set(path.with_suffix("").parts) & {"common", "util", "utils", "helper", "helpers", "manager"}, path
+
+
+def test_every_public_function_and_class_says_what_it_is():
+    for path in PYTHON:
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree) or not tree.body, f"{path.relative_to(ROOT)} has no docstring"
+        for node in tree.body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{path.relative_to(ROOT)}: {node.name}"
+
+
+def test_versions_agree():
+    assert re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1] == VERSION
+    assert VERSION in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_make_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_files_that_documents_name_exist():
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / link).exists(), f"{document.name} links to {link}"
+
+
+def test_exit_codes_are_documented():
+    text = (ROOT / "docs/exit-codes.md").read_text()
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    errors = [getattr(becalm.errors, name) for name in dir(becalm.errors) if name.endswith("Error")]
+    assert {error.exit_code for error in errors} | {0, 1, 130} == documented
+
+
+def test_columns_and_outcomes_are_documented():
+    from becalm.nouns import COLUMNS, Outcome
+
+    text = (ROOT / "docs/protocol.md").read_text()
+    for word in (*COLUMNS, *Outcome):
+        assert f"`{word}`" in text, word
+
+
+def test_fields_of_the_json_are_documented():
+    import dataclasses
+
+    from becalm.verdict import Difference, Summary, Verdict
+
+    text = (ROOT / "docs/json.md").read_text()
+    for kind in (Verdict, Difference, Summary):
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
+
+
+def test_knobs_of_the_agent_are_documented():
+    catalogue = (ROOT / "crates/becalm-core/src/knob/catalogue.rs").read_text()
+    documented = (ROOT / "docs/settings.md").read_text()
+    for name in re.findall(r'name: "(\w+)"', catalogue):
+        assert f"`{name}`" in documented, name
