@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -243,10 +243,8 @@ def _abilities(facts: Facts, arrow: str) -> list[RenderableType]:
         table = _table("What is missing")
         # Those with the same way out stand together, and it is said once below them.
         for way_out in dict.fromkeys(row["way_out"] for row in lacking):
-            for row in lacking:
-                if row["way_out"] == way_out:
-                    unknown = "unknown: " if row["have"] is None else ""
-                    table.add_row(row["title"], f"{unknown}{row['reason']}")
+            for title, reason in _reasons([row for row in lacking if row["way_out"] == way_out]):
+                table.add_row(title, reason)
             if way_out:
                 table.add_row("", Text(f"{arrow} {way_out}", "green"))
         parts.append(table)
@@ -256,6 +254,23 @@ def _abilities(facts: Facts, arrow: str) -> list[RenderableType]:
         table.add_row("What is there", ", ".join(there))
         parts.append(table)
     return parts
+
+
+ALIKE = 3
+"""From so many on, files that are refused for the same reason share a line; --json names each."""
+
+
+def _reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        path, _, rest = row["reason"].partition(" ")
+        groups.setdefault(rest if path.startswith("/") else row["reason"], []).append(row)
+    for rest, alike in groups.items():
+        if len(alike) >= ALIKE and rest != alike[0]["reason"]:
+            yield counted(len(alike), "setting"), f"{', '.join(row['title'] for row in alike)}: each file {rest}"
+            continue
+        for row in alike:
+            yield row["title"], f"{'unknown: ' if row['have'] is None else ''}{row['reason']}"
 
 
 def _table(title: str = "", mark: bool = False) -> Table:

@@ -10,7 +10,7 @@ from becalm import hosts
 from becalm.diagnosis import Diagnosis, Noise, Overhead
 from becalm.errors import UsageError, WorkloadError
 from becalm.history import History
-from becalm.hosts import Host
+from becalm.hosts import Access, Host
 from becalm.measure import Listener, Progress, Quiet
 from becalm.measure import measure as run_plan
 from becalm.noise import noise, overhead, stolen_and_others
@@ -35,7 +35,12 @@ EMPTY_PROGRAM_NS = 1e6
 
 
 def doctor(
-    host: str = "local", measure: bool = True, budget_s: float = 5.0, listener: Listener | None = None
+    host: str = "local",
+    measure: bool = True,
+    budget_s: float = 5.0,
+    listener: Listener | None = None,
+    *,
+    sudo: bool = False,
 ) -> Diagnosis:
     """Find out what a machine is and allows, how far its run times vary by themselves, and what becalm adds.
 
@@ -44,6 +49,7 @@ def doctor(
         measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
         budget_s: seconds for that.
         listener: told of the progress.
+        sudo: ask as root, through sudo: what would be allowed then.
 
     Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
     Raises UsageError, MachineError.
@@ -51,7 +57,8 @@ def doctor(
     if not (math.isfinite(budget_s) and budget_s > 0):
         raise UsageError(f"--budget must be more than zero seconds, not {budget_s}.")
     floor, added, unmeasured = None, None, "It was not asked for."
-    with hosts.open(host) as machine:
+    access = Access(sudo=sudo)
+    with hosts.open(host, access) as machine:
         facts = machine.facts()
         if measure:
             try:
@@ -60,14 +67,14 @@ def doctor(
             except WorkloadError as error:
                 runs, unmeasured = [], str(error)
     if measure and runs:
-        floor = _noise(runs, facts, _load(host))
+        floor = _noise(runs, facts, _load(host, access))
     findings = advise(facts, floor)
     return Diagnosis(host, facts, floor, added, findings, unmeasured)
 
 
-def _load(host: str) -> Mapping[str, Any]:
+def _load(host: str, access: Access) -> Mapping[str, Any]:
     """The load counters of this moment. A host reads its facts once, so this asks a new one."""
-    with hosts.open(host) as machine:
+    with hosts.open(host, access) as machine:
         load: Mapping[str, Any] = machine.facts().get("load", {})
     return load
 
