@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import series
+from becalm.stats.arrays import Floats, series
 from becalm.stats.scores import memory, normal_scores
 
 LEVEL = 0.01
 FEWEST = 40
-SLOWEST = 4
-"""A rhythm must come round four times, or it is a swing."""
+SLOWEST = 8
+"""A rhythm must come round eight times, or it is a swing."""
 
 NEIGHBOURS = 100
-"""Frequencies around each that say how strong the noise is there."""
+"""Frequencies around each that say how strong the noise is there; a third of that for the lowest, where it is steep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +48,24 @@ def period(x: npt.ArrayLike) -> Period:
     scores = scores - scores.mean() - float(order @ scores) / float(order @ order) * order
     power = np.abs(np.fft.rfft(scores)[1 : (count - 1) // 2 + 1]) ** 2
     power = power / memory(scores, 2).spectrum(np.arange(1, len(power) + 1) / count)
-    width = min(NEIGHBOURS, len(power))
-    windows = np.lib.stride_tricks.sliding_window_view(power, width)[:: max(1, width // 10)]
-    middle = np.median(windows, axis=1)
-    centres = np.arange(len(middle)) * max(1, width // 10) + (width - 1) / 2
-    background = np.interp(np.arange(len(power)), centres, middle) / math.log(2)
-    ratio = power / np.maximum(background, 1e-12 * float(power.max()))
-    ratio[: SLOWEST - 1] = 0.0
-    best = int(np.argmax(ratio))
-    freedom = 0.48 * width
-    single = float((1 + ratio[best] / freedom) ** -freedom)
-    p_value = -math.expm1(len(ratio) * math.log1p(-min(single, 1 - 1e-16)))
+    wide, narrow = (_background(power, min(width, len(power))) for width in (NEIGHBOURS, NEIGHBOURS // 3))
+    low = np.arange(len(power)) < NEIGHBOURS // 2
+    background = np.where(low, narrow, wide) + 1e-12 * float(power.max())
+    freedom = 0.48 * np.minimum(np.where(low, NEIGHBOURS // 3, NEIGHBOURS), len(power))
+    logs = -freedom * np.log1p(power / background / freedom)
+    logs[: SLOWEST - 1] = 0.0
+    best = int(np.argmin(logs))
+    single = math.exp(float(logs[best]))
+    p_value = -math.expm1(len(power) * math.log1p(-min(single, 1 - 1e-16)))
     length = count / (best + 1)
     wave = np.exp(-2j * np.pi * np.arange(count) / length)
     share = 2 * float(np.abs(scores @ wave)) ** 2 / (count * float(scores @ scores))
     return Period(p_value < LEVEL, length, min(share, 1.0), p_value)
+
+
+def _background(power: Floats, width: int) -> Floats:
+    """Median of `width` ordinates around each, over ln 2: the mean of noise, which a line does not raise."""
+    stride = max(1, width // 10)
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(power, width)[::stride], axis=1)
+    centres = np.arange(len(middle)) * stride + (width - 1) / 2
+    return np.interp(np.arange(len(power)), centres, middle) / math.log(2)

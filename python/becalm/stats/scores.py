@@ -10,7 +10,11 @@ from scipy.special import ndtri
 from becalm.stats.arrays import Floats
 from becalm.stats.effective import ROUNDS, correlations
 
-MOST_DECAY = 0.995
+DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
+"""From no memory at all to one of 300 runs."""
+
+WORTH_FITTING = 4.0
+"""Twice what white noise seems to gain."""
 
 
 def midranks(values: Floats) -> Floats:
@@ -56,24 +60,25 @@ class Memory:
 
 
 def memory(residuals: Floats, fitted: int = 1) -> Memory:
-    """Fit of `Memory` to the autocorrelations at lags up to a tenth of the series, 50 at most.
+    """Least-squares fit of `Memory` to the autocorrelations at lags up to a quarter of the series, 100 at most.
 
-    Least squares of each lag on the one before gives the decay. What `fitted` coefficients (1: the mean; 2: a line)
-    have taken off each autocorrelation, about fitted * tau / n, is put back first (Kendall 1954, Biometrika 41:403).
+    What `fitted` coefficients (1: the mean; 2: a line) have taken off each autocorrelation, about fitted * tau / n,
+    is put back first (Kendall 1954, Biometrika 41:403).
     """
     count = len(residuals)
-    lags = min(max(count // 10, 3), 50)
+    lags = min(max(count // 4, 3), 100)
     rho = correlations(residuals)[1 : lags + 1]
+    powers = DECAYS[:, None] ** np.arange(1, lags + 1)
+    squares = (powers * powers).sum(axis=1)
     found = Memory(0.0, 0.0)
     for _ in range(ROUNDS):
         lost = min(fitted * found.time / count, 0.5)
         put_back = (rho + lost) / (1 + lost)
-        square = float(put_back[:-1] @ put_back[:-1])
-        decay = float(put_back[:-1] @ put_back[1:]) / square if square > 0.0 else 0.0
-        decay = min(max(decay, 0.0), MOST_DECAY)
-        if put_back[0] <= 0.0 or decay == 0.0:
+        shares = np.clip(powers @ put_back / squares, 0.0, 1.0)
+        gains = (2 * powers @ put_back - shares * squares) * shares
+        best = int(np.argmax(gains))
+        # Each autocorrelation of white noise has variance 1 / n: two coefficients gain 2 / n from nothing.
+        if gains[best] < WORTH_FITTING / count:
             return Memory(0.0, 0.0)
-        powers = decay ** np.arange(1, lags + 1)
-        share = float(put_back @ powers) / float(powers @ powers)
-        found = Memory(min(max(share, 0.0), 1.0), decay)
+        found = Memory(float(shares[best]), float(DECAYS[best]))
     return found
