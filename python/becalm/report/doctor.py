@@ -267,7 +267,7 @@ def _reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         groups.setdefault(rest if path.startswith("/") else row["reason"], []).append(row)
     for rest, alike in groups.items():
         if len(alike) >= ALIKE and rest != alike[0]["reason"]:
-            yield counted(len(alike), "setting"), f"{', '.join(row['title'] for row in alike)}: each file {rest}"
+            yield counted(len(alike), "setting"), f"{', '.join(row['title'] for row in alike)}: the file of each {rest}"
             continue
         for row in alike:
             yield row["title"], f"{'unknown: ' if row['have'] is None else ''}{row['reason']}"

@@ -112,7 +112,7 @@ def test_each_lack_is_on_the_screen_with_its_reason_and_way_out(facts):
     for row in facts["abilities"]:
         assert row["title"] in shown
         if row["have"] is not True:
-            assert row["reason"] in shown or f"each file {row['reason'].split(' ', 1)[1]}" in shown
+            assert row["reason"] in shown or f"the file of each {row['reason'].split(' ', 1)[1]}" in shown
             assert row["way_out"] is None or row["way_out"] in shown
 
 

@@ -117,7 +117,7 @@ impl Machine {
             _ => {
                 let error = io::Error::last_os_error();
                 Err(match error.raw_os_error() {
-                    Some(libc::EACCES) => format!("/{path} may not be written by this user"),
+                    Some(libc::EACCES) => format!("/{path} cannot be written by this user"),
                     Some(libc::EROFS) => format!("/{path} is mounted read-only"),
                     _ => refusal(path, &error),
                 })
@@ -140,7 +140,7 @@ impl Machine {
         match self.effective_uid() {
             _ if read_only => Err(format!("/{path} is mounted read-only")),
             Ok(0) => Ok(()),
-            _ => Err(format!("/{path} may not be written by this user")),
+            _ => Err(format!("/{path} cannot be written by this user")),
         }
     }
 
