@@ -64,20 +64,21 @@ class Goal:
 
 def interleave(history: History, goal: Goal, rng: np.random.Generator) -> Block:
     """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
-    warmups = goal.warmup * history.programs
-    if history.warmups < warmups:
-        return tuple(
-            step for index in range(goal.warmup) for step in _round(history.programs, index - goal.warmup, rng)
-        )
-    first = history.next_round
-    return tuple(
-        step for index in range(_rounds(history, goal)) for step in _round(history.programs, first + index, rng)
-    )
+    if history.warmups < goal.warmup * history.programs:
+        return _draw(range(-goal.warmup, 0), history.programs, rng)
+    return _draw(range(history.next_round, history.next_round + _rounds(history, goal)), history.programs, rng)
 
 
-def _round(programs: int, number: int, rng: np.random.Generator) -> Block:
-    padding = int(rng.integers(LARGEST_PADDING))
-    return tuple(Step(int(program), 0, padding, number) for program in rng.permutation(programs))
+def _draw(numbers: range, programs: int, rng: np.random.Generator) -> Block:
+    """Rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds however
+    they are cut into blocks; the order of uniform random numbers is a uniformly random order.
+    """
+    uniform = rng.random((len(numbers), 1 + programs))
+    table = np.zeros((len(numbers), programs, 4), dtype=np.int64)
+    table[:, :, 0] = np.argsort(uniform[:, 1:], axis=1)
+    table[:, :, 2] = (uniform[:, :1] * LARGEST_PADDING).astype(np.int64)
+    table[:, :, 3] = np.array(numbers)[:, np.newaxis]
+    return tuple(map(Step._make, table.reshape(-1, 4).tolist()))
 
 
 def _rounds(history: History, goal: Goal) -> int:
