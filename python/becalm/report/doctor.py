@@ -21,7 +21,8 @@ Facts = Mapping[str, Any]
 
 def render(diagnosis: Diagnosis, *, plain: bool = False) -> RenderableType:
     """Everything a person sees of `becalm doctor`; `plain` uses ASCII marks only."""
-    parts = [_header(diagnosis), _machine(diagnosis.facts), _measured(diagnosis)]
+    machine = _machine(diagnosis.facts)
+    parts = [_header(diagnosis), *([machine] if machine.row_count else []), _measured(diagnosis)]
     if diagnosis.findings:
         parts.append(_findings(diagnosis.findings))
     parts += _abilities(diagnosis.facts, "->" if plain else "→")
@@ -39,7 +40,7 @@ def _header(diagnosis: Diagnosis) -> RenderableType:
     return Text(", ".join(word for word in words if word), "bold")
 
 
-def _machine(facts: Facts) -> RenderableType:
+def _machine(facts: Facts) -> Table:
     table = _table()
     for name, text in _rows(facts):
         if text:

@@ -116,6 +116,20 @@ def test_each_lack_is_on_the_screen_with_its_reason_and_way_out(facts):
             assert row["way_out"] is None or row["way_out"] in shown
 
 
+def without_values(value):
+    """Every value null, as in a subject whose files are all missing; subjects within a subject stay."""
+    if isinstance(value, dict) and "missing" in value:
+        return {key: without_values(each) for key, each in value.items()}
+    return None
+
+
+def test_a_machine_of_which_nothing_is_known_still_has_a_screen(facts):
+    empty = {subject: without_values(value) for subject, value in facts.items()}
+    assert advise(empty, None) == ()
+    assert screen(Diagnosis("local", empty, None, None, (), "No reason.")).startswith("local")
+    assert "\n\n\n" not in screen(Diagnosis("local", {}, None, None, ()))
+
+
 def test_plain_output_points_with_ascii(facts):
     assert "→" not in screen(Diagnosis("local", facts, None, None, ()), plain=True)
 
