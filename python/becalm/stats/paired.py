@@ -65,6 +65,7 @@ class RepeatedPairs:
         self._pairs = 0
         self._information = 0.0
         self._interval = (-math.inf, math.inf)
+        self._critical = math.inf
 
     def look(
         self,
@@ -78,7 +79,8 @@ class RepeatedPairs:
 
         `reference`, `candidate`: natural logarithms of the times, shape (rounds,), in order. The positions number all
         runs of the measurement in the order they were made. `fraction`: share of the budget used, 0 to 1. Give all
-        pairs again at each look; the same looks give the same numbers. Raises ValueError for values that are not
+        pairs again at each look; the same looks give the same numbers. A look that may spend nothing, because it brings
+        too little, keeps the last interval. Raises ValueError for values that are not
         finite, arrays of different length, or fewer pairs than at the last look.
         """
         pairs = Pairs.of(reference, candidate, reference_position, candidate_position)
@@ -90,6 +92,7 @@ class RepeatedPairs:
         critical = self._spending.look(fraction, self._grown(score, estimate))
         self._pairs = pairs.count
         if math.isfinite(critical):
+            self._critical = critical
             step = critical * (error if math.isfinite(error) else score.scale)
             self._interval = interval(pairs, estimate, step, critical)
         return PairedEstimate(
@@ -98,8 +101,8 @@ class RepeatedPairs:
             high=self._interval[1],
             standard_error=error,
             pairs=pairs.count,
-            critical=critical,
-            detectable=detectable(error, critical),
+            critical=self._critical,
+            detectable=detectable(error, self._critical),
             p_value=2 * float(ndtr(-abs(standardised(pairs, 0.0)))),
             adjusted=score.beta,
         )

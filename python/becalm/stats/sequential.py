@@ -25,8 +25,7 @@ NODES = 160
 """Gauss-Legendre nodes on the positive half line: critical values are then exact to 1e-6 down to LEAST_GROWTH."""
 
 LEAST_GROWTH = 1.01
-"""Information is taken to grow by 1 % a look at least; the grid resolves no less. Taking two looks for less alike
-than they are can only raise the critical value."""
+"""Information grows by 1 % between two looks that count; the grid resolves no less."""
 
 LEAST_SPENDING = 1e-12
 TOLERANCE = 1e-9
@@ -118,19 +117,22 @@ class ErrorSpending:
         self._critical = math.inf
 
     def look(self, fraction: float, information: float) -> float:
-        """The value that |z| must reach to be called at this look; infinity while none of alpha may be spent.
+        """The value that |z| must reach to be called at this look; infinity when none of alpha may be spent.
 
         `fraction`: share of the budget used, clipped to 0…1. `information`: inverse variance of the estimate, in any
-        unit; only ratios matter. A look that brings no information gets the last look's value and spends nothing.
-        Raises ValueError for a value that is not a number, or negative information.
+        unit; only ratios matter. A look that brings no information gets the last look's value. One that brings less
+        than 1 % spends nothing and calls nothing, unless it is the last: it is then taken to bring 1 %, which can
+        only raise its value. Raises ValueError for a value that is not a number, or negative information.
         """
         if not (math.isfinite(fraction) and math.isfinite(information)) or information < 0.0:
             raise ValueError(
                 f"A look needs a share of the budget and an amount of information; {fraction} and {information} "
                 "are not both finite and the latter not negative."
             )
-        if information <= self._seen:
+        if information == self._seen:
             return self._critical
+        if information < LEAST_GROWTH * self._seen and fraction < 1.0:
+            return math.inf
         growth = max(information / self._seen, LEAST_GROWTH) if self._seen else math.inf
         now = self._walk.information * growth if self._seen else 1.0
         self._seen = information

@@ -1,0 +1,138 @@
+"""The estimator of compare: known cases, degenerate ones, and its rate of false alarms under all kinds of noise."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from becalm.stats.paired import PairedEstimate, RepeatedPairs
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
+import coverage
+
+
+def draw(noise: np.ndarray, difference: float, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    a, b = coverage.positions(rng, len(noise) // 2)
+    return noise[a], noise[b] + difference, a, b
+
+
+def once(arrays: tuple[np.ndarray, ...], alpha: float = 0.05) -> PairedEstimate:
+    return RepeatedPairs(alpha).look(*arrays, 1.0)
+
+
+def test_white_noise_gives_what_the_t_test_gives() -> None:
+    rng = np.random.default_rng(1)
+    found = once(draw(0.02 * rng.standard_normal(20_000), 0.01, rng))
+    error = 0.02 * math.sqrt(2 / 10_000)
+    assert found.estimate == pytest.approx(0.01, abs=4 * error)
+    assert found.standard_error == pytest.approx(error / math.sqrt(0.95), rel=0.03)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * found.standard_error, rel=0.02)
+    assert found.low < found.estimate < found.high
+    assert found.detectable == pytest.approx((1.959964 + 0.841621) * found.standard_error, rel=1e-6)
+    assert found.p_value < 1e-10
+
+
+def test_brownian_drift_is_taken_off_by_the_neighbours() -> None:
+    rng = np.random.default_rng(2)
+    arrays = draw(0.001 * np.cumsum(rng.standard_normal(20_000)), 0.0, rng)
+    found = once(arrays)
+    raw = float((arrays[1] - arrays[0]).std()) / math.sqrt(10_000)
+    assert found.adjusted > 0.95
+    # The middle third of three Brownian steps, less a third of all three: variance 2/3.
+    assert found.standard_error / raw == pytest.approx(math.sqrt(2 / 3) / math.sqrt(0.95), rel=0.03)
+
+
+def test_outliers_are_bounded_also_next_door() -> None:
+    rng = np.random.default_rng(3)
+    clean = 0.001 * np.cumsum(rng.standard_normal(2000))
+    spoilt = clean + 50.0 * (rng.random(2000) < 0.02)
+    before, after = once(draw(clean, 0.0, np.random.default_rng(4))), once(draw(spoilt, 0.0, np.random.default_rng(4)))
+    assert after.standard_error < 2 * before.standard_error
+    assert after.low < 0 < after.high
+
+
+def test_too_few_pairs_say_nothing() -> None:
+    for pairs in range(1, 6):
+        rng = np.random.default_rng(pairs)
+        found = once(draw(rng.standard_normal(2 * pairs), 100.0, rng))
+        assert (found.low, found.high) == (-math.inf, math.inf), "2^(1-n) is above 5 % for fewer than six pairs"
+    assert once(draw(np.zeros(2), 0.5, np.random.default_rng(1))).standard_error == math.inf
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.25])
+def test_pairs_that_are_all_alike(difference: float) -> None:
+    found = once(draw(np.ones(40), difference, np.random.default_rng(1)))
+    assert found.estimate == found.low == found.high == difference
+    assert found.standard_error == 0.0
+    assert found.p_value == (1.0 if difference == 0.0 else pytest.approx(7.7e-6, rel=0.01))
+
+
+def test_drift_without_noise_and_ties_have_an_answer() -> None:
+    line = once(draw(np.arange(80) * 1e-3, 0.01, np.random.default_rng(1)))
+    assert line.estimate == pytest.approx(0.01, abs=1e-3)
+    assert line.low <= 0.01 + 1e-9
+    rng = np.random.default_rng(2)
+    ties = once(draw(np.round(rng.standard_normal(400)), 1.0, rng))
+    assert ties.low < 1.0 < ties.high
+
+
+def test_looks_replayed_give_the_same_numbers_and_earlier_looks_cost() -> None:
+    rng = np.random.default_rng(5)
+    arrays = draw(rng.standard_normal(600), 0.0, rng)
+
+    def replay() -> list[PairedEstimate]:
+        pairs = RepeatedPairs()
+        return [pairs.look(*(each[:n] for each in arrays), n / 300) for n in (40, 100, 200, 300)]
+
+    assert replay() == replay()
+    assert replay()[-1].critical > once(arrays).critical
+
+
+def test_nothing_is_called_before_alpha_is_spent() -> None:
+    rng = np.random.default_rng(6)
+    assert once(draw(rng.standard_normal(100), 0.0, rng)).critical < 2
+    found = RepeatedPairs().look(*draw(rng.standard_normal(100), 9.0, rng), 0.0)
+    assert (found.low, found.high, found.critical) == (-math.inf, math.inf, math.inf)
+
+
+def test_bad_input_is_refused_with_a_sentence() -> None:
+    good = [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="The candidate's times holds nan at position 1"):
+        RepeatedPairs().look(good, [1.0, math.nan, 2.0], good, good, 0.5)
+    with pytest.raises(ValueError, match="as many of each"):
+        RepeatedPairs().look(good, [1.0], good, good, 0.5)
+    with pytest.raises(ValueError, match="at least 1"):
+        RepeatedPairs().look([], [], [], [], 0.5)
+    pairs = RepeatedPairs()
+    pairs.look(good, good, [0, 2, 4], [1, 3, 5], 0.5)
+    with pytest.raises(ValueError, match="all pairs so far"):
+        pairs.look([1.0], [1.0], [0], [1], 0.6)
+
+
+SEEDS = 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", coverage.NOISES)
+def test_false_alarms_stay_at_the_stated_rate(name: str) -> None:
+    found = coverage.paired_rates(coverage.NOISES[name], pairs=30, seeds=SEEDS)
+    # 99.9 % of binomial samples with the stated rate lie below; the naive tests must not, or this proves nothing.
+    highest = 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / SEEDS)
+    assert found.called <= highest
+    assert found.missed <= highest
+    assert max(found.t_each_look, found.signed_rank_each_look) > highest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pairs", [6, 9, 20])
+def test_small_samples_keep_the_rate(pairs: int) -> None:
+    wrong = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        found = once(draw(coverage.autoregression(0.93)(rng, 2 * pairs), 0.3, rng))
+        wrong += not found.low <= 0.3 <= found.high
+    assert wrong / 400 <= 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / 400)
