@@ -65,11 +65,8 @@ fn guest(machine: &Machine, name: &Known<String>) -> Known<bool> {
 
 fn hypervisor(machine: &Machine, vendor: &Known<String>, product: &Known<String>) -> Known<String> {
     if let Ok(kind) = machine.line("sys/hypervisor/type") {
-        // Xen's own first domain is no guest: it schedules the others.
-        let first = machine.line("proc/xen/capabilities").is_ok_and(|text| text.contains("control_d"));
-        if !first {
-            return Ok(if kind == "xen" { "Xen".to_owned() } else { kind });
-        }
+        // Xen's first domain counts, too: it shares the processor with the others.
+        return Ok(if kind == "xen" { "Xen".to_owned() } else { kind });
     }
     let signature = if machine.live { system::hypervisor_signature() } else { Err(String::new()) };
     if let Ok(signature) = &signature {
