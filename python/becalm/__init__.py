@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from becalm._version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from becalm.diagnosis import Diagnosis
     from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
     from becalm.nouns import Run, Settings, Study, Workload
     from becalm.store import Store
@@ -34,6 +35,7 @@ _HOMES = {
     "Study": "becalm.nouns",
     "Workload": "becalm.nouns",
     "Store": "becalm.store",
+    "Diagnosis": "becalm.diagnosis",
     "compare": "becalm.verbs.compare",
     "doctor": "becalm.verbs.doctor",
     "run": "becalm.verbs.run",
@@ -44,7 +46,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "BecalmError", "Difference", "Finding", "MachineError", "Run", "Settings", "Store", "StoreError", "Study",
+    "BecalmError", "Diagnosis", "Difference", "Finding", "MachineError", "Run", "Settings", "Store", "StoreError", "Study",
     "Summary", "UsageError", "Verdict", "Workload", "WorkloadError", "__version__", "compare", "doctor", "run",
 ]  # fmt: skip
 

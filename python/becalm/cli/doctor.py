@@ -14,10 +14,13 @@ from becalm.errors import UsageError
 @click.option("--budget", type=options.DURATION, default="5s", show_default=True, help="Measure noise for so long.")
 @click.option("--no-measure", is_flag=True, help="Look only, measure nothing.")
 @options.host
+@click.option("--sudo", is_flag=True, help="Look as root: some facts only root may read.")
 @options.as_json
 @click.option("--quiet", is_flag=True, help="Print the findings only.")
 @options.plain
-def command_doctor(budget: str, no_measure: bool, host: str, as_json: bool, quiet: bool, plain: bool) -> None:
+def command_doctor(
+    budget: str, no_measure: bool, host: str, sudo: bool, as_json: bool, quiet: bool, plain: bool
+) -> None:
     """What this machine is and allows, how much noise it makes, and what to do about it.
 
     \b
@@ -31,7 +34,7 @@ def command_doctor(budget: str, no_measure: bool, host: str, as_json: bool, quie
     from becalm.verbs.doctor import doctor
 
     with listener(quiet=quiet or as_json, plain=plain) as heard:
-        diagnosis = doctor(host, not no_measure, duration_ns(budget) / 1e9, listener=heard)
+        diagnosis = doctor(host, not no_measure, duration_ns(budget) / 1e9, listener=heard, sudo=sudo)
     if as_json:
         click.echo(json.dumps(diagnosis.to_json(), indent=2, allow_nan=False))
         return
