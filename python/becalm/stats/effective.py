@@ -39,16 +39,18 @@ def correlation_time(values: npt.ArrayLike) -> float:
     """
     x = series(values, "The series", 1)
     count = len(x)
-    if count < 4:
+    if count < 4 or x.min() == x.max():
         return 1.0
-    rho = correlations(x)[: count - count % 2]
-    tau = 1.0
+    found = correlations(x)[: count - count % 2].reshape(-1, 2).sum(axis=1)
+    # Up to the first pair that is not positive, as measured: what is put back alone is no correlation.
+    negative = np.flatnonzero(found <= 0.0)
+    found = found[: negative[0]] if len(negative) else found
+    tau = max(2.0 * float(np.minimum.accumulate(found).sum()) - 1.0, 1.0)
+    if tau == 1.0:
+        return 1.0
     for _ in range(ROUNDS):
-        corrected = (rho + tau / count) / (1.0 + tau / count)
-        pairs = corrected.reshape(-1, 2).sum(axis=1)
-        negative = np.flatnonzero(pairs <= 0.0)
-        end = int(negative[0]) if len(negative) else len(pairs)
-        tau = min(max(2.0 * float(np.minimum.accumulate(pairs[:end]).sum()) - 1.0, 1.0), count / 2)
+        pairs = (found + 2 * tau / count) / (1.0 + tau / count)
+        tau = min(max(2.0 * float(np.minimum.accumulate(pairs).sum()) - 1.0, 1.0), count / 2)
     return tau
 
 

@@ -119,7 +119,7 @@ SEEDS = 80
 @pytest.mark.slow
 @pytest.mark.parametrize("name", coverage.NOISES)
 def test_false_alarms_stay_at_the_stated_rate(name: str) -> None:
-    found = coverage.paired_rates(coverage.NOISES[name], pairs=30, seeds=SEEDS)
+    found = coverage.paired_rates(name, pairs=30, seeds=SEEDS)
     # 99.9 % of binomial samples with the stated rate lie below; the naive tests must not, or this proves nothing.
     highest = 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / SEEDS)
     assert found.called <= highest

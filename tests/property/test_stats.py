@@ -1,0 +1,124 @@
+"""What must hold of the statistics for any numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from becalm.stats.describe import describe
+from becalm.stats.modes import excess_mass
+from becalm.stats.paired import PairedEstimate, RepeatedPairs
+from becalm.stats.sequential import ErrorSpending, crossing_probability
+from becalm.stats.several import bonferroni, holm
+from becalm.stats.tests import mann_whitney, welch_t, wilcoxon
+
+numbers = st.floats(-20, 20, allow_nan=False).map(lambda x: round(x, 6))
+Rounds = list[tuple[float, float, bool]]
+rounds = st.lists(st.tuples(numbers, numbers, st.booleans()), min_size=1, max_size=60)
+
+
+def look(data: Rounds, alpha: float = 0.05, *, shift: float = 0.0, swap: bool = False) -> PairedEstimate:
+    reference, candidate, first = (np.array(column) for column in zip(*data, strict=True))
+    every = 2 * np.arange(len(data))
+    places = every + first, every + 1 - first
+    if swap:
+        return RepeatedPairs(alpha).look(candidate, reference, places[1], places[0], 1.0)
+    return RepeatedPairs(alpha).look(reference + shift, candidate + shift, *places, 1.0)
+
+
+def near(value: float) -> object:
+    return pytest.approx(value, rel=1e-3, abs=2e-3)
+
+
+@given(rounds, st.floats(-100, 100))
+def test_a_faster_machine_changes_nothing(data: Rounds, shift: float) -> None:
+    one, two = look(data), look(data, shift=shift)
+    assert (two.low, two.high, two.p_value) == (near(one.low), near(one.high), near(one.p_value))
+
+
+@given(rounds)
+def test_swapping_the_programs_mirrors_everything(data: Rounds) -> None:
+    one, two = look(data), look(data, swap=True)
+    assert (two.low, two.high) == (near(-one.high), near(-one.low))
+    assert two.p_value == near(one.p_value)
+
+
+@given(rounds)
+def test_the_interval_holds_the_estimate_and_no_number_is_nan(data: Rounds) -> None:
+    found = look(data)
+    assert found.low <= found.estimate + 1e-9
+    assert found.estimate <= found.high + 1e-9
+    assert 0.0 <= found.p_value <= 1.0
+    assert 0.0 <= found.adjusted <= 1.0
+    assert not any(math.isnan(value) for value in (found.estimate, found.standard_error, found.detectable))
+
+
+@given(rounds, st.floats(0.001, 0.4), st.floats(1.01, 2.0))
+def test_more_confidence_is_never_narrower(data: Rounds, alpha: float, factor: float) -> None:
+    sure, less = look(data, alpha), look(data, alpha * factor)
+    assert sure.low <= less.low + 2e-3
+    assert less.high <= sure.high + 2e-3
+
+
+@given(rounds, st.randoms(use_true_random=False))
+def test_the_order_of_rounds_does_not_matter_without_neighbours(data: Rounds, random: object) -> None:
+    # Equal positions leave no neighbours to adjust by.
+    reference, candidate, _ = (np.array(column) for column in zip(*data, strict=True))
+    order = np.arange(len(data))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    zeros = np.zeros(len(data))
+    one = RepeatedPairs().look(reference, candidate, zeros, zeros, 1.0)
+    two = RepeatedPairs().look(reference[order], candidate[order], zeros, zeros, 1.0)
+    assert (two.low, two.high) == (near(one.low), near(one.high))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(1.01, 5)), min_size=1, max_size=12), st.floats(0.001, 0.2))
+def test_no_looks_spend_more_than_alpha(looks: list[tuple[float, float]], alpha: float) -> None:
+    spending, information, bounds, at = ErrorSpending(alpha), 1.0, [], []
+    for fraction, growth in looks:
+        information *= growth
+        at.append(information)
+        bounds.append(spending.look(fraction, information))
+    assert crossing_probability(bounds, at) <= alpha + 1e-6
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=80), st.floats(0.01, 100))
+def test_descriptions_scale_with_the_unit(values: list[float], unit: float) -> None:
+    one, two = describe(values), describe(np.array(values) * unit)
+    assert two.mean == pytest.approx(one.mean * unit)
+    assert two.cv == pytest.approx(one.cv, abs=1e-9)
+    assert two.minimum <= two.median <= two.maximum
+    slack = 1e-9 * two.maximum
+    assert two.mean_interval[0] - slack <= two.mean <= two.mean_interval[1] + slack
+    assert two.median_interval[0] <= two.median <= two.median_interval[1]
+    assert two.cv_interval[0] <= two.cv <= two.cv_interval[1]
+    assert 1.0 <= two.effective_n <= two.n
+
+
+@given(st.lists(numbers, min_size=2, max_size=30), st.lists(numbers, min_size=2, max_size=30))
+def test_two_sided_tests_do_not_know_which_sample_is_first(x: list[float], y: list[float]) -> None:
+    assert welch_t(x, y).p_value == pytest.approx(welch_t(y, x).p_value)
+    assert mann_whitney(x, y).p_value == pytest.approx(mann_whitney(y, x).p_value)
+    pairs = min(len(x), len(y))
+    assert wilcoxon(x[:pairs], y[:pairs]).p_value == pytest.approx(wilcoxon(y[:pairs], x[:pairs]).p_value)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_lies_between_the_p_values_and_bonferroni(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert (adjusted >= np.array(p_values) - 1e-15).all()
+    assert (adjusted <= bonferroni(p_values) + 1e-15).all()
+
+
+@given(st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=60), st.floats(0.01, 100), st.floats(-10, 10))
+def test_excess_mass_does_not_depend_on_the_unit(values: list[float], unit: float, shift: float) -> None:
+    assume(min(values) < max(values))
+    ordered = np.sort(np.array(values))
+    one, two = excess_mass(ordered)[0], excess_mass(ordered * unit + shift)[0]
+    assert 0.0 <= one <= 0.5 + 1e-12
+    assert two == pytest.approx(one, abs=1e-6)
