@@ -1,10 +1,24 @@
 """Only what pyproject.toml cannot say: the agent is one statically linked executable inside the package.
 
-`-C target-feature=+crt-static` is passed to the final link alone, so that proc macros still build for the host.
+setuptools-rust builds it, rather than maturin, because one wheel can then hold an executable and, once a computation
+needs one, an extension module too. The agent is linked statically (also against glibc), so that the same file runs on
+an older distribution and as the first process of a guest.
 """
+
+import os
+import re
+import subprocess
 
 from setuptools import setup
 from setuptools_rust import Binding, RustExtension, Strip
+
+STATIC = "-C target-feature=+crt-static"
+
+if "CARGO_BUILD_TARGET" not in os.environ:
+    # A target that is named, even if it is the host, keeps these flags away from procedural macros, which cannot be
+    # linked statically.
+    version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    os.environ["CARGO_BUILD_TARGET"] = re.search(r"^host: (\S+)", version, re.MULTILINE)[1]
 
 setup(
     rust_extensions=[
@@ -12,7 +26,7 @@ setup(
             {"becalm-agent": "becalm.becalm-agent"},
             path="crates/becalm-agent/Cargo.toml",
             binding=Binding.Exec,
-            rustc_flags=["-C", "target-feature=+crt-static"],
+            env={**os.environ, "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {STATIC}".strip()},
             args=["--locked"],
             strip=Strip.Debug,
             debug=False,

@@ -46,8 +46,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "BecalmError", "Diagnosis", "Difference", "Finding", "MachineError", "Run", "Settings", "Store", "StoreError", "Study",
-    "Summary", "UsageError", "Verdict", "Workload", "WorkloadError", "__version__", "compare", "doctor", "run",
+    "BecalmError", "Diagnosis", "Difference", "Finding", "MachineError", "Run", "Settings", "Store", "StoreError",
+    "Study", "Summary", "UsageError", "Verdict", "Workload", "WorkloadError", "__version__", "compare", "doctor", "run",
 ]  # fmt: skip
 
 
