@@ -53,10 +53,10 @@ def detectable(standard_error: float, critical: float, power: float = 0.8) -> fl
     return (critical + float(ndtri(level(power)))) * standard_error
 
 
-def pairs_for(difference: float, standard_error: float, pairs: int, critical: float = 2.1, power: float = 0.8) -> int:
+def pairs_for(difference: float, standard_error: float, pairs: int, critical: float = 2.2, power: float = 0.8) -> int:
     """Pairs that make `difference` detectable, when `pairs` gave `standard_error`: it falls with their root.
 
-    `critical`: of the last look; 2.1 is usual for `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError
+    `critical`: of the last look; 2.2 is usual for `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError
     for a difference that is not positive.
     """
     if not difference > 0.0:
