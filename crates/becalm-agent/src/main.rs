@@ -1,7 +1,7 @@
 //! `becalm-agent`: the only part of becalm that starts a workload or reads the machine.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`), `session` serves them, `measure` runs steps, `overhead` measures the agent itself. `main` sets the process up and hands over.
+//! (`output`), `session` serves them, `ready` and `measure` run steps, `overhead` measures the agent itself. `main` sets the process up and hands over.
 
 mod conversation;
 mod input;
@@ -10,6 +10,7 @@ mod options;
 mod output;
 mod overhead;
 mod protocol;
+mod ready;
 mod session;
 mod setup;
 

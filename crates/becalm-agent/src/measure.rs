@@ -1,70 +1,32 @@
 //! Run one step: prepare, start, watch, account, clean up, and end what is left.
 //!
-//! `Ready` is a workload made ready when it was defined; `Runner::step` runs it once and gives its row. What happens
+//! `Runner::step` runs a workload that was made ready once and gives its row. What happens
 //! outside meanwhile (a stop request, the end of input, a signal) comes in through the conversation.
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue_wait_ns};
 use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
-use becalm_core::exec::program::{input_file, Environment, Program, Surroundings};
+use becalm_core::exec::program::{Environment, Program, Surroundings};
 use becalm_core::exec::stream::{Keep, Stream};
 use becalm_core::exec::tree::{kill_tree, sweep};
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::process::ProcessSettings;
-use becalm_core::types::{Outcome, Output as Kind, Row, Step, Workload};
+use becalm_core::types::{Outcome, Output as Kind, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
 use crate::protocol::{start_failure, Failure};
+use crate::ready::Ready;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
 
 /// How long a killed process may take to go before it is given up.
 const KILL_PATIENCE_NS: i64 = 10_000_000_000;
-
-/// A workload that can be started at once.
-pub struct Ready {
-    workload: Workload,
-    program: Option<Program>,
-    prepare: Option<Program>,
-    cleanup: Option<Program>,
-    environment: Environment,
-    input: Option<CString>,
-}
-
-impl Ready {
-    /// Find a workload's programs and files. Nothing is run.
-    pub fn new(workload: Workload, base: &Surroundings) -> Result<Self, Failure> {
-        let own = &workload.environment;
-        let find = |command: &[_]| Program::find(command, workload.directory.as_ref(), own, base);
-        // SAFETY: cannot fail.
-        if workload.cold && unsafe { libc::geteuid() } != 0 {
-            let message =
-                "Dropping the page cache before each run (cold) needs root. Use --sudo, or leave it out.";
-            return Err(Failure::new("unsupported", message));
-        }
-        let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
-        Ok(Self {
-            program,
-            prepare: workload.prepare.as_deref().map(find).transpose()?,
-            cleanup: workload.cleanup.as_deref().map(find).transpose()?,
-            environment: Environment::new(base, own)?,
-            input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
-            workload,
-        })
-    }
-
-    /// Absolute path of the program, for the reply.
-    pub fn path(&self) -> String {
-        self.program.as_ref().map_or(String::new(), |program| program.path.to_string_lossy().into_owned())
-    }
-}
 
 /// Runs steps, one at a time.
 pub struct Runner {
@@ -377,8 +339,10 @@ impl Runner {
     /// Send what the run said, where that is of use, and its row.
     fn report(&mut self, kind: Kind, row: &Row, mut said: String, talk: &mut Conversation) -> io::Result<()> {
         // What killed descendants still had in the pipes must not be taken for the next run's.
-        self.err.drain();
-        self.out.drain();
+        if row.left_behind > 0 {
+            self.err.drain();
+            self.out.drain();
+        }
         self.forward(talk)?;
         let (err, out) = (self.err.take(), self.out.take());
         let keep = kind == Kind::Keep;

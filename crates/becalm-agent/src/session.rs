@@ -17,9 +17,10 @@ use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
 use serde_json::{json, Map, Value};
 
 use crate::conversation::{Attention, Conversation};
-use crate::measure::{system, Ready, Runner};
+use crate::measure::{system, Runner};
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request};
+use crate::ready::Ready;
 
 /// One conversation with becalm.
 pub struct Session {

@@ -23,16 +23,14 @@ def shell_of(name: str) -> str:
     return shell
 
 
-def script(name: str) -> str:
-    """The completion script."""
-    from becalm.cli.main import becalm
-
+def script(name: str, command: click.Command) -> str:
+    """The completion script of a command."""
     found = get_completion_class(shell_of(name))
     assert found is not None
-    return found(becalm, {}, "becalm", "_BECALM_COMPLETE").source()
+    return found(command, {}, "becalm", "_BECALM_COMPLETE").source()
 
 
-def install(name: str) -> str:
+def install(name: str, command: click.Command) -> str:
     """Write the script where the shell looks for it; returns what was done and what is left to do."""
     shell = shell_of(name)
     data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
@@ -47,7 +45,7 @@ def install(name: str) -> str:
     }[shell]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script(shell))
+        path.write_text(script(shell, command))
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
     return f"Wrote {path}. {then}"

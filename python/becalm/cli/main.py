@@ -59,7 +59,8 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
         return
     from becalm.cli.completion import install, script
 
-    click.echo(script(value) if parameter.name == "show_completion" else install(value))
+    act = script if parameter.name == "show_completion" else install
+    click.echo(act(value, ctx.command))
     ctx.exit()
 
 

@@ -79,6 +79,7 @@ pub struct Environment {
     _entries: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
     padding: Vec<u8>,
+    end: usize,
 }
 
 impl Environment {
@@ -101,15 +102,17 @@ impl Environment {
         pointers.extend([std::ptr::null(); 2]);
         let mut padding = PADDING.to_vec();
         padding.resize(PADDING.len() + LARGEST_PADDING + 1, b'x');
-        Ok(Self { _entries: entries, pointers, padding })
+        let end = padding.len() - 1;
+        Ok(Self { _entries: entries, pointers, padding, end })
     }
 
     /// The block for execve, with so many bytes in BECALM_PADDING; without the variable when none are asked for.
     pub fn with_padding(&mut self, size: usize) -> &[*const libc::c_char] {
         let last = self.pointers.len() - 2;
-        self.padding.fill(b'x');
-        self.padding[..PADDING.len()].copy_from_slice(PADDING);
-        self.padding[PADDING.len() + size.min(LARGEST_PADDING)] = 0;
+        // Only the end moves: filling the whole of it again would take longer than starting some programs.
+        self.padding[self.end] = b'x';
+        self.end = PADDING.len() + size.min(LARGEST_PADDING);
+        self.padding[self.end] = 0;
         self.pointers[last] = if size == 0 { std::ptr::null() } else { self.padding.as_ptr().cast() };
         &self.pointers
     }

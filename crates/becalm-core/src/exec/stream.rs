@@ -23,6 +23,7 @@ pub struct Stream {
     writer: OwnedFd,
     pub keep: Keep,
     kept: Vec<u8>,
+    chunk: Vec<u8>,
 }
 
 const CHUNK: usize = 64 * 1024;
@@ -37,7 +38,7 @@ impl Stream {
             checked(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
             (File::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
         };
-        Ok(Self { reader, writer, keep, kept: Vec::new() })
+        Ok(Self { reader, writer, keep, kept: Vec::new(), chunk: vec![0; CHUNK] })
     }
 
     /// The descriptor that a child gets.
@@ -52,9 +53,10 @@ impl Stream {
 
     /// Read what is there, at most one pipe full, so that a fast writer cannot keep us here.
     pub fn drain(&mut self) {
-        let mut chunk = [0_u8; CHUNK];
-        if let Ok(length) = self.reader.read(&mut chunk) {
+        if let Ok(length) = self.reader.read(&mut self.chunk) {
+            let chunk = std::mem::take(&mut self.chunk);
             self.take_in(&chunk[..length]);
+            self.chunk = chunk;
         }
     }
 

@@ -45,8 +45,10 @@ pub fn watch(
         let ready = poll(&mut polls, left)?;
         let end_ns = now_ns();
         if polls[0].revents != 0 {
-            for stream in streams.iter_mut() {
-                stream.drain();
+            for (poll, stream) in polls[1..3].iter().zip(streams.iter_mut()) {
+                if poll.revents != 0 {
+                    stream.drain();
+                }
             }
             return Ok(Woken::Ended(end_ns));
         }
