@@ -22,11 +22,11 @@ Plan = Callable[[History], Block | None]
 LARGEST_PADDING = 4096
 """Bytes of environment are drawn below one page: the stack's offset within a page and a cache way (Mytkowicz 2009)."""
 
-FIRST_BLOCK_NS = 100_000_000
+FIRST_BLOCK_NS = 200_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
 LARGEST_BLOCK = 5_000
-GROWTH = 0.12
-"""A block takes an eighth of the time already spent: looks at the data are few and spread evenly on a log scale."""
+GROWTH = 0.2
+"""A block takes a fifth of the time already spent: looks at the data are few and spread evenly on a log scale."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ use crate::protocol::Failure;
 
 /// A run this long is reported at once; shorter ones are gathered for as long as `GATHER_NS`.
 const LONG_RUN_NS: i64 = 100_000_000;
-const GATHER_NS: i64 = 200_000_000;
+const GATHER_NS: i64 = 50_000_000;
 
 /// Where events go.
 pub struct Output {
