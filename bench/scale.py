@@ -31,7 +31,7 @@ WANTED_SLOWDOWN = 1.5
 def child(store: Path, runs: int) -> Record:
     """Compare two programs on the host `null` with `runs` runs in all; called in a fresh process."""
     import becalm
-    from becalm.measure import Quiet
+    from becalm.listener import Quiet
     from becalm.plan import Goal
 
     moments: list[tuple[int, float]] = []

@@ -1,4 +1,4 @@
-"""The one measuring loop, and the interfaces of those who listen to it.
+"""The one measuring loop.
 
 `measure` asks a plan for a block, hands it to a host, and gives every row to the sink (the store) before the history
 sees it. Ctrl-C is a flag here, not an exception: the current run is aborted, everything finished is kept, and the
@@ -11,58 +11,17 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from becalm.history import History
 from becalm.hosts import Host
+from becalm.listener import Listener
 from becalm.nouns import Run
-from becalm.plan import Goal, Plan
-from becalm.verdict import Verdict
+from becalm.plan import Plan
 
 Sink = Callable[[Sequence[Run], dict[int, tuple[str, str]]], None]
 """Takes finished runs and the texts (standard error, standard output) of some of them, by sequence number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a measurement stands. `verdict` is the interim one; `fraction` the used share of the budget."""
-
-    elapsed_ns: int
-    rounds: int
-    runs: int
-    fraction: float
-    verdict: Verdict | None
-
-
-class Listener(Protocol):
-    """Who wants to know what happens; the terminal's progress display is one."""
-
-    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
-        """Measuring begins."""
-
-    def running(self, done: int) -> None:
-        """`done` runs are finished and stored."""
-
-    def progressed(self, state: Progress) -> None:
-        """The data were looked at."""
-
-    def warned(self, sentence: str) -> None:
-        """Something a person should know now."""
-
-    def ended(self, verdict: Verdict) -> None:
-        """The final verdict."""
-
-
-class Quiet:
-    """A listener that does nothing."""
-
-    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None: ...
-    def running(self, done: int) -> None: ...
-    def progressed(self, state: Progress) -> None: ...
-    def warned(self, sentence: str) -> None: ...
-    def ended(self, verdict: Verdict) -> None: ...
 
 
 def measure(host: Host, plan: Plan, history: History, sink: Sink, listener: Listener) -> None:

@@ -280,3 +280,16 @@ class Study:
     seed: int = 0
     host: str = "local"
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study as the store has it. `environment` is "unknown" for what was imported from another tool."""
+
+    number: int
+    study: Study
+    created_ns: int
+    becalm: str
+    environment: str
+    facts: Mapping[str, Any]
+    runs: int

@@ -35,7 +35,7 @@ def part(name):
 
 FORBIDDEN = [
     ("stats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("report/formats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("report", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.measure")),
     ("hosts", ("becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("store", ("becalm.hosts", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("verbs", ("becalm.cli",)),

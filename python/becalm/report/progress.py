@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from becalm.measure import Listener, Progress, Quiet
+from becalm.listener import Listener, Progress, Quiet
 from becalm.plan import Goal
 from becalm.report.sentence import counted, duration, percent, spent
 from becalm.report.terminal import console

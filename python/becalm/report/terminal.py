@@ -11,9 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from becalm.nouns import StoredStudy
 from becalm.report.sentence import duration, memory, percent
 from becalm.stats.histogram import Histogram
-from becalm.store import StoredStudy
 from becalm.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
 
 BLOCKS = " ▏▎▍▌▋▊▉█"

@@ -6,6 +6,6 @@ until they are stored. Only this package imports SQLAlchemy.
 """
 
 from becalm.store.spool import Recovered, Spool, recover
-from becalm.store.store import Store, StoredStudy
+from becalm.store.store import Store
 
-__all__ = ["Recovered", "Spool", "Store", "StoredStudy", "recover"]
+__all__ = ["Recovered", "Spool", "Store", "recover"]

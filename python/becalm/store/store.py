@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sqlalchemy import Connection, func, select
 
 from becalm._version import VERSION
 from becalm.errors import UsageError
-from becalm.nouns import COLUMNS, Averages, Run, Settings, Study, Workload
+from becalm.nouns import COLUMNS, Averages, Run, Settings, StoredStudy, Study, Workload
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import STEPS, migrate, version
@@ -30,19 +29,6 @@ _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _CHUNK = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class StoredStudy:
-    """A study as the store has it. `environment` is "unknown" for what was imported from another tool."""
-
-    number: int
-    study: Study
-    created_ns: int
-    becalm: str
-    environment: str
-    facts: Mapping[str, Any]
-    runs: int
 
 
 class Store:

@@ -18,7 +18,8 @@ from becalm.errors import MachineError, StoreError, WorkloadError
 from becalm.history import History
 from becalm.hosts import Access
 from becalm.judge import Judge, left_behind, passes, summarise, worst
-from becalm.measure import Progress, Sink, measure
+from becalm.listener import Progress
+from becalm.measure import Sink, measure
 from becalm.nouns import Averages, Block, Run, Study, Workload
 from becalm.plan import Goal, interleave
 from becalm.report import sentence

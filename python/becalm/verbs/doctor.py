@@ -11,7 +11,7 @@ from becalm.diagnosis import Diagnosis, Noise, Overhead
 from becalm.errors import UsageError, WorkloadError
 from becalm.history import History
 from becalm.hosts import Access, Host
-from becalm.measure import Listener, Progress, Quiet
+from becalm.listener import Listener, Progress, Quiet
 from becalm.measure import measure as run_plan
 from becalm.noise import noise, overhead, stolen_and_others
 from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.measure import Listener, Quiet
+from becalm.listener import Listener, Quiet
 from becalm.nouns import Output, Settings, Study, Workload
 from becalm.plan import Goal
 from becalm.quantity import duration_ns, fraction, limit_ns

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError
+from becalm.nouns import StoredStudy
 from becalm.report.formats import Document, by_program, read, writer
-from becalm.store import Recovered, Store, StoredStudy, recover
+from becalm.store import Recovered, Store, recover
 
 
 @dataclass(frozen=True, slots=True)

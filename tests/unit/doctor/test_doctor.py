@@ -11,7 +11,7 @@ from rich.console import Console
 
 from becalm.diagnosis import Diagnosis, Overhead
 from becalm.errors import UsageError
-from becalm.measure import Quiet
+from becalm.listener import Quiet
 from becalm.report.advice import advise
 from becalm.report.doctor import overhead, render
 from becalm.verbs.doctor import KERNEL_NS, doctor
