@@ -62,7 +62,7 @@ DEMO := $(USER_VENV)/demo-input
 BECALM := $(USER_VENV)/bin/becalm
 
 demo: $(USER_VENV)/.demo
-	@head -c 1500000 $$(readlink -f $(USER_VENV)/bin/python) > $(DEMO)
+	@cat $$($(USER_VENV)/bin/python -c 'import os; print(os.path.dirname(os.__file__))')/*.py 2>/dev/null | head -c 3000000 > $(DEMO)
 	@echo; echo '$$ becalm compare "gzip -5 -c INPUT" "gzip -6 -c INPUT"'
 	@$(BECALM) compare --budget 20s --name 'gzip -5' --name 'gzip -6' 'gzip -5 -c $(DEMO)' 'gzip -6 -c $(DEMO)'
 	@echo; echo '$$ becalm compare "sha256sum INPUT" "sha256sum INPUT"      # the same program twice'
