@@ -251,10 +251,10 @@ impl Runner {
             let woken = watch(child, deadline, &mut [&mut self.err, &mut self.out], watched, forward)?;
             match woken {
                 Woken::Ended(end_ns) => {
-                    self.forward(talk)?;
+                    self.forward(talk, Stream::take_whole)?;
                     return Ok((end_ns, cut, attention));
                 }
-                Woken::Output => self.forward(talk)?,
+                Woken::Output => self.forward(talk, Stream::take_whole)?,
                 Woken::Deadline if cut.is_some() => {
                     let message = format!("process {} does not end although it was killed", child.pid);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, message));
@@ -313,10 +313,13 @@ impl Runner {
         Ok(Ok(attention))
     }
 
-    fn forward(&mut self, talk: &mut Conversation) -> io::Result<()> {
+    fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
         for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
             if stream.keep == Keep::All && !stream.is_empty() {
-                talk.output.forward(name, &stream.take())?;
+                let text = take(stream);
+                if !text.is_empty() {
+                    talk.output.forward(name, &text)?;
+                }
             }
         }
         Ok(())
@@ -343,7 +346,7 @@ impl Runner {
             self.err.drain();
             self.out.drain();
         }
-        self.forward(talk)?;
+        self.forward(talk, Stream::take)?;
         let (err, out) = (self.err.take(), self.out.take());
         let keep = kind == Kind::Keep;
         let silent = row.outcome == Outcome::Ok && !keep;

@@ -16,15 +16,16 @@ use becalm_core::exec::watch::watch;
 use becalm_core::knob::process::ProcessSettings;
 use becalm_core::types::{Outcome, Row, Step, Text};
 
+use crate::conversation::{Attention, Conversation};
 use crate::protocol::{start_failure, Failure};
 
-/// Cost in ns of `/bin/true`, bare (posix_spawn and waitpid) and measured, `runs` times each.
+/// Cost in ns of `/bin/true`, bare (posix_spawn and waitpid) and measured, `runs` times each; fewer when somebody wants it ended.
 pub fn overhead(
     runs: u32,
     starter: &mut Starter,
     base: &Surroundings,
     stream: &mut Stream,
-    others: &[i32],
+    talk: &mut Conversation,
     null: i32,
 ) -> Result<(Vec<i64>, Vec<i64>), Failure> {
     let command = [Text::Plain("true".to_owned())];
@@ -64,7 +65,8 @@ pub fn overhead(
         let wait_ns = run_queue_wait_ns(child.pid);
         let (status, usage) = reap(child.pid).map_err(system)?;
         let swept = sweep();
-        readable(others).map_err(system)?;
+        // What a measured block asks, too, between two runs.
+        let wanted = readable(&talk.descriptors()).map_err(system)?;
         line.clear();
         Row {
             seq: u64::from(index),
@@ -79,6 +81,9 @@ pub fn overhead(
         }
         .write(&mut line);
         own.push(now_ns() - begin_ns);
+        if wanted && talk.attend().map_err(system)? != Attention::Nothing {
+            break;
+        }
     }
     Ok((bare, own))
 }

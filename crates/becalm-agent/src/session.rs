@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use becalm_core::exec::program::Surroundings;
+use becalm_core::exec::program::{Surroundings, LARGEST_PADDING};
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{readable, until_readable};
@@ -174,8 +174,14 @@ impl Session {
             let message = format!("Step {bad:?} names a workload or settings that were not defined.");
             return Ok(Err(Failure::new("usage", message)));
         }
+        if let Some(bad) = steps.iter().find(|step| step.2 as usize > LARGEST_PADDING) {
+            let message = format!("Step {bad:?} asks for more padding than {LARGEST_PADDING} bytes.");
+            return Ok(Err(Failure::new("domain", message)));
+        }
         let others = self.talk.descriptors();
         self.talk.output.begin(id);
+        // A stop may have come in the same read as this request: polling would not see it any more.
+        let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
         for step in steps {
             if readable(&others)? && self.talk.attend()? != Attention::Nothing {
@@ -192,6 +198,8 @@ impl Session {
                 Ok(ended) => ended,
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
                 Err(error) => {
+                    // The program may still run: it must not live on into the next block.
+                    sweep();
                     self.talk.output.flush()?;
                     return Ok(Err(system(&error)));
                 }
@@ -210,9 +218,8 @@ impl Session {
 
     fn overhead(&mut self, runs: u32) -> Answer {
         let base = opened(self.base.as_ref())?;
-        let others = self.talk.descriptors();
         let (starter, stream, null) = self.runner.parts();
-        let (bare, own) = overhead(runs, starter, base, stream, &others, null)?;
+        let (bare, own) = overhead(runs, starter, base, stream, &mut self.talk, null)?;
         Ok(json!({"bare_ns": bare, "own_ns": own}))
     }
 }

@@ -51,6 +51,8 @@ pub enum TextError {
     Zero(String),
     #[error("{0:?} is not a string of hexadecimal digit pairs")]
     Hex(String),
+    #[error("{0:?} cannot name an environment variable: a name has at least one character, and no '='")]
+    Name(String),
 }
 
 impl Text {

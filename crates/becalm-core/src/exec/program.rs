@@ -87,6 +87,9 @@ impl Environment {
     pub fn new(base: &Surroundings, own: &BTreeMap<String, Text>) -> Result<Self, TextError> {
         let mut all = base.environment.clone();
         for (name, value) in own {
+            if name.is_empty() || name.contains('=') {
+                return Err(TextError::Name(name.clone()));
+            }
             all.insert(name.clone().into_bytes(), value.bytes()?);
         }
         all.remove(&PADDING[..PADDING.len() - 1]);

@@ -83,9 +83,28 @@ impl Stream {
         text
     }
 
+    /// What was kept, as text, but for a character of which only the first bytes have come; they stay.
+    pub fn take_whole(&mut self) -> String {
+        let rest = self.kept.split_off(whole_characters(&self.kept));
+        let text = self.take();
+        self.kept = rest;
+        text
+    }
+
     /// Whether nothing was kept.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+}
+
+/// Length of the text without a UTF-8 character that is cut off at its end. A character has at most four bytes.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(3);
+    let begins = |byte: &u8| byte & 0xC0 != 0x80;
+    let last = bytes[tail..].iter().rposition(begins).map_or(bytes.len(), |at| tail + at);
+    match std::str::from_utf8(&bytes[last..]) {
+        Err(error) if error.error_len().is_none() => last,
+        _ => bytes.len(),
     }
 }
 
@@ -107,6 +126,26 @@ mod tests {
         assert_eq!(kept(Keep::Last(4), &["ab", "cdef", "g"]), "defg");
         assert_eq!(kept(Keep::Last(4), &["abcdefghij"]), "ghij");
         assert_eq!(kept(Keep::All, &["ab", "cd"]), "abcd");
+    }
+
+    #[test]
+    fn characters_are_not_cut() {
+        for (text, whole) in [(&b"a\xc3\xa9"[..], 3), (b"a\xc3", 1), (b"\xf0\x9f\x98", 0), (b"\xe2\x82", 0)] {
+            assert_eq!(whole_characters(text), whole, "{text:?}");
+        }
+        for broken in [&b""[..], b"\xff", b"a\x80\x80\x80\x80", b"\xc3\xa9\xa9", b"\xf0\x80\x80"] {
+            assert_eq!(
+                whole_characters(broken),
+                broken.len(),
+                "not UTF-8 anyway: nothing to wait for, {broken:?}"
+            );
+        }
+        let mut stream = Stream::new(Keep::All).unwrap();
+        stream.take_in(b"na\xc3");
+        assert_eq!(stream.take_whole(), "na");
+        stream.take_in(b"\xafve\xe2\x82");
+        assert_eq!(stream.take_whole(), "\u{ef}ve");
+        assert_eq!(stream.take(), "\u{fffd}", "at the end nothing more will come");
     }
 
     #[test]
