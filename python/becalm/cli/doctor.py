@@ -33,7 +33,7 @@ def command_doctor(
     from becalm.report.progress import listener
     from becalm.verbs.doctor import doctor
 
-    with listener(quiet=quiet or as_json, plain=plain) as heard:
+    with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
         diagnosis = doctor(host, not no_measure, duration_ns(budget) / 1e9, listener=heard, sudo=sudo)
     if as_json:
         click.echo(json.dumps(diagnosis.to_json(), indent=2, allow_nan=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -107,21 +108,25 @@ def main() -> NoReturn:
     except click.exceptions.Abort:
         _leave("Interrupted.", 130)
     except click.ClickException as error:
-        hint = ""
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            hint = f"\nSee: {error.ctx.command_path} --help"
-        _leave(error.format_message() + hint, 2)
+        _leave(error.format_message() + _hint(error), 2)
     except BecalmError as error:
         if os.environ.get("BECALM_TRACE"):
             traceback.print_exc()
         _leave(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Nothing is left to say, also not by the interpreter at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has seen enough.
+        _close_output()
         sys.exit(0)
     except KeyboardInterrupt:
         _leave("Interrupted.", 130)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
+            _close_output()
+            _leave(
+                f"Standard output cannot be written: {error.strerror}. What was measured is in the store: "
+                "`becalm show` prints it again.",
+                3,
+            )
         if os.environ.get("BECALM_TRACE"):
             traceback.print_exc()
         _leave(
@@ -130,6 +135,23 @@ def main() -> NoReturn:
             3,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _hint(error: click.ClickException) -> str:
+    """What to do next, where click does not say it."""
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return ""
+    if isinstance(error, click.NoSuchOption) and error.ctx.info_name == "run":
+        return (
+            f"\nIf {error.option_name} belongs to your program, write -- before the program: becalm run -- PROGRAM …"
+            f"\nSee: {error.ctx.command_path} --help"
+        )
+    return f"\nSee: {error.ctx.command_path} --help"
+
+
+def _close_output() -> None:
+    """Standard output takes no more: what is still buffered must not fail again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

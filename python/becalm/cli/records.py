@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from becalm.cli import options
+from becalm.errors import UsageError
 
 
 @click.command("list")
@@ -19,7 +20,12 @@ from becalm.cli import options
 @options.as_json
 @options.plain
 def command_list(limit: int, everything: bool, kind: str | None, store: str | None, as_json: bool, plain: bool) -> None:
-    """List what was measured, newest first."""
+    """List what was measured, newest first.
+
+    \b
+    becalm list
+    becalm list --all --kind compare
+    """
     from becalm.verbs.records import list_studies
 
     found = list_studies(store, limit=None if everything else limit, kind=kind)
@@ -37,14 +43,16 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     terminal.console(plain=plain).print(terminal.listing(found.studies))
 
 
-def _listing(found: Any) -> dict[str, Any]:
+def _header(kind: str) -> dict[str, Any]:
     from becalm._version import VERSION
     from becalm.verdict import SCHEMA
 
+    return {"becalm": VERSION, "schema": SCHEMA, "kind": kind}
+
+
+def _listing(found: Any) -> dict[str, Any]:
     return {
-        "becalm": VERSION,
-        "schema": SCHEMA,
-        "kind": "list",
+        **_header("list"),
         "store": found.store,
         "studies": [
             {
@@ -68,7 +76,12 @@ def _listing(found: Any) -> dict[str, Any]:
 @options.as_json
 @options.plain
 def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> None:
-    """Show a study again: its number, or `last`."""
+    """Show a study again: its number, or `last`.
+
+    \b
+    becalm show
+    becalm show 12 --json
+    """
     from becalm.verbs.records import show
     from becalm.verbs.review import review
 
@@ -91,16 +104,22 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
 
 @click.command("export")
 @click.argument("study", default="last")
-@click.option(
-    "--format", "format_", default="json", show_default=True, help="json, csv, markdown, hyperfine or pyperf."
-)
+@click.option("--format", "format_", help="json, csv, markdown, hyperfine or pyperf  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @options.store
-def command_export(study: str, format_: str, to: str | None, store: str | None) -> None:
-    """Write a study (its number, or `last`) as a file of another kind."""
+@options.as_json
+def command_export(study: str, format_: str | None, to: str | None, store: str | None, as_json: bool) -> None:
+    """Write a study (its number, or `last`) as a file of another kind.
+
+    \b
+    becalm export 12 --format csv --to runs.csv
+    becalm export --format markdown | xclip
+    """
+    if as_json and format_ not in (None, "json"):
+        raise UsageError(f"--json and --format {format_} contradict each other. Leave one out.")
     from becalm.verbs.records import export
 
-    text = export(study, format=format_, store=store)
+    text = export(study, format=format_ or "json", store=store)
     if to is None:
         click.echo(text, nl=False)
         return
@@ -115,12 +134,17 @@ def command_export(study: str, format_: str, to: str | None, store: str | None) 
 @options.store
 @options.as_json
 def command_import(files: tuple[str, ...], store: str | None, as_json: bool) -> None:
-    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store."""
+    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store.
+
+    \b
+    hyperfine --export-json old.json './old input'
+    becalm import old.json
+    """
     from becalm.verbs.records import import_file
 
     numbers = {file: list(import_file(file, store)) for file in files}
     if as_json:
-        click.echo(json.dumps({"kind": "import", "studies": numbers}))
+        click.echo(json.dumps({**_header("import"), "studies": numbers}, indent=2))
         return
     for file, made in numbers.items():
         for number in made:

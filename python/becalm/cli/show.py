@@ -19,7 +19,9 @@ def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, q
     from becalm.report.progress import listener
     from becalm.verdict import Stopped
 
-    with listener(quiet=quiet or as_json, plain=plain) as heard:
+    # A program that writes to the terminal itself and a display that redraws its last lines would spoil each other.
+    live = not plain and given.get("output") != "inherit"
+    with listener(quiet=quiet, live=live, lines=not as_json, plain=plain) as heard:
         verdict = call(listener=heard, **given)
     if as_json:
         click.echo(json.dumps(with_runs(verdict, given.get("store")), indent=2, allow_nan=False))

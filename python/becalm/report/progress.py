@@ -7,8 +7,9 @@ elsewhere a plain line now and then; nothing when asked to be quiet. A listener 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
@@ -24,20 +25,45 @@ from becalm.report.terminal import console
 from becalm.verdict import Difference, Verdict
 
 REFRESHES = 2.0
+"""Times a second that the display is drawn."""
+
 PLAIN_EVERY_S = 10.0
+LONG_RUN_S = 5.0
+"""A single run that takes longer than this and than the whole budget gets a hint."""
+
+MOST_INTERVALS = 12
+"""So many comparisons are shown while measuring; more would scroll the display off a small terminal."""
 
 
 @contextmanager
-def listener(*, quiet: bool, plain: bool) -> Iterator[Listener]:
-    """The progress display for where standard error goes."""
+def listener(*, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False) -> Iterator[Listener]:
+    """The progress display for where standard error goes.
+
+    Arguments:
+        quiet: warnings only.
+        live: a display that redraws itself, if standard error is a terminal.
+        lines: else a line every ten seconds.
+        plain: ASCII only, without colours.
+    """
     out = console(plain=plain, stderr=True)
-    if quiet:
-        yield Warnings(out)
-    elif plain or not out.is_terminal:
-        yield Lines(out)
+    if not quiet and live and out.is_terminal:
+        # Neither stream is redirected: only the display writes to this terminal while it measures.
+        with Live(
+            console=out,
+            refresh_per_second=REFRESHES,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as shown:
+            yield Display(shown)
+    elif not quiet and lines:
+        heard = Lines(out)
+        try:
+            yield heard
+        finally:
+            heard.close()
     else:
-        with Live(console=out, refresh_per_second=REFRESHES, transient=True) as live:
-            yield Display(live)
+        yield Warnings(out)
 
 
 class Warnings(Quiet):
@@ -51,93 +77,149 @@ class Warnings(Quiet):
         self._out.print(f"becalm: {sentence}", markup=False)
 
 
-class Lines(Warnings):
-    """A line every ten seconds, for logs."""
+class Watch:
+    """Knows how long the present run has lasted and whether that is worth a hint. `clock` counts seconds."""
 
-    def __init__(self, out: Console) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._moved = clock()
+        self._patience_s = math.inf
+
+    def started(self, goal: Goal) -> None:
+        """Measuring begins."""
+        self._moved = self._clock()
+        self._patience_s = max(LONG_RUN_S, 60.0 if goal.budget_ns is None else goal.budget_ns / 1e9)
+
+    def running(self) -> None:
+        """A run has finished."""
+        self._moved = self._clock()
+
+    def hint(self) -> str:
+        """What to do about a run that takes longer than the whole budget; empty as long as none does."""
+        waited = self._clock() - self._moved
+        if waited <= self._patience_s:
+            return ""
+        return (
+            f"A single run has taken {waited:.0f} s now, longer than the whole budget. Ctrl-C stops it and keeps what "
+            "is finished; --timeout limits such runs."
+        )
+
+
+class Lines(Warnings):
+    """A line every ten seconds, for logs; and one when a run outlasts the budget."""
+
+    def __init__(self, out: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(out)
-        self._last = time.monotonic()
+        self._clock = clock
+        self._last = clock()
+        self._watch = Watch(clock)
+        self._ended = threading.Event()
+
+    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+        """Measuring begins."""
+        self._watch.started(goal)
+        threading.Thread(target=self._wait, name="becalm-progress", daemon=True).start()
+
+    def _wait(self) -> None:
+        while not self._ended.wait(PLAIN_EVERY_S):
+            if hint := self._watch.hint():
+                self.warned(hint)
+                return
+
+    def close(self) -> None:
+        """Measuring has ended, one way or another."""
+        self._ended.set()
+
+    def running(self, done: int) -> None:
+        """Runs have finished."""
+        self._watch.running()
 
     def progressed(self, state: Progress) -> None:
         """Print where it stands, if it is time."""
-        if time.monotonic() - self._last < PLAIN_EVERY_S:
+        if self._clock() - self._last < PLAIN_EVERY_S:
             return
-        self._last = time.monotonic()
-        self._out.print("; ".join([_counts(state), *_intervals(state.verdict)]), markup=False)
+        self._last = self._clock()
+        self._out.print("; ".join([counts(state), *intervals(state.verdict)]), markup=False)
 
 
 class Display(Warnings):
     """Lines at the bottom of a terminal."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(live.console)
-        self._live = live
         self._goal = Goal()
         self._names: Sequence[str] = ()
         self._state: Progress | None = None
-        self._moved = time.monotonic()
-        live.get_renderable = self._draw  # type: ignore[method-assign]
+        self._watch = Watch(clock)
+        live.get_renderable = self.draw  # type: ignore[method-assign]
 
     def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
         """Measuring begins."""
-        self._names, self._goal, self._moved = names, goal, time.monotonic()
+        self._names, self._goal = names, goal
+        self._watch.started(goal)
 
     def running(self, done: int) -> None:
         """Runs have finished."""
-        self._moved = time.monotonic()
+        self._watch.running()
 
     def progressed(self, state: Progress) -> None:
         """The data were looked at."""
         self._state = state
 
-    def _draw(self) -> RenderableType:
-        parts: list[RenderableType] = [
-            Text("  |  ".join(self._names) or "Starting", "bold", overflow="ellipsis", no_wrap=True)
-        ]
+    def draw(self) -> RenderableType:
+        """What stands on the terminal now."""
+        title = "  |  ".join(self._names) or "Starting …"
+        parts: list[RenderableType] = [Text(title, "bold", overflow="ellipsis", no_wrap=True)]
         state = self._state
         if state is not None:
             row = Table.grid(padding=(0, 2))
-            bar = ProgressBar(total=1.0, completed=state.fraction, width=30)
-            row.add_row(bar, Text(_counts(state)), Text(self._ends(), "dim"))
+            row.add_column()
+            row.add_column(no_wrap=True)
+            row.add_column(overflow="ellipsis", no_wrap=True)
+            bar = ProgressBar(total=1.0, completed=state.fraction, width=20)
+            row.add_row(bar, Text(counts(state)), Text(ends(self._goal), "dim"))
             parts.append(row)
-            parts += [Text("  " + line) for line in _intervals(state.verdict)]
-        waiting_s = time.monotonic() - self._moved
-        if waiting_s > max(5.0, (self._goal.budget_ns or math.inf) / 1e9):
-            hint = f"This run has taken {waiting_s:.0f} s. Ctrl-C stops it; --timeout limits such runs."
+            shown = intervals(state.verdict)
+            parts += [Text("  " + line, overflow="ellipsis", no_wrap=True) for line in shown[:MOST_INTERVALS]]
+            if len(shown) > MOST_INTERVALS:
+                parts.append(Text(f"  and {len(shown) - MOST_INTERVALS} more", "dim"))
+        elif self._names:
+            parts.append(Text("first rounds …", "dim"))
+        if hint := self._watch.hint():
             parts.append(Text(hint, "yellow"))
         return Group(*parts)
 
-    def _ends(self) -> str:
-        goal = self._goal
-        limits = [] if goal.budget_ns is None else [f"at most {spent(goal.budget_ns)}"]
-        limits += [] if goal.runs is None else [counted(goal.runs, "round")]
-        limits += [] if goal.precision is None else [f"until ±{percent(goal.precision)} %"]
-        return ", ".join(limits) or "until Ctrl-C"
+
+def ends(goal: Goal) -> str:
+    """What would end the measurement."""
+    limits = [] if goal.budget_ns is None else [f"at most {spent(goal.budget_ns)}"]
+    limits += [] if goal.runs is None else [counted(goal.runs, "round")]
+    limits += [] if goal.precision is None else [f"until ±{percent(goal.precision)} %"]
+    return ", ".join(limits) or "until Ctrl-C"
 
 
-def _counts(state: Progress) -> str:
+def counts(state: Progress) -> str:
+    """How much was measured until now."""
     return f"{counted(state.rounds, 'round')}, {spent(state.elapsed_ns)}"
 
 
-def _intervals(verdict: Verdict | None) -> list[str]:
+def intervals(verdict: Verdict | None) -> list[str]:
+    """One line a comparison, or one for a single program."""
     if verdict is None:
         return []
     if verdict.differences:
-        return [f"{d.name} {_interval(d)}" for d in verdict.differences]
-    return [
-        f"{s.name} {duration(s.mean_ns.value)}"
-        + (
-            f" ± {percent((s.mean_ns.high - s.mean_ns.low) / 2 / s.mean_ns.value)} %"
-            if math.isfinite(s.mean_ns.high - s.mean_ns.low)
-            else ""
-        )
-        for s in verdict.summaries
-    ]
+        return [f"{d.name}  {_interval(d)}" for d in verdict.differences]
+    lines = []
+    for each in verdict.summaries:
+        half = (each.mean_ns.high - each.mean_ns.low) / 2 / each.mean_ns.value
+        sure = f" ± {percent(half)} %" if math.isfinite(half) else ""
+        lines.append(f"{each.name}  {duration(each.mean_ns.value)}{sure}")
+    return lines
 
 
 def _interval(d: Difference) -> str:
     half = (d.high - d.low) / 2
     if not math.isfinite(half):
         return "not yet known"
-    ends = f"{percent(d.low, half, sign=True)} … {percent(d.high, half, sign=True)} %"
-    return f"{percent(d.estimate, half, sign=True)} % ({ends})"
+    span = f"{percent(d.low, half, sign=True)} … {percent(d.high, half, sign=True)} %"
+    return f"{percent(d.estimate, half, sign=True)} % ({span})"
