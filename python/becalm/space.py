@@ -1,0 +1,58 @@
+"""What a search may choose from: candidates (a knob and the value to try) and named settings to compare with.
+
+`verbs.tune` makes a Space of the host's catalogue, the person's consent and options; methods choose from it. Pure
+values: nothing here knows a host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from becalm.nouns import Settings
+
+
+class Group(StrEnum):
+    """Groups of the catalogue (crates/becalm-core/src/knob/catalogue.rs), as the greedy method walks them."""
+
+    ESSENTIAL = "essential"
+    ISOLATION = "isolation"
+    NORMAL = "normal"
+    DANGEROUS = "dangerous"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A knob with the value a search tries.
+
+    `needs`: knobs without which this one has no meaning (no tick-less CPU without an isolated one). `confines`: it
+    keeps a program on fewer CPUs than the machine has.
+    """
+
+    knob: str
+    value: str | int | bool
+    group: Group
+    needs: tuple[str, ...] = ()
+    confines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Candidates in the catalogue's order, and settings known by a name.
+
+    Dangerous candidates are in it only when the person consented to them.
+    """
+
+    candidates: tuple[Candidate, ...]
+    profiles: tuple[tuple[str, Settings], ...] = ()
+
+    def of(self, group: Group) -> tuple[Candidate, ...]:
+        """The candidates of one group."""
+        return tuple(each for each in self.candidates if each.group is group)
+
+    def settings(self, chosen: Iterable[Candidate]) -> Settings:
+        """The settings that some candidates make together. One whose `needs` are not among them is left out."""
+        chosen = tuple(chosen)
+        knobs = {each.knob for each in chosen}
+        return Settings.of({each.knob: each.value for each in chosen if knobs.issuperset(each.needs)})
