@@ -1,10 +1,13 @@
-//! `becalm-agent`: the only part of becalm that starts a workload or reads the machine.
+//! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`), `session` serves them, `ready` and `measure` run steps, `overhead` measures the agent itself. `main` sets the process up and hands over.
+//! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
+//! killed agent to put them back, `overhead` measures the agent itself. `main` sets the process up and hands over.
 
 mod conversation;
+mod guard;
 mod input;
+mod machine;
 mod measure;
 mod options;
 mod output;

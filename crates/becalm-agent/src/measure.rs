@@ -16,6 +16,7 @@ use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::process::ProcessSettings;
+use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Output as Kind, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
@@ -81,19 +82,22 @@ impl Runner {
     pub fn step(
         &mut self,
         ready: &mut Ready,
-        settings: &ProcessSettings,
+        settings: &Settings,
         base: &Surroundings,
-        (seq, step): (u64, Step),
+        (seq, mut step): (u64, Step),
         talk: &mut Conversation,
     ) -> io::Result<(Outcome, Attention)> {
         self.choose_streams(ready.workload.output);
+        if settings.fixed_environment {
+            step.2 = 0;
+        }
         let mut said = String::new();
-        let mut ended = match self.prepare(ready, base, talk)? {
+        let mut ended = match self.prepare(ready, settings.cold, base, talk)? {
             Err(failure) => {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
-            Ok(Attention::Nothing) => match self.start(ready, settings, base, step) {
+            Ok(Attention::Nothing) => match self.start(ready, &settings.process, base, step) {
                 Ok(child) => self.watch_run(ready, &child, (seq, step), talk)?,
                 Err(error) => {
                     let explain = |e: &io::Error| {
@@ -143,6 +147,7 @@ impl Runner {
     fn prepare(
         &mut self,
         ready: &mut Ready,
+        cold: bool,
         base: &Surroundings,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
@@ -156,7 +161,7 @@ impl Runner {
                 }
             }
         }
-        if ready.workload.cold {
+        if cold || ready.workload.cold {
             // SAFETY: no arguments.
             unsafe { libc::sync() };
             if let Err(error) = fs::write("/proc/sys/vm/drop_caches", "3") {

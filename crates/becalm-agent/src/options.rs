@@ -19,10 +19,11 @@ pub struct Options {
     pub stderr: Option<RawFd>,
     pub spool: Option<RawFd>,
     pub spool_path: Option<PathBuf>,
+    pub root: Option<PathBuf>,
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH]. It is started by becalm and speaks JSON.";
+                     [--spool-fd N | --spool PATH] [--root DIR]. It is started by becalm and speaks JSON.";
 
 /// Read the command line; an error is a sentence.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
@@ -47,6 +48,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--stderr-fd") => options.stderr = Some(descriptor()?),
             Some("--spool-fd") => options.spool = Some(descriptor()?),
             Some("--spool") => options.spool_path = Some(value.into()),
+            Some("--root") => options.root = Some(value.into()),
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }

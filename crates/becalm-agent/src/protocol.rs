@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use becalm_core::exec::child::{Stage, StartError};
 use becalm_core::exec::program::ProgramError;
-use becalm_core::knob::process::{SettingError, STAGES};
+use becalm_core::knob::process::STAGES;
+use becalm_core::knob::settings::SettingError;
 use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +31,8 @@ pub enum Action {
         environment: Option<BTreeMap<String, Text>>,
         #[serde(default)]
         directory: Option<Text>,
+        #[serde(default)]
+        title: String,
     },
     Facts {
         #[serde(default)]
@@ -39,7 +42,27 @@ pub enum Action {
     Define {
         workloads: Vec<Workload>,
         settings: Vec<Map<String, Value>>,
+        #[serde(default)]
+        dangerous: bool,
     },
+    Plan {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+    },
+    Hold {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+        #[serde(default)]
+        keep: bool,
+    },
+    Release {},
+    Restore {
+        #[serde(default)]
+        force: bool,
+    },
+    Status {},
     Measure {
         first: u64,
         steps: Vec<Step>,
@@ -112,6 +135,8 @@ impl From<SettingError> for Failure {
         let kind = match error {
             SettingError::Unknown { .. } => "usage",
             SettingError::Domain { .. } => "domain",
+            SettingError::Unsupported { .. } => "unsupported",
+            SettingError::Consent(_) => "consent",
         };
         Self::new(kind, error.to_string())
     }

@@ -6,17 +6,20 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use becalm_core::exec::now_ns;
 use becalm_core::exec::program::{Surroundings, LARGEST_PADDING};
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{readable, until_readable};
 use becalm_core::facts;
-use becalm_core::knob::catalogue::CATALOGUE;
-use becalm_core::knob::process::ProcessSettings;
+use becalm_core::knob::resolve::Changes;
+use becalm_core::knob::restore::unsettled;
+use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
 use serde_json::{json, Map, Value};
 
 use crate::conversation::{Attention, Conversation};
+use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request};
@@ -26,24 +29,28 @@ use crate::ready::Ready;
 pub struct Session {
     talk: Conversation,
     runner: Runner,
+    machine: Machine,
     user: Option<User>,
     base: Option<Surroundings>,
     workloads: Vec<Ready>,
-    settings: Vec<ProcessSettings>,
+    settings: Vec<Settings>,
 }
 
 type Answer = Result<Value, Failure>;
 
 impl Session {
     /// A session; workloads run as `user`, or as this process's own user.
-    pub fn new(talk: Conversation, runner: Runner, user: Option<User>) -> Self {
-        Self { talk, runner, user, base: None, workloads: Vec::new(), settings: Vec::new() }
+    pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
+        Self { talk, runner, machine, user, base: None, workloads: Vec::new(), settings: Vec::new() }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
     pub fn serve(&mut self) -> Result<(), String> {
         let result = self.greet().and_then(|()| self.requests());
         sweep();
+        for sentence in unsettled(&self.machine.release()) {
+            eprintln!("becalm-agent: {sentence}");
+        }
         match result {
             // Whoever read the events is gone: as good as a closed input.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -103,13 +110,21 @@ impl Session {
 
     fn answer(&mut self, request: Request) -> io::Result<Answer> {
         Ok(match request.action {
-            Action::Open { protocol, environment, directory } => self.open(protocol, environment, directory),
+            Action::Open { protocol, environment, directory, title } => {
+                self.machine.title = title;
+                self.open(protocol, environment, directory)
+            }
             Action::Facts { root } => {
                 let root = root.unwrap_or_else(|| PathBuf::from("/"));
                 Ok(json!({"facts": facts::collect(&root)}))
             }
-            Action::Knobs {} => Ok(json!({"knobs": CATALOGUE})),
-            Action::Define { workloads, settings } => self.define(workloads, &settings),
+            Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
+            Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
+            Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
+            Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),
+            Action::Release {} => Ok(report(&self.machine.release(), "")),
+            Action::Restore { force } => self.machine.restore(force),
+            Action::Status {} => self.machine.status(),
             Action::Measure { first, steps, stop_on_failure } => {
                 return self.measure(request.id, first, &steps, stop_on_failure)
             }
@@ -146,13 +161,25 @@ impl Session {
         Ok(json!({}))
     }
 
-    fn define(&mut self, workloads: Vec<Workload>, settings: &[Map<String, Value>]) -> Answer {
+    fn define(
+        &mut self,
+        workloads: Vec<Workload>,
+        settings: &[Map<String, Value>],
+        dangerous: bool,
+    ) -> Answer {
+        // What is on now would be taken for the machine's own state.
+        self.machine.switch(&Changes::default())?;
         let base = opened(self.base.as_ref())?;
-        let parsed = settings.iter().map(ProcessSettings::parse).collect::<Result<Vec<_>, _>>()?;
-        for (values, each) in settings.iter().zip(&parsed) {
-            if !values.is_empty() {
-                self.runner.try_settings(each, base.user.as_ref())?;
-            }
+        let parsed = settings
+            .iter()
+            .map(|values| Settings::read(values, &self.machine.tree, dangerous))
+            .collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: cannot fail.
+        if parsed.iter().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
+            return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
+        }
+        for each in parsed.iter().filter(|each| !each.empty) {
+            self.runner.try_settings(&each.process, base.user.as_ref())?;
         }
         let ready = workloads
             .into_iter()
@@ -161,6 +188,26 @@ impl Session {
         let programs: Vec<String> = ready.iter().map(Ready::path).collect();
         (self.workloads, self.settings) = (ready, parsed);
         Ok(json!({"programs": programs}))
+    }
+
+    fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
+        let settings = Settings::read(settings, &self.machine.tree, dangerous)?;
+        Ok(json!({"changes": self.machine.plan(&settings.changes)}))
+    }
+
+    /// Put settings on without measuring; with `keep` they stay when the conversation ends.
+    fn hold(&mut self, given: &Map<String, Value>, dangerous: bool, keep: bool) -> Answer {
+        self.machine.switch(&Changes::default())?;
+        let settings = Settings::read(given, &self.machine.tree, dangerous)?;
+        let changes = self.machine.plan(&settings.changes);
+        let started = now_ns();
+        self.machine.switch(&settings.changes)?;
+        let took_ns = now_ns() - started;
+        if keep {
+            self.machine.keep(given)?;
+        }
+        let remarks = std::mem::take(&mut self.machine.remarks);
+        Ok(json!({"changes": changes, "remarks": remarks, "took_ns": took_ns}))
     }
 
     fn measure(&mut self, id: u64, first: u64, steps: &[Step], stop_on_failure: bool) -> io::Result<Answer> {
@@ -183,13 +230,22 @@ impl Session {
         // A stop may have come in the same read as this request: polling would not see it any more.
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
+        let mut switching_ns = 0;
         for step in steps {
             if readable(&others)? && self.talk.attend()? != Attention::Nothing {
                 break;
             }
+            let settings = &mut self.settings[step.1 as usize];
+            let started = now_ns();
+            if let Err(failure) = self.machine.switch(&settings.changes) {
+                self.talk.output.flush()?;
+                return Ok(Err(failure));
+            }
+            switching_ns += now_ns() - started;
+            settings.process.join = self.machine.join();
             let result = self.runner.step(
                 &mut self.workloads[step.0 as usize],
-                &self.settings[step.1 as usize],
+                settings,
                 base,
                 (first + ran, *step),
                 &mut self.talk,
@@ -212,7 +268,12 @@ impl Session {
         self.talk.output.flush()?;
         Ok(match self.talk.output.spool_failure() {
             Some(failure) => Err(failure),
-            None => Ok(json!({"ran": ran})),
+            None => Ok(json!({
+                "ran": ran,
+                "switching_ns": switching_ns,
+                "drift": self.machine.drift(),
+                "remarks": std::mem::take(&mut self.machine.remarks),
+            })),
         })
     }
 

@@ -9,9 +9,11 @@ use std::{mem, ptr};
 
 use becalm_core::exec::tree::adopt_orphans;
 use becalm_core::exec::user::{choose, User};
+use becalm_core::knob::tree::Tree;
 
 use crate::conversation::Conversation;
 use crate::input::Input;
+use crate::machine::Machine;
 use crate::measure::Runner;
 use crate::options::Options;
 use crate::output::Output;
@@ -36,11 +38,22 @@ pub fn session(options: Options) -> Result<Session, String> {
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let runner = Runner::new(null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
+    let root = options.root.unwrap_or_else(|| "/".into());
+    let root =
+        root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
     Ok(Session::new(
         Conversation::new(Input::new(libc::STDIN_FILENO), Output::new(spool), signals),
         runner,
+        Machine::new(Tree::new(&root), who(user.as_ref())),
         user,
     ))
+}
+
+/// Who asks, for the journal.
+fn who(user: Option<&User>) -> String {
+    let name = user.map(|user| user.name.clone()).or_else(|| std::env::var("USER").ok());
+    // SAFETY: cannot fail.
+    name.unwrap_or_else(|| format!("user {}", unsafe { libc::getuid() }))
 }
 
 /// A descriptor for SIGTERM, SIGHUP and SIGINT, which are blocked from here on.

@@ -28,12 +28,13 @@ pub enum Stage {
     Exec,
 }
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     Stage::Setting(0),
     Stage::Setting(1),
     Stage::Setting(2),
     Stage::Setting(3),
     Stage::Setting(4),
+    Stage::Setting(5),
     Stage::User,
     Stage::Directory,
     Stage::Input,

@@ -17,6 +17,12 @@ pub fn adopt_orphans() -> io::Result<()> {
     super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
+/// Leave orphaned descendants to others, for a process that is to outlive this one.
+pub fn disown_orphans() -> io::Result<()> {
+    // SAFETY: no pointers.
+    super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }).map(drop)
+}
+
 /// Kill a child, its process group and all its descendants. Returns when the signals are sent.
 pub fn kill_tree(pid: libc::pid_t) {
     let mut found = vec![pid];

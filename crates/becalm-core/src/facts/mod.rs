@@ -16,10 +16,10 @@ mod kernel;
 mod load;
 mod memory;
 mod privileges;
-mod read;
+pub mod read;
 mod scheduler;
 mod security;
-mod services;
+pub mod services;
 mod system;
 #[cfg(test)]
 mod tests;

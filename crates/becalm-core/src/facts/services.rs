@@ -85,6 +85,19 @@ pub fn collect(machine: &Machine) -> Value {
     services.finish()
 }
 
+/// The running services that rewrite settings: name and process id.
+pub fn rivals(machine: &Machine) -> Vec<(String, i32)> {
+    let mut found = Vec::new();
+    let pids =
+        machine.names("proc").unwrap_or_default().into_iter().filter_map(|name| name.parse::<u32>().ok());
+    for pid in pids.filter(|pid| !(machine.live && is_own(machine, *pid))) {
+        let Ok(comm) = machine.line(&format!("proc/{pid}/comm")) else { continue };
+        let rival = TABLE.iter().find(|row| row.role == "governs" && is(machine, pid, &comm, row.process));
+        found.extend(rival.map(|row| (row.process.to_owned(), pid as i32)));
+    }
+    found
+}
+
 fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for &pid in pids {

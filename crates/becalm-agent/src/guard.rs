@@ -1,0 +1,155 @@
+//! Processes that outlive the agent: the guard, which restores when the agent is killed, and the keeper, which holds a
+//! device open while settings stay on after the agent has ended.
+//!
+//! Both are forked twice, so that they are nobody's children and no signal to the agent's group or session reaches
+//! them. The guard has a copy of the lock: nobody changes the machine between the agent's death and its own end.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
+use becalm_core::exec::watch::readable;
+use becalm_core::knob::hold;
+use becalm_core::knob::journal;
+use becalm_core::knob::place::{start_and_state, Place};
+use becalm_core::knob::tree::Tree;
+
+/// How long the agent waits for a guard that is no longer needed, ms.
+const PATIENCE_MS: i32 = 2_000;
+
+/// A running guard. It acts when this is dropped and the journal still says that there is something to restore.
+pub struct Guard {
+    /// What it waits on: its end of the pipe sees when ours is closed.
+    line: Option<OwnedFd>,
+    process: OwnedFd,
+}
+
+impl Guard {
+    /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
+    pub fn start(tree: &Tree, lock: RawFd) -> io::Result<Self> {
+        let (read, write) = pipe()?;
+        let tree = tree.clone();
+        let process = outlive(&[read.as_raw_fd(), lock], "becalm-guard", move |kept| watch(kept[0], &tree))?;
+        Ok(Self { line: Some(write), process: process.1 })
+    }
+
+    /// Whether it still runs.
+    pub fn alive(&self) -> bool {
+        !readable(&[self.process.as_raw_fd()]).unwrap_or(false)
+    }
+
+    /// Let it go, and wait for that: with it goes its copy of the lock.
+    pub fn dismiss(mut self) {
+        self.line = None;
+        let mut poll = libc::pollfd { fd: self.process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd.
+        unsafe { libc::poll(&mut poll, 1, PATIENCE_MS) };
+    }
+}
+
+/// Keep a device open until somebody kills the process that does, which is given as a place.
+pub fn keeper(device: &File) -> io::Result<Place> {
+    let (pid, _) = outlive(&[device.as_raw_fd()], "becalm-keeper", |_| loop {
+        // SAFETY: waits for a signal.
+        unsafe { libc::pause() };
+    })?;
+    let live = Tree::new(std::path::Path::new("/"));
+    let (start, _) = start_and_state(&live, pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    Ok(Place::Process { pid, start, name: "becalm-keeper".to_owned() })
+}
+
+/// The guard's life: wait until the agent's end of the line is closed, then put back what is left in the journal.
+fn watch(line: RawFd, tree: &Tree) {
+    // SAFETY: the descriptor is this process's own copy.
+    let mut line = unsafe { File::from_raw_fd(line) };
+    while !matches!(line.read(&mut [0]), Ok(0)) {}
+    let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
+    if left_behind {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let said = match hold::clear(tree, now, false) {
+            Ok(recovered) => recovered.sentence,
+            Err(error) => error.to_string(),
+        };
+        drop(journal::note(
+            tree,
+            &format!("becalm's agent was ended before it had put everything back. {said}"),
+        ));
+    }
+}
+
+/// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
+fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Result<(i32, OwnedFd)> {
+    let (read, write) = pipe()?;
+    // An orphan would come back to us as its nearest subreaper. No workload runs now.
+    disown_orphans()?;
+    // SAFETY: this process has one thread, so the child may do anything.
+    let middle = unsafe { libc::fork() };
+    if middle == 0 {
+        // SAFETY: as above; the middle process only lets go of its child.
+        unsafe {
+            libc::setsid();
+            if libc::fork() != 0 {
+                libc::_exit(0);
+            }
+        }
+        enter(keep, name, write, life);
+    }
+    drop(write);
+    // SAFETY: our own child, which ends at once.
+    unsafe { libc::waitpid(middle, std::ptr::null_mut(), 0) };
+    adopt_orphans()?;
+    if middle < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut number = [0; 4];
+    File::from(read).read_exact(&mut number)?;
+    let pid = i32::from_ne_bytes(number);
+    // SAFETY: asks for a new descriptor.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given it to us.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) }))
+}
+
+/// The new process: a name, no descriptors but its own, no working directory; then its life.
+fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
+    let kept: Vec<RawFd> = (100..).take(keep.len()).collect();
+    // SAFETY: plain system calls on descriptors of this process alone; the name is shorter than a page.
+    unsafe {
+        // Sockets and pipes of becalm must not stay open on our account.
+        for (from, to) in keep.iter().zip(&kept) {
+            libc::dup2(*from, *to);
+        }
+        let mut report = File::from(report);
+        drop(report.write_all(&libc::getpid().to_ne_bytes()));
+        drop(report);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        for stream in 0..3 {
+            libc::dup2(null, stream);
+        }
+        libc::syscall(libc::SYS_close_range, 3, 99, 0);
+        libc::syscall(libc::SYS_close_range, 100 + kept.len(), u32::MAX, 0);
+        libc::chdir(c"/".as_ptr());
+        let mut short = [0_u8; 16];
+        short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
+        libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
+    }
+    life(&kept);
+    // SAFETY: ends this process without the agent's exit handlers.
+    unsafe { libc::_exit(0) }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors, which are new and ours.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}

@@ -1,0 +1,277 @@
+//! The machine as this conversation changes it: settings put on, drift noticed, everything put back at the end.
+//!
+//! `session` asks for what a request wants. Nothing is opened before the first setting that touches the machine; from
+//! then on there is a hold (lock, journal) and a guard.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use becalm_core::knob::catalogue::CATALOGUE;
+use becalm_core::knob::hold::{clear, Drift, Hold, HoldError};
+use becalm_core::knob::journal::{self, Begin};
+use becalm_core::knob::lock::{holder, Lock, LockError};
+use becalm_core::knob::resolve::Changes;
+use becalm_core::knob::restore::{unsettled, Restored};
+use becalm_core::knob::row::{Domain, Knob};
+use becalm_core::knob::state::state;
+use becalm_core::knob::tree::Tree;
+use serde_json::{json, Map, Value};
+
+use crate::guard::{keeper, Guard};
+use crate::protocol::Failure;
+
+/// A machine and what is set on it.
+pub struct Machine {
+    pub tree: Tree,
+    user: String,
+    pub title: String,
+    hold: Option<(Hold, Guard)>,
+    on: Changes,
+    join: Option<File>,
+    /// What a person should know about the settings that were put on.
+    pub remarks: Vec<String>,
+}
+
+impl Machine {
+    /// The machine below a root; `user` is who asks.
+    pub fn new(tree: Tree, user: String) -> Self {
+        Self {
+            tree,
+            user,
+            title: String::new(),
+            hold: None,
+            on: Changes::default(),
+            join: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Have these changes on the machine, and no others.
+    pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        if *wanted == self.on && self.guarded() {
+            return Ok(());
+        }
+        self.open(wanted)?;
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        self.join = None;
+        let switched = hold.switch(wanted);
+        self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };
+        for remark in switched.map_err(|error| failure(&error))? {
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+        if let Some(set) = wanted.join.as_ref().filter(|_| self.tree.live) {
+            let file = OpenOptions::new().write(true).open(self.tree.path(&set.tasks()));
+            self.join = Some(file.map_err(|error| failure(&error.into()))?);
+        }
+        Ok(())
+    }
+
+    /// The task file of the group that programs join, where there is one.
+    pub fn join(&self) -> Option<RawFd> {
+        self.join.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    fn guarded(&self) -> bool {
+        self.hold.as_ref().is_none_or(|(_, guard)| guard.alive())
+    }
+
+    /// Have lock, journal and guard, if these changes need them.
+    fn open(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        if self.hold.is_none() {
+            if wanted.writes.is_empty() {
+                return Ok(());
+            }
+            self.check_rights()?;
+            let (hold, recovered) = Hold::open(&self.tree, &self.begin()).map_err(|error| failure(&error))?;
+            self.remarks.extend(recovered.map(|recovered| recovered.sentence));
+            let guard = Guard::start(&self.tree, hold.lock());
+            let guard = guard.map_err(|error| failure(&HoldError::System(error)))?;
+            self.hold = Some((hold, guard));
+        }
+        if let Some((hold, guard)) = &mut self.hold {
+            if !guard.alive() {
+                // Somebody killed it: the net must be there again before the next write.
+                *guard = Guard::start(&self.tree, hold.lock()).map_err(|error| failure(&error.into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rights(&self) -> Result<(), Failure> {
+        // SAFETY: cannot fail.
+        if !self.tree.live || unsafe { libc::geteuid() } == 0 {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "permission",
+            "Settings of the machine need root. Use --sudo; the program still runs as you.",
+        ))
+    }
+
+    fn begin(&self) -> Begin {
+        Begin {
+            boot: journal::boot_id(&self.tree),
+            becalm: env!("CARGO_PKG_VERSION").to_owned(),
+            user: self.user.clone(),
+            pid: std::process::id(),
+            title: self.title.clone(),
+            at: now(),
+        }
+    }
+
+    /// What somebody else has changed since it was set.
+    pub fn drift(&self) -> Vec<Drift> {
+        self.hold.as_ref().map_or(Vec::new(), |(hold, _)| hold.drift())
+    }
+
+    /// Put everything back.
+    pub fn release(&mut self) -> Vec<Restored> {
+        self.join = None;
+        self.on = Changes::default();
+        let Some((hold, guard)) = self.hold.take() else { return Vec::new() };
+        let (outcomes, lock) = hold.release();
+        // The guard goes before the lock does, so that the next becalm finds it free.
+        guard.dismiss();
+        drop(lock);
+        outcomes
+    }
+
+    /// Leave what is on, until it is reset.
+    pub fn keep(&mut self, settings: &Map<String, Value>) -> Result<(), Failure> {
+        let Some((hold, guard)) = self.hold.take() else { return Ok(()) };
+        self.join = None;
+        self.on = Changes::default();
+        let kept = hold.keep(settings, |device| keeper(&device));
+        guard.dismiss();
+        kept.map(drop).map_err(|error| failure(&error))
+    }
+
+    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed.
+    pub fn restore(&mut self, force: bool) -> Result<Value, Failure> {
+        if self.hold.is_some() {
+            return Ok(report(&self.release(), ""));
+        }
+        match journal::load(&self.tree) {
+            Ok(None) => return Ok(report(&[], "")),
+            Ok(Some(_)) => self.check_rights()?,
+            Err(error) => return Err(failure(&error.into())),
+        }
+        let lock = Lock::take(&self.tree, &self.begin()).map_err(|error| match error {
+            LockError::Held(who) => failure(&HoldError::Busy(who)),
+            LockError::System(error) => failure(&error.into()),
+        })?;
+        let recovered = clear(&self.tree, now(), force).map_err(|error| failure(&error));
+        drop(lock);
+        recovered.map(|recovered| report(&recovered.places, &recovered.sentence))
+    }
+
+    /// The catalogue with what each knob is here.
+    pub fn knobs(&self) -> Value {
+        CATALOGUE.iter().map(|knob| row(knob, &self.tree)).collect()
+    }
+
+    /// What settings would change: knob, place, value now and then.
+    pub fn plan(&self, changes: &Changes) -> Value {
+        let step = |change: &becalm_core::knob::resolve::Change| {
+            let now = change.place.read(&self.tree);
+            json!({
+                "knob": change.knob,
+                "place": change.place.shown(),
+                "from": now.as_ref().ok(),
+                "to": change.value,
+                "changes": now.is_ok_and(|now| !change.place.agree(&now, &change.value)),
+            })
+        };
+        changes.writes.iter().map(step).collect()
+    }
+
+    /// Who has set what, and when.
+    pub fn status(&self) -> Result<Value, Failure> {
+        let note = journal::noted(&self.tree);
+        let busy = holder(&self.tree);
+        let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
+        let Some(found) = found else { return Ok(json!({"journal": null, "busy": busy, "note": note})) };
+        let place = |entry: &journal::Entry| {
+            json!({
+                "knob": entry.knob,
+                "place": entry.place.shown(),
+                "original": entry.original,
+                "ours": entry.ours.last(),
+                "now": entry.place.read(&self.tree).ok(),
+                "side_effect": entry.side_effect,
+            })
+        };
+        Ok(json!({
+            "journal": {
+                "title": found.begin.title,
+                "user": found.begin.user,
+                "pid": found.begin.pid,
+                "at": found.begin.at,
+                "this_boot": found.begin.boot == journal::boot_id(&self.tree),
+                "kept": found.kept,
+                "damaged": found.damaged,
+                "places": found.entries.iter().map(place).collect::<Vec<_>>(),
+            },
+            "busy": busy,
+            "note": note,
+        }))
+    }
+}
+
+/// What restoring came to, for the answer to a request.
+pub fn report(outcomes: &[Restored], sentence: &str) -> Value {
+    json!({"places": outcomes, "unsettled": unsettled(outcomes), "sentence": sentence})
+}
+
+fn row(knob: &Knob, tree: &Tree) -> Value {
+    let state = state(tree, knob);
+    let choices = match knob.domain {
+        Domain::OnOff => Some(vec!["on".to_owned(), "off".to_owned()]),
+        Domain::Words(words) => Some(words.iter().map(|word| (*word).to_owned()).collect()),
+        Domain::Listed(path) => {
+            tree.read(path).ok().map(|text| text.split_ascii_whitespace().map(str::to_owned).collect())
+        }
+        _ => None,
+    };
+    json!({
+        "name": knob.name,
+        "scope": knob.scope,
+        "group": knob.group,
+        "domain": knob.domain.words(),
+        "choices": choices,
+        "steady": knob.steady,
+        "order": knob.order,
+        "needs": knob.needs,
+        "confines": knob.confines,
+        "matters": knob.matters,
+        "costs": knob.costs,
+        "privilege": knob.privilege,
+        "source": knob.source,
+        "supported": state.is_ok(),
+        "reason": state.as_ref().err(),
+        "value": state.as_ref().ok().filter(|value| !value.is_empty()),
+    })
+}
+
+fn failure(error: &HoldError) -> Failure {
+    let kind = match error {
+        HoldError::Busy(_) => "busy",
+        HoldError::Kept { .. } => "kept",
+        HoldError::Unsettled(_) => "unsettled",
+        HoldError::Journal { .. } => "journal",
+        HoldError::Refused { .. } | HoldError::NotTaken { .. } => "refused",
+        HoldError::System(_) => "system",
+    };
+    let message = match error {
+        HoldError::System(error) => format!("The machine's settings could not be changed: {error}."),
+        error => error.to_string(),
+    };
+    Failure::new(kind, message)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

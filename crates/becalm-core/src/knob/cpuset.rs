@@ -1,0 +1,231 @@
+//! Cpusets of our own: one for the program, and on cgroup v1 one for everybody else (cpuset(7), cgroup-v2.rst).
+//!
+//! On v2 a partition takes its CPUs away from all other groups by itself. On v1 the tasks of the root set are gathered
+//! into a set without those CPUs; kernel threads that are bound to a CPU stay where they are, and `remark` counts them.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::cpus::{self, Cpus};
+use super::tree::Tree;
+
+pub const PRESENT: &str = "present";
+pub const ABSENT: &str = "absent";
+
+/// Where the controller is mounted on v1, and the hierarchy of v2.
+const V1: &str = "/sys/fs/cgroup/cpuset";
+const V2: &str = "/sys/fs/cgroup";
+
+/// Tasks fork while they are moved: look again so often.
+const PASSES: usize = 10;
+
+/// A set that exists only while it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpuset {
+    pub path: String,
+    pub version: u8,
+    pub cpus: String,
+    pub mems: String,
+    /// Holds everybody but the program.
+    pub gather: bool,
+}
+
+/// Which version the cpuset controller is available in; an error says why in none.
+pub fn version(tree: &Tree) -> Result<u8, String> {
+    let controllers = tree.read(&format!("{V2}/cgroup.controllers"));
+    if controllers.is_ok_and(|text| text.split_ascii_whitespace().any(|name| name == "cpuset")) {
+        return Ok(2);
+    }
+    if tree.exists(&format!("{V1}/cpuset.cpus")) {
+        return Ok(1);
+    }
+    Err("the cpuset controller is in no cgroup hierarchy mounted below /sys/fs/cgroup".to_owned())
+}
+
+/// The root of the hierarchy of a version.
+pub fn hierarchy(version: u8) -> &'static str {
+    if version == 2 {
+        V2
+    } else {
+        V1
+    }
+}
+
+/// All sets of v1 but the root and ours, parents before children, with their CPUs.
+pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![V1.to_owned()];
+    while let Some(parent) = waiting.pop() {
+        for name in tree.names(&parent) {
+            let path = format!("{parent}/{name}");
+            if name.starts_with("becalm-") || !tree.path(&path).is_dir() {
+                continue;
+            }
+            let set = tree.read(&format!("{path}/cpuset.cpus")).ok().and_then(|text| cpus::parse(&text));
+            if let Some(set) = set {
+                found.push((format!("{path}/cpuset.cpus"), set));
+            }
+            waiting.push(path);
+        }
+    }
+    found.sort_unstable_by_key(|(path, _)| path.matches('/').count());
+    found
+}
+
+impl Cpuset {
+    /// Whether the set exists.
+    pub fn read(&self, tree: &Tree) -> &'static str {
+        if tree.path(&self.path).is_dir() {
+            PRESENT
+        } else {
+            ABSENT
+        }
+    }
+
+    /// Make it, or move its tasks back and remove it.
+    pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
+        if value == PRESENT {
+            self.make(tree)
+        } else {
+            self.remove(tree)
+        }
+    }
+
+    /// The file that a task is moved in by.
+    pub fn tasks(&self) -> String {
+        format!("{}/{}", self.path, members(self.version))
+    }
+
+    fn make(&self, tree: &Tree) -> io::Result<()> {
+        match fs::create_dir(tree.path(&self.path)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        self.set(tree, "cpuset.cpus", &self.cpus)?;
+        self.set(tree, "cpuset.mems", &self.mems)?;
+        if self.version == 2 {
+            // Needed from 6.7 on, where a partition need not be a child of the root; absent before.
+            if tree.live && tree.exists(&format!("{}/cpuset.cpus.exclusive", self.path)) {
+                self.set(tree, "cpuset.cpus.exclusive", &self.cpus)?;
+            }
+            // An isolated partition has no load balancing; kernels before 6.1 only know root.
+            for kind in ["isolated", "root"] {
+                if self.set(tree, "cpuset.cpus.partition", kind).is_ok() && self.partition(tree) == kind {
+                    break;
+                }
+            }
+        }
+        if self.gather {
+            move_tasks(tree, hierarchy(self.version), &self.path, self.version)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, tree: &Tree) -> io::Result<()> {
+        if self.read(tree) == ABSENT {
+            return Ok(());
+        }
+        if self.version == 2 {
+            // Without it the CPUs would stay exclusive until the directory is gone; a failure shows there.
+            drop(self.set(tree, "cpuset.cpus.partition", "member"));
+        }
+        let mut last = Ok(());
+        for _ in 0..PASSES {
+            move_tasks(tree, &self.path, hierarchy(self.version), self.version)?;
+            let path = tree.path(&self.path);
+            last = if tree.live { fs::remove_dir(&path) } else { fs::remove_dir_all(&path) };
+            match &last {
+                // A task that is just ending.
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                _ => break,
+            }
+        }
+        last
+    }
+
+    /// What a person should know about a set that was just made.
+    pub fn remark(&self, tree: &Tree) -> Option<String> {
+        if !self.gather {
+            let kind = self.partition(tree);
+            return match kind.as_str() {
+                _ if self.version == 1 => None,
+                "isolated" => None,
+                "root" => Some(format!(
+                    "The kernel made CPUs {} a partition with load balancing among themselves, not an isolated one.",
+                    self.cpus
+                )),
+                kind => Some(format!(
+                    "The kernel did not make CPUs {} a partition ({kind}): others may still run there.",
+                    self.cpus
+                )),
+            };
+        }
+        let stayed = tasks(tree, hierarchy(self.version), self.version).len();
+        (stayed > 0).then(|| {
+            format!(
+                "{stayed} kernel threads are bound to their CPUs and could not be moved away from the isolated ones."
+            )
+        })
+    }
+
+    fn partition(&self, tree: &Tree) -> String {
+        tree.read(&format!("{}/cpuset.cpus.partition", self.path)).unwrap_or_default()
+    }
+
+    fn set(&self, tree: &Tree, file: &str, value: &str) -> io::Result<()> {
+        let path = format!("{}/{file}", self.path);
+        if !tree.live {
+            return fs::write(tree.path(&path), format!("{value}\n"));
+        }
+        tree.write(&path, value)
+    }
+}
+
+fn members(version: u8) -> &'static str {
+    if version == 2 {
+        "cgroup.procs"
+    } else {
+        "tasks"
+    }
+}
+
+fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
+    let text = tree.read(&format!("{set}/{}", members(version))).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Move all tasks that let themselves be moved.
+fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
+    let target = format!("{to}/{}", members(version));
+    if !tree.live {
+        let mut both = tasks(tree, to, version);
+        both.extend(tasks(tree, from, version));
+        fs::write(tree.path(&format!("{from}/{}", members(version))), "")?;
+        return fs::write(tree.path(&target), both.join("\n"));
+    }
+    let mut refused: Vec<String> = Vec::new();
+    for _ in 0..PASSES {
+        let waiting: Vec<String> =
+            tasks(tree, from, version).into_iter().filter(|task| !refused.contains(task)).collect();
+        if waiting.is_empty() {
+            break;
+        }
+        for task in waiting {
+            match tree.write(&target, &task) {
+                Ok(()) => {}
+                // It has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EBUSY)) => {
+                    refused.push(task);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

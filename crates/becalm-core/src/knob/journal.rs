@@ -1,0 +1,290 @@
+//! Old values on disk before the first write: what a killed becalm leaves for whoever cleans up after it.
+//!
+//! One file, appended to, a line a record, each with its checksum. The lines that say what will be changed are on the
+//! disk before it is changed. Restoring from the file is idempotent, so nothing needs to be marked while that is done.
+//! The values of a running machine do not outlive it, so records of another boot have nothing to restore.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::place::Place;
+use super::tree::Tree;
+
+/// Where it is. Readable by everybody, so that `becalm status` needs no rights: it holds nothing secret.
+const DIRECTORY: &str = "/var/lib/becalm";
+const NAME: &str = "journal";
+const NOTE: &str = "last-restore";
+
+/// Who set something, when and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    pub boot: String,
+    pub becalm: String,
+    pub user: String,
+    pub pid: u32,
+    pub title: String,
+    /// Unix time, s.
+    pub at: u64,
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum Record {
+    Begin(Begin),
+    /// A place will be changed. `side_effect`: by what is done to others. Numbered, so that a damaged line costs itself.
+    Place {
+        index: usize,
+        knob: String,
+        place: Place,
+        original: String,
+        side_effect: bool,
+    },
+    /// The place of this index gets, or has shown, this value of ours.
+    Ours {
+        index: usize,
+        value: String,
+    },
+    /// The settings stay when becalm ends, until they are reset.
+    Kept {
+        settings: Map<String, Value>,
+    },
+}
+
+/// A place with what it held before and what we made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub knob: String,
+    pub place: Place,
+    pub original: String,
+    pub ours: Vec<String>,
+    pub side_effect: bool,
+}
+
+/// What a journal says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    pub begin: Begin,
+    pub entries: Vec<Entry>,
+    pub kept: Option<Map<String, Value>>,
+    /// Lines that cannot be read; the last one may just have been cut off.
+    pub damaged: Vec<usize>,
+}
+
+/// A journal that is written to.
+pub struct Journal {
+    file: File,
+}
+
+/// This boot's id; empty where the kernel does not tell.
+pub fn boot_id(tree: &Tree) -> String {
+    tree.read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// Where the journal of a machine is.
+pub fn path(tree: &Tree) -> PathBuf {
+    tree.path(DIRECTORY).join(NAME)
+}
+
+/// Make a directory of ours with its parents.
+pub fn directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+impl Journal {
+    /// Begin a journal. There must be none.
+    pub fn create(tree: &Tree, begin: &Begin) -> io::Result<Self> {
+        let path = path(tree);
+        directory(&tree.path(DIRECTORY))?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)?;
+        let mut journal = Self { file };
+        let begun = journal.append(&[Record::Begin(begin.clone())]).and_then(|()| journal.sync(tree));
+        if let Err(error) = begun {
+            // An empty journal would be taken for a damaged one.
+            drop(fs::remove_file(&path));
+            return Err(error);
+        }
+        Ok(journal)
+    }
+
+    /// Record places that are about to be changed, and what they will hold. On the disk when this returns.
+    pub fn places(&mut self, first: usize, entries: &[Entry]) -> io::Result<()> {
+        let mut records = Vec::new();
+        for (offset, entry) in entries.iter().enumerate() {
+            let Entry { knob, place, original, ours, side_effect } = entry.clone();
+            let index = first + offset;
+            records.push(Record::Place { index, knob, place, original, side_effect });
+            records.extend(ours.into_iter().map(|value| Record::Ours { index, value }));
+        }
+        self.append(&records)?;
+        self.file.sync_data()
+    }
+
+    /// Record another value of ours. Not forced to disk: it matters only while this kernel runs, and it has it.
+    pub fn ours(&mut self, index: usize, value: &str) -> io::Result<()> {
+        self.append(&[Record::Ours { index, value: value.to_owned() }])
+    }
+
+    /// Record that the settings stay.
+    pub fn keep(&mut self, settings: &Map<String, Value>) -> io::Result<()> {
+        self.append(&[Record::Kept { settings: settings.clone() }])?;
+        self.file.sync_data()
+    }
+
+    fn append(&mut self, records: &[Record]) -> io::Result<()> {
+        let mut text = String::new();
+        for record in records {
+            let json = serde_json::to_string(record)?;
+            text.push_str(&format!("{:08x} {json}\n", checksum(json.as_bytes())));
+        }
+        self.file.write_all(text.as_bytes())
+    }
+
+    fn sync(&self, tree: &Tree) -> io::Result<()> {
+        self.file.sync_all()?;
+        // The name of the new file too.
+        File::open(tree.path(DIRECTORY))?.sync_all()
+    }
+}
+
+/// Read the journal of a machine; None when there is none.
+pub fn load(tree: &Tree) -> io::Result<Option<Recorded>> {
+    match fs::read(path(tree)) {
+        Ok(bytes) => Ok(Some(parse(&bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Remove the journal: everything is as it was.
+pub fn remove(tree: &Tree) -> io::Result<()> {
+    fs::remove_file(path(tree))?;
+    File::open(tree.path(DIRECTORY))?.sync_all()
+}
+
+/// Leave a note of what happened while nobody was there to be told.
+pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
+    fs::write(tree.path(DIRECTORY).join(NOTE), sentence)
+}
+
+/// The note, if there is one.
+pub fn noted(tree: &Tree) -> Option<String> {
+    fs::read_to_string(tree.path(DIRECTORY).join(NOTE)).ok()
+}
+
+/// Put a damaged journal aside, where it can be looked at. Returns its new name.
+pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
+    let aside = tree.path(DIRECTORY).join(format!("{NAME}.damaged-{at}"));
+    fs::rename(path(tree), &aside)?;
+    Ok(aside)
+}
+
+fn parse(bytes: &[u8]) -> Recorded {
+    let nobody = Begin {
+        boot: String::new(),
+        becalm: String::new(),
+        user: "somebody".to_owned(),
+        pid: 0,
+        title: String::new(),
+        at: 0,
+    };
+    let mut found = Recorded { begin: nobody, entries: Vec::new(), kept: None, damaged: Vec::new() };
+    let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    // A last line without its end was being written when the machine stopped: what it announces was not begun.
+    for (number, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        match record(line) {
+            Some(Record::Begin(begin)) => found.begin = begin,
+            Some(Record::Place { index, knob, place, original, side_effect }) => {
+                entries.insert(index, Entry { knob, place, original, ours: Vec::new(), side_effect });
+            }
+            Some(Record::Ours { index, value }) => match entries.get_mut(&index) {
+                Some(entry) => entry.ours.push(value),
+                None => found.damaged.push(number + 1),
+            },
+            Some(Record::Kept { settings }) => found.kept = Some(settings),
+            None => found.damaged.push(number + 1),
+        }
+    }
+    found.entries = entries.into_values().collect();
+    found
+}
+
+fn record(line: &[u8]) -> Option<Record> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (sum, json) = text.split_once(' ')?;
+    let whole = u32::from_str_radix(sum, 16).ok()? == checksum(json.as_bytes());
+    serde_json::from_str(json).ok().filter(|_| whole)
+}
+
+/// CRC-32 (IEEE 802.3), bit by bit: a journal has some hundred short lines.
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut sum = !0_u32;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
+        }
+    }
+    !sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_usual_one() {
+        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
+    }
+
+    fn lines() -> Vec<String> {
+        let place = |index| Record::Place {
+            index,
+            knob: "swappiness".to_owned(),
+            place: Place::File { path: format!("/proc/{index}") },
+            original: "60".to_owned(),
+            side_effect: false,
+        };
+        let ours = |index| Record::Ours { index, value: "1".to_owned() };
+        let spelled = |record: Record| {
+            let json = serde_json::to_string(&record).unwrap();
+            format!("{:08x} {json}\n", checksum(json.as_bytes()))
+        };
+        [place(0), ours(0), place(1), ours(1)].map(spelled).to_vec()
+    }
+
+    #[test]
+    fn a_damaged_line_costs_only_itself() {
+        let mut text = lines();
+        text[0] = text[0].replace("60", "61");
+        let found = parse(text.concat().as_bytes());
+        assert_eq!(found.damaged, [1, 2], "the value of a place that is lost is lost too");
+        assert_eq!(found.entries.len(), 1);
+        assert_eq!(found.entries[0].ours, ["1"]);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_announces_nothing() {
+        let text = lines().concat();
+        for length in 0..text.len() {
+            let found = parse(&text.as_bytes()[..length]);
+            assert!(found.damaged.is_empty(), "{length}");
+            assert!(found.entries.len() <= 2);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Places: the pieces of machine state that a setting changes, each with a value that can be read, written and kept in
+//! the journal. A place knows how to put any of its values back; who holds them and in which order is `hold`'s affair.
+
+use std::fs;
+use std::io;
+use std::mem;
+
+use serde::{Deserialize, Serialize};
+
+use super::cpus::{self, Cpus};
+use super::cpuset::Cpuset;
+use super::swap;
+use super::tree::{chosen, Tree};
+
+/// A process was stopped, runs, or is not there any more.
+pub const RUNNING: &str = "running";
+pub const STOPPED: &str = "stopped";
+pub const GONE: &str = "gone";
+
+/// One piece of state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Place {
+    /// A file that holds one value.
+    File { path: String },
+    /// A file that holds a mask of CPUs.
+    Mask { path: String },
+    /// A swap area; its value is its priority, or "off".
+    Swap { area: String },
+    /// A process, known by its number and start time.
+    Process { pid: i32, start: u64, name: String },
+    /// The CPUs that one task may use.
+    Affinity { tid: i32, start: u64 },
+    /// A cpuset of ours.
+    Cpuset(Cpuset),
+    /// Whether a cgroup hands the cpuset controller to its children: "on" or "off".
+    Controller { path: String },
+    /// The bound on wake-up latency, in us; kept only as long as a process holds the device open.
+    Latency,
+}
+
+impl Place {
+    /// For messages and tables.
+    pub fn shown(&self) -> String {
+        match self {
+            Place::File { path } | Place::Mask { path } | Place::Controller { path } => path.clone(),
+            Place::Swap { area } => format!("swap area {area}"),
+            Place::Process { pid, name, .. } => format!("process {pid} ({name})"),
+            Place::Affinity { tid, .. } => format!("CPUs of task {tid}"),
+            Place::Cpuset(set) => set.path.clone(),
+            Place::Latency => "/dev/cpu_dma_latency".to_owned(),
+        }
+    }
+
+    /// The present value.
+    pub fn read(&self, tree: &Tree) -> io::Result<String> {
+        match self {
+            Place::File { path } => Ok(chosen(&tree.read(path)?).to_owned()),
+            Place::Mask { path } => tree.read(path),
+            Place::Swap { area } => swap::read(tree, area),
+            Place::Process { pid, start, .. } => Ok(process_state(tree, *pid, *start).to_owned()),
+            Place::Affinity { tid, start } => affinity(tree, *tid, *start),
+            Place::Cpuset(set) => Ok(set.read(tree).to_owned()),
+            Place::Controller { path } => {
+                let on = tree.read(path)?.split_ascii_whitespace().any(|name| name == "cpuset");
+                Ok(if on { "on" } else { "off" }.to_owned())
+            }
+            Place::Latency => latency(tree),
+        }
+    }
+
+    /// Make `value` the present value. `Latency` cannot be written here: whoever holds it writes it.
+    pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
+        match self {
+            Place::File { path } | Place::Mask { path } => tree.write(path, value),
+            Place::Swap { area } => swap::write(tree, area, value),
+            Place::Process { pid, start, .. } => signal(tree, *pid, *start, value),
+            Place::Affinity { tid, start } => set_affinity(tree, *tid, *start, value),
+            Place::Cpuset(set) => set.write(tree, value),
+            Place::Controller { path } => controller(tree, path, value == "on"),
+            Place::Latency => Ok(()),
+        }
+    }
+
+    /// Whether two values mean the same: 020 and 20, masks with and without leading zeros.
+    pub fn agree(&self, one: &str, other: &str) -> bool {
+        let numbers = || matches!((one.parse::<i64>(), other.parse::<i64>()), (Ok(a), Ok(b)) if a == b);
+        match self {
+            _ if one == other => true,
+            Place::Mask { .. } => cpus::unmask(one).is_some_and(|set| Some(set) == cpus::unmask(other)),
+            Place::Affinity { .. } => cpus::parse(one).is_some_and(|set| Some(set) == cpus::parse(other)),
+            Place::File { .. } => numbers(),
+            // Automatic priorities are negative and given out anew.
+            Place::Swap { .. } => one.starts_with('-') && other.starts_with('-'),
+            _ => false,
+        }
+    }
+}
+
+/// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
+pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
+    let text = tree.read(&format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((fields.nth(18)?.parse().ok()?, state))
+}
+
+fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
+    match start_and_state(tree, pid) {
+        Some((found, state)) if found == start && !matches!(state, 'Z' | 'X') => match state {
+            'T' | 't' => STOPPED,
+            _ => RUNNING,
+        },
+        _ => GONE,
+    }
+}
+
+fn signal(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
+    if process_state(tree, pid, start) == GONE {
+        return Ok(());
+    }
+    let (signal, wanted) = match value {
+        STOPPED => (libc::SIGSTOP, STOPPED),
+        GONE => (libc::SIGKILL, GONE),
+        _ => (libc::SIGCONT, RUNNING),
+    };
+    if !tree.live {
+        return play_state(tree, pid, wanted);
+    }
+    // SAFETY: no pointers.
+    if unsafe { libc::kill(pid, signal) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // A signal takes effect when the process next leaves the kernel.
+    for _ in 0..200 {
+        if process_state(tree, pid, start) == wanted {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// On a directory: the state letter in the recorded stat file.
+fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
+    let path = format!("/proc/{pid}/stat");
+    let text = tree.read(&path)?;
+    let Some((head, rest)) = text.rsplit_once(") ") else { return Ok(()) };
+    let letter = match wanted {
+        STOPPED => "T",
+        GONE => "X",
+        _ => "S",
+    };
+    tree.write(&path, &format!("{head}) {letter}{}", rest.get(1..).unwrap_or_default()))
+}
+
+fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
+    if start_and_state(tree, tid).is_none_or(|(found, _)| found != start) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    let status = tree.read(&format!("/proc/{tid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.map(|text| text.trim().to_owned()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
+}
+
+fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {
+    if !tree.live || start_and_state(tree, tid).is_none_or(|(found, _)| found != start) {
+        return Ok(());
+    }
+    let wanted: Cpus = cpus::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: an all-zero set is empty; indices are checked against its size; the pointer is live.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        for cpu in wanted.iter().filter(|cpu| (**cpu as usize) < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(*cpu as usize, &mut set);
+        }
+        if libc::sched_setaffinity(tid, mem::size_of_val(&set), &set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {
+    if tree.live {
+        return tree.write(path, if on { "+cpuset" } else { "-cpuset" });
+    }
+    let text = tree.read(path)?;
+    let others = text.split_ascii_whitespace().filter(|name| *name != "cpuset");
+    let names: Vec<&str> = others.chain(on.then_some("cpuset")).collect();
+    tree.write(path, &names.join(" "))
+}
+
+fn latency(tree: &Tree) -> io::Result<String> {
+    let bytes = fs::read(tree.path("/dev/cpu_dma_latency"))?;
+    match bytes.first_chunk::<4>() {
+        Some(word) => Ok(i32::from_ne_bytes(*word).to_string()),
+        None => Err(io::Error::from_raw_os_error(libc::ENODATA)),
+    }
+}

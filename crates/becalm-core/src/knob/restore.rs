@@ -1,0 +1,149 @@
+//! Putting everything back: from the entries that a session holds, or from the journal of one that is gone.
+//!
+//! A place whose value is neither the original nor ours was changed by somebody else: it is reported and left alone.
+//! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been put back is
+//! looked at again until all of it stays.
+
+use serde::Serialize;
+
+use super::journal::Entry;
+use super::place::Place;
+use super::tree::Tree;
+
+/// Rounds of putting back and looking again.
+const ROUNDS: usize = 4;
+
+/// What became of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It had its original value already.
+    Untouched,
+    Restored,
+    /// Somebody else changed it meanwhile; left as it is.
+    Foreign,
+    /// The place does not exist any more: a process has ended, a device has gone.
+    Gone,
+    /// It could not be put back.
+    Failed,
+}
+
+/// One place after restoring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    pub knob: String,
+    pub place: String,
+    pub original: String,
+    /// What it holds now; empty when that cannot be read.
+    pub found: String,
+    pub fate: Fate,
+    /// Why it could not be put back.
+    pub error: String,
+}
+
+impl Restored {
+    /// Whether the machine is here as it was.
+    pub fn settled(&self) -> bool {
+        !matches!(self.fate, Fate::Foreign | Fate::Failed)
+    }
+}
+
+/// Put back what the entries say, the last one first. `force`: also what somebody else has changed.
+pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
+    let mut outcomes: Vec<Restored> = entries.iter().map(started).collect();
+    let mut foreign = vec![false; entries.len()];
+    for round in 0..ROUNDS {
+        let mut settled = true;
+        // Side effects last: they can be put back only when their cause is.
+        for pass in [false, true] {
+            for (index, entry) in entries.iter().enumerate().rev() {
+                if entry.side_effect != pass || foreign[index] {
+                    continue;
+                }
+                let outcome = &mut outcomes[index];
+                let judged = round == 0 && !force && !entry.side_effect;
+                settled &= put_back(tree, entry, judged, outcome);
+                foreign[index] = outcome.fate == Fate::Foreign;
+            }
+        }
+        if settled {
+            break;
+        }
+    }
+    outcomes
+}
+
+fn started(entry: &Entry) -> Restored {
+    Restored {
+        knob: entry.knob.clone(),
+        place: entry.place.shown(),
+        original: entry.original.clone(),
+        found: String::new(),
+        fate: Fate::Untouched,
+        error: String::new(),
+    }
+}
+
+/// Put one place back if it is not; whether it had been already. `judged`: a value that is not ours stays.
+fn put_back(tree: &Tree, entry: &Entry, judged: bool, outcome: &mut Restored) -> bool {
+    let Entry { place, original, .. } = entry;
+    let now = match place.read(tree) {
+        Ok(now) => now,
+        Err(error) => {
+            outcome.found = String::new();
+            // A CPU that is still offline hides its files; the next round sees them.
+            let vanished = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV));
+            outcome.fate = if vanished && outlived(place) { Fate::Gone } else { Fate::Failed };
+            outcome.error = error.to_string();
+            return false;
+        }
+    };
+    outcome.found = now.clone();
+    if place.agree(&now, original) {
+        if matches!(outcome.fate, Fate::Failed | Fate::Gone) {
+            outcome.fate = Fate::Untouched;
+        }
+        outcome.error = String::new();
+        return true;
+    }
+    if matches!(place, Place::Process { .. }) && now == super::place::GONE {
+        outcome.fate = Fate::Gone;
+        return true;
+    }
+    if judged && !entry.ours.iter().any(|value| place.agree(&now, value)) {
+        outcome.fate = Fate::Foreign;
+        return true;
+    }
+    let written = place.write(tree, original);
+    outcome.found = place.read(tree).unwrap_or_default();
+    let back = place.agree(&outcome.found, original);
+    outcome.fate = if back { Fate::Restored } else { Fate::Failed };
+    outcome.error = match written {
+        _ if back => String::new(),
+        Err(error) => error.to_string(),
+        Ok(()) => "the value was taken without effect".to_owned(),
+    };
+    false
+}
+
+/// Whether a place that is not there is no loss: processes end, tasks too; files of the kernel stay.
+fn outlived(place: &Place) -> bool {
+    matches!(place, Place::Process { .. } | Place::Affinity { .. })
+}
+
+/// All that is not as it was, in a sentence for each.
+pub fn unsettled(outcomes: &[Restored]) -> Vec<String> {
+    outcomes.iter().filter(|each| !each.settled()).map(sentence).collect()
+}
+
+fn sentence(outcome: &Restored) -> String {
+    let Restored { knob, place, original, found, error, .. } = outcome;
+    match outcome.fate {
+        Fate::Foreign => format!(
+            "{knob}: {place} holds {found:?}, which neither was there before ({original:?}) nor came from becalm: \
+             somebody else changed it, so it was left alone."
+        ),
+        _ if found.is_empty() => format!("{knob}: {place} should be {original:?} again, but cannot be read: {error}."),
+        _ => format!("{knob}: {place} should be {original:?} again, but holds {found:?}: {error}."),
+    }
+}

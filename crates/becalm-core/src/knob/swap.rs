@@ -1,0 +1,107 @@
+//! Swap areas: which are on, with which priority, and switching them (swapon(2), /proc/swaps).
+//!
+//! An area that was given its priority by the kernel has a negative one; it gets such a one again, in the old order,
+//! because areas are switched on in the opposite order of switching off.
+
+use std::ffi::CString;
+use std::io;
+
+use super::tree::Tree;
+
+pub const OFF: &str = "off";
+
+const SWAPS: &str = "/proc/swaps";
+
+/// swapon(2): the priority is in the low 15 bits.
+const FLAG_PREFER: i32 = 0x8000;
+
+/// The areas that are on, highest priority first, with their priorities.
+pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
+    let text = tree.read(SWAPS)?;
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        Some((unescape(fields.first()?), fields.last()?.parse().ok()?))
+    };
+    let mut areas: Vec<(String, i32)> = text.lines().skip(1).filter_map(line).collect();
+    areas.sort_by_key(|(_, priority)| -priority);
+    Ok(areas)
+}
+
+/// An area's priority, or "off".
+pub fn read(tree: &Tree, area: &str) -> io::Result<String> {
+    let found = areas(tree)?.into_iter().find(|(name, _)| name == area);
+    Ok(found.map_or(OFF.to_owned(), |(_, priority)| priority.to_string()))
+}
+
+/// Switch an area off, or on with a priority.
+pub fn write(tree: &Tree, area: &str, value: &str) -> io::Result<()> {
+    if read(tree, area)? == value {
+        return Ok(());
+    }
+    if !tree.live {
+        return play(tree, area, value);
+    }
+    let path = CString::new(area).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let result = if value == OFF {
+        // SAFETY: a live string.
+        unsafe { libc::swapoff(path.as_ptr()) }
+    } else {
+        let priority: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let flags = if priority >= 0 { FLAG_PREFER | (priority & 0x7fff) } else { 0 };
+        // SAFETY: a live string.
+        unsafe { libc::swapon(path.as_ptr(), flags) }
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// On a directory: the lines of its `/proc/swaps`.
+fn play(tree: &Tree, area: &str, value: &str) -> io::Result<()> {
+    let text = tree.read(SWAPS)?;
+    let first = |line: &str| line.split_ascii_whitespace().next().map(unescape);
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| first(line).as_deref() != Some(area)).map(str::to_owned).collect();
+    if value != OFF {
+        lines.push(format!("{}\tpartition\t1048572\t0\t{value}", escape(area)));
+    }
+    tree.write(SWAPS, &lines.join("\n"))
+}
+
+/// The kernel writes space, tab, newline and backslash as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((head, tail)) = rest.split_once('\\') {
+        out.push_str(head);
+        match tail.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                out.push(byte as char);
+                rest = &tail[3..];
+            }
+            None => {
+                out.push('\\');
+                rest = tail;
+            }
+        }
+    }
+    out + rest
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_spaces_survive() {
+        for name in ["/swap file", "/a\\b", "/plain"] {
+            assert_eq!(unescape(&escape(name)), name);
+        }
+        assert_eq!(unescape("/x\\"), "/x\\");
+    }
+}

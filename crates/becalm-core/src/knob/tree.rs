@@ -1,0 +1,92 @@
+//! The files that knobs act on: those of the running machine, or of a directory that looks like its `/`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::cpus::{self, Cpus};
+
+pub const CPU: &str = "/sys/devices/system/cpu";
+
+/// A machine's files. System calls act only when it is `live`; on a directory their effect is played on its files.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    root: PathBuf,
+    pub live: bool,
+}
+
+impl Tree {
+    /// The machine whose `/` is `root`.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), live: root == Path::new("/") }
+    }
+
+    /// Where a path of the machine is found.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// A file's text without the white space around it.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        let bytes = fs::read(self.path(path))?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Write a value in one call, as the kernel's files want it. The file must exist.
+    pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).truncate(true).open(self.path(path))?;
+        let line = if self.live { value.to_owned() } else { format!("{value}\n") };
+        match file.write(line.as_bytes())? {
+            written if written == line.len() => Ok(()),
+            written => Err(io::Error::other(format!("only {written} of {} bytes were taken", line.len()))),
+        }
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// Names in a directory, sorted; none when it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Numbers n of the entries "{prefix}n" of a directory, ascending.
+    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+        let mut numbers: Vec<u32> =
+            self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The CPUs that are present, and those of them that are online.
+    pub fn cpus(&self) -> (Cpus, Cpus) {
+        let present: Cpus = self.numbered(CPU, "cpu").into_iter().collect();
+        let online =
+            |cpu: &u32| self.read(&format!("{CPU}/cpu{cpu}/online")).map_or(true, |text| text != "0");
+        let online = present.iter().copied().filter(online).collect();
+        (present, online)
+    }
+
+    /// The first core: the hardware threads that share a core with the first CPU.
+    pub fn first_core(&self) -> Cpus {
+        let (_, online) = self.cpus();
+        let Some(first) = online.first().copied() else { return Cpus::from([0]) };
+        let siblings = ["core_cpus_list", "thread_siblings_list"].iter().find_map(|name| {
+            let text = self.read(&format!("{CPU}/cpu{first}/topology/{name}")).ok()?;
+            cpus::parse(&text)
+        });
+        siblings.map_or(Cpus::from([first]), |set| set.intersection(&online).copied().collect())
+    }
+}
+
+/// The chosen word of "always [madvise] never"; a text without brackets is the value itself.
+pub fn chosen(text: &str) -> &str {
+    let word = text.split_ascii_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    word.unwrap_or(text)
+}
