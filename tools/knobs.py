@@ -22,6 +22,8 @@ need root, and are put back; `boot` ones take effect at the next boot. *Tried* i
 looks for a small spread; knobs without one are yours to set. Those of the group *dangerous* need `--dangerous`.
 """
 
+COLUMNS = ("name", "values", "tried", "group", "why it matters", "what it costs", "needs", "source")
+
 
 def catalogue() -> list[dict]:
     """The rows, asked from the agent of the source tree."""
@@ -46,11 +48,12 @@ def document(rows: list[dict]) -> str:
         ("boot", "At the next boot"),
     ):
         lines += [f"## {title}", ""]
-        lines += ["| name | values | tried | group | why it matters | what it costs | needs | source |", "| --- " * 8 + "|"]
+        lines += [f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
         for row in (each for each in rows if each["scope"] == scope):
             tried = f"`{row['steady']}`" if row["steady"] is not None else ""
             needs = ", ".join([row["privilege"], *(f"`{name}`" for name in row["needs"])]).strip(", ")
-            cells = [f"`{row['name']}`", row["domain"], tried, row["group"], row["matters"], row["costs"], needs, row["source"]]
+            words = (row[key] for key in ("group", "matters", "costs"))
+            cells = [f"`{row['name']}`", row["domain"], tried, *words, needs, row["source"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
