@@ -28,6 +28,10 @@ class StoreError(MachineError):
     """The store cannot be read or written."""
 
 
+class RefusedError(MachineError):
+    """A place does not take the value of a setting. Everything was put back."""
+
+
 class WorkloadError(BecalmError):
     """A program could not be run, or failed."""
 

@@ -18,11 +18,18 @@ def state_dir() -> Path:
     return _directory("XDG_STATE_HOME", ".local/state")
 
 
-def _directory(variable: str, usual: str) -> Path:
+def config_dir(*, make: bool = True) -> Path:
+    """For what the person writes: profiles. Created private on first use, unless it is only looked at."""
+    return _directory("XDG_CONFIG_HOME", ".config", make)
+
+
+def _directory(variable: str, usual: str, make: bool = True) -> Path:
     base = os.environ.get(variable, "")
     # The specification: a relative path is invalid and to be ignored.
     root = Path(base) if base.startswith("/") else Path.home() / usual
     path = root / "becalm"
+    if not make:
+        return path
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

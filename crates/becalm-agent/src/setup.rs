@@ -8,7 +8,7 @@ use std::path::Path;
 use std::{mem, ptr};
 
 use becalm_core::exec::tree::adopt_orphans;
-use becalm_core::exec::user::{choose, User};
+use becalm_core::exec::user::{choose, lookup, User};
 use becalm_core::knob::tree::Tree;
 
 use crate::conversation::Conversation;
@@ -51,9 +51,10 @@ pub fn session(options: Options) -> Result<Session, String> {
 
 /// Who asks, for the journal.
 fn who(user: Option<&User>) -> String {
-    let name = user.map(|user| user.name.clone()).or_else(|| std::env::var("USER").ok());
     // SAFETY: cannot fail.
-    name.unwrap_or_else(|| format!("user {}", unsafe { libc::getuid() }))
+    let own = unsafe { libc::getuid() }.to_string();
+    let name = user.map(|user| user.name.clone()).or_else(|| lookup(&own).map(|user| user.name));
+    name.unwrap_or_else(|| format!("user {own}"))
 }
 
 /// A descriptor for SIGTERM, SIGHUP and SIGINT, which are blocked from here on.

@@ -19,10 +19,15 @@ VERBS = {
     "run": ("becalm.cli.run", "Measure one program: how long, how scattered, and why."),
     "compare": ("becalm.cli.compare", "Compare programs: which is faster, by how much, how sure."),
     "doctor": ("becalm.cli.doctor", "What this machine is and allows, and how much noise it makes."),
+    "knobs": ("becalm.cli.settings", "List the settings there are, with their present values."),
+    "apply": ("becalm.cli.settings", "Put settings on: for a command, or until reset."),
+    "reset": ("becalm.cli.settings", "Put everything back as it was."),
+    "status": ("becalm.cli.settings", "Say what becalm has set, who did it and when."),
     "list": ("becalm.cli.records", "List what was measured."),
     "show": ("becalm.cli.records", "Show a study again."),
     "export": ("becalm.cli.records", "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf."),
     "import": ("becalm.cli.records", "Read runs of hyperfine, pyperf or another becalm."),
+    "install-service": ("becalm.cli.settings", "Have systemd restore at boot what a power cut left."),
 }
 """One more verb is one more row: its module, which has it as `command_NAME`, and its line in the help."""
 
@@ -38,7 +43,9 @@ class Verbs(click.Group):
         """The command of a verb."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), f"command_{cmd_name}")
+        command: click.Command = getattr(
+            importlib.import_module(VERBS[cmd_name][0]), f"command_{cmd_name.replace('-', '_')}"
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -77,6 +77,11 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 store = click.option("--store", metavar="FILE|URL", help="Where runs are kept [default: BECALM_STORE, else your own].")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md).")
 plain = click.option("--plain", is_flag=True, help="Plain ASCII output, without colours.")
+sudo = click.option("--sudo", is_flag=True, help="Start the agent as root; programs still run as you.")
+root = click.option("--root", metavar="DIR", help="Act on a directory that looks like / instead of this machine.")
+dangerous = click.option(
+    "--dangerous", is_flag=True, help="Consent to settings that can make the machine slow, hot or hard to reach."
+)
 host = click.option("--host", default="local", show_default=True, help="Where to run: local, null, sim:MODEL.")
 
 measuring: Callable[[F], F] = _all(
@@ -90,7 +95,7 @@ measuring: Callable[[F], F] = _all(
     click.option("--title", default="", help="What to call the study."),
     host,
     click.option("--user", help="Run the programs as this user (root only)."),
-    click.option("--sudo", is_flag=True, help="Start the agent as root; the programs still run as you."),
+    sudo,
     store,
     click.option("--no-store", is_flag=True, help="Keep nothing."),
 )

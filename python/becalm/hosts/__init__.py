@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from becalm.errors import UsageError
+from becalm.knobs import Knob
 from becalm.nouns import Block, Run, Settings, Workload
 
 TextSink = Callable[[int, str, str], None]
@@ -30,17 +31,31 @@ class Host(AbstractContextManager["Host"], Protocol):
         """What the host is and allows; everything missing has a reason."""
         ...
 
-    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+    def knobs(self) -> list[Knob]:
+        """The settings there are, each with its present value or the reason why it is not supported."""
+        ...
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+    ) -> list[str]:
         """Make the workloads and settings known; returns the absolute path of each program.
 
-        Raises WorkloadError when a program cannot be run, UsageError for an unknown or unsuitable setting.
+        `dangerous`: the person consents to settings that can make the machine slow, hot or hard to reach. Raises
+        WorkloadError when a program cannot be run, UsageError for an unknown or unsuitable setting.
         """
         ...
 
     def measure(
         self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
     ) -> Iterator[list[Run]]:
-        """Run the steps in order, numbering them from `first`; yields finished runs in batches."""
+        """Run the steps in order, numbering them from `first`; yields finished runs in batches.
+
+        The settings of a step are on before it runs. `noticed` tells afterwards what somebody else has changed.
+        """
+        ...
+
+    def noticed(self) -> Noticed:
+        """What the last block showed of its settings."""
         ...
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
@@ -54,6 +69,18 @@ class Host(AbstractContextManager["Host"], Protocol):
     def close(self) -> None:
         """End the host and everything it started."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Of the settings of a block: sentences on what was put on, and places that somebody else changed meanwhile.
+
+    `switching_ns`: time spent putting settings on and off, ns.
+    """
+
+    remarks: tuple[str, ...] = ()
+    drift: tuple[Mapping[str, str], ...] = ()
+    switching_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +104,15 @@ TABLE = (
 class Access:
     """How to reach the machine: as which user the workload runs, and whether the agent is started through sudo.
 
-    `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md).
+    `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md). `root`: act on a directory
+    that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will read it.
     """
 
     user: str | None = None
     sudo: bool = False
     spool: int | None = None
+    root: str | None = None
+    title: str = ""
 
 
 def open(name: str = "local", access: Access | None = None) -> Host:

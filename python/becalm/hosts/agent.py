@@ -15,8 +15,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from becalm.errors import BecalmError, MachineError, UsageError, WorkloadError
-from becalm.hosts import Access, TextSink
+from becalm.errors import BecalmError, MachineError, RefusedError, UsageError, WorkloadError
+from becalm.hosts import Access, Noticed, TextSink
+from becalm.knobs import Knob
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
 
 PROTOCOL = 1
@@ -27,6 +28,8 @@ ERRORS: dict[str, type[BecalmError]] = {
     "not_found": WorkloadError,
     "not_executable": WorkloadError,
     "prepare": WorkloadError,
+    "consent": UsageError,
+    "refused": RefusedError,
 }
 """Kinds of the agent's errors that are not the machine's fault (docs/protocol.md)."""
 
@@ -50,6 +53,8 @@ def open_local(rest: str, access: Access) -> AgentHost:
     inherited: list[int] = []
     if access.user is not None:
         command += ["--user", access.user]
+    if access.root is not None:
+        command += ["--root", access.root]
     if access.sudo and os.geteuid() != 0:
         command = [*_sudo(), *command]
         if access.spool is not None:
@@ -70,7 +75,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
     finally:
         for descriptor in inherited:
             os.close(descriptor)
-    return AgentHost("local", process)
+    return AgentHost("local", process, access)
 
 
 def _is_open(descriptor: int) -> bool:
@@ -96,9 +101,10 @@ def _sudo() -> list[str]:
 class AgentHost:
     """A machine reached through its agent."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], access: Access) -> None:
         self.name = name
         self._process = process
+        self._noticed = Noticed()
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self._ending = False
@@ -112,8 +118,10 @@ class AgentHost:
         columns = greeting["columns"]
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
         self.user = greeting["user"]
+        self.privileged = greeting["uid"] == 0 or access.root is not None
         environment = {key: wire(value) for key, value in os.environ.items()}
-        self._ask({"do": "open", "protocol": PROTOCOL, "environment": environment, "directory": wire(os.getcwd())})
+        about = {"environment": environment, "directory": wire(os.getcwd()), "title": access.title}
+        self._ask({"do": "open", "protocol": PROTOCOL, **about})
 
     def __enter__(self) -> AgentHost:
         return self
@@ -128,16 +136,51 @@ class AgentHost:
             self._facts = answer
         return self._facts
 
-    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+    def knobs(self) -> list[Knob]:
+        """The catalogue with what each knob is on this machine now."""
+        return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+    ) -> list[str]:
         """Make workloads and settings known; see `becalm.hosts.Host`."""
         answer = self._ask(
             {
                 "do": "define",
                 "workloads": [each.to_wire() for each in workloads],
                 "settings": [each.to_json() for each in settings],
+                "dangerous": dangerous,
             }
         )
         return list(answer["programs"])
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> list[dict[str, Any]]:
+        """What settings would write: `knob`, `place`, `from`, `to`, `changes`. Nothing is written."""
+        changes: list[dict[str, Any]] = self._about(settings, "plan", dangerous)["changes"]
+        return changes
+
+    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
+        """Put settings on: `changes`, `remarks`, `took_ns`. With `keep` they stay when the host is closed."""
+        return self._about(settings, "hold", dangerous, keep=keep)
+
+    def release(self) -> dict[str, Any]:
+        """Take off what is on: `places`, and `unsettled`, a sentence for each that is not as it was."""
+        return self._ask({"do": "release"})
+
+    def restore(self, *, force: bool = False) -> dict[str, Any]:
+        """Put back what an earlier becalm kept or left: as `release`, and `sentence`."""
+        return self._ask({"do": "restore", "force": force})
+
+    def status(self) -> dict[str, Any]:
+        """Who has set what, and when: `journal`, `busy`, `note` (docs/protocol.md)."""
+        return self._ask({"do": "status"})
+
+    def noticed(self) -> Noticed:
+        """What the last block showed of its settings."""
+        return self._noticed
+
+    def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
+        return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
     def measure(
         self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
@@ -159,6 +202,8 @@ class AgentHost:
                     stream.write(event["text"])
                     stream.flush()
                 case "done":
+                    drift = tuple(event.get("drift", ()))
+                    self._noticed = Noticed(tuple(event.get("remarks", ())), drift, event.get("switching_ns", 0))
                     return
                 case "error":
                     raise _error(event)

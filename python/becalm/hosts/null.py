@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from becalm.hosts import Access, TextSink
+from becalm.hosts import Access, Noticed, TextSink
+from becalm.knobs import Knob
 from becalm.nouns import Block, Outcome, Run, Settings, Workload
 
 WALL_NS = 1_000_000
@@ -36,7 +37,17 @@ class NullHost:
         """Nothing to know."""
         return {"host": {"hostname": "null"}, "abilities": []}
 
-    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+    def knobs(self) -> list[Knob]:
+        """Nothing to set."""
+        return []
+
+    def noticed(self) -> Noticed:
+        """Nothing was set."""
+        return Noticed()
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+    ) -> list[str]:
         """Everything exists here."""
         return [each.argv[0] if each.argv else "" for each in workloads]
 

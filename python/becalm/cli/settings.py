@@ -1,0 +1,171 @@
+"""`becalm knobs`, `apply`, `reset`, `status`, `install-service`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from becalm.cli import options
+from becalm.errors import UsageError
+
+
+def _json(kind: str, value: Any) -> None:
+    from becalm._version import VERSION
+    from becalm.verdict import SCHEMA
+
+    click.echo(json.dumps({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **value}, indent=2, allow_nan=False))
+
+
+def _print(found: Any, plain: bool) -> None:
+    from becalm.report.terminal import console
+
+    console(plain=plain).print(found)
+
+
+@click.command("knobs")
+@click.argument("name", required=False)
+@options.host
+@options.sudo
+@options.root
+@options.as_json
+@options.plain
+def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
+    """List the settings that becalm knows, with their present values; or explain one.
+
+    \b
+    becalm knobs
+    becalm knobs governor
+    """
+    from becalm.knobs import find
+    from becalm.report import settings as report
+    from becalm.verbs.settings import knobs
+
+    rows = knobs(host, sudo=sudo, root=root)
+    if name is not None:
+        rows = [find(rows, name)]
+    if as_json:
+        _json("knobs", {"knobs": [asdict(row) for row in rows]})
+        return
+    _print(report.catalogue(rows) if name is None else report.knob(rows[0]), plain)
+
+
+@click.command("apply", context_settings={"ignore_unknown_options": False})
+@click.argument("profile", required=False)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--set", "settings", type=options.Setting(), multiple=True, help="One setting, beside or instead of a profile."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
+@click.option("--strict", is_flag=True, help="Refuse if this machine lacks one of the settings.")
+@options.dangerous
+@options.host
+@options.sudo
+@options.root
+@options.as_json
+@options.plain
+def command_apply(
+    profile: str | None,
+    command: tuple[str, ...],
+    settings: tuple[tuple[str, str], ...],
+    dry_run: bool,
+    strict: bool,
+    dangerous: bool,
+    host: str,
+    sudo: bool,
+    root: str | None,
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Put settings on: for the time of a command, or until `becalm reset`.
+
+    PROFILE is llvm-tips, pyperf, one of your own, a file, or study:NUMBER for what a `becalm tune` found.
+
+    \b
+    becalm apply --dry-run llvm-tips
+    becalm apply --sudo pyperf -- ./bench
+    becalm apply --sudo --set swappiness=1 --set stat_interval=20
+    """
+    from becalm.report import settings as report
+    from becalm.verbs.profile import named
+    from becalm.verbs.settings import apply
+
+    if profile is None and not settings:
+        raise UsageError("Which settings? Name a profile (becalm apply llvm-tips) or give --set NAME=VALUE.")
+    chosen = named(profile, dict(settings))
+    done = apply(
+        chosen,
+        list(command) or None,
+        host=host,
+        sudo=sudo,
+        root=root,
+        dangerous=dangerous,
+        strict=strict,
+        dry_run=dry_run,
+    )
+    if as_json:
+        _json("apply", asdict(done))
+    elif done.exit_code is None:
+        _print(report.applied(done), plain)
+    else:
+        for each in done.skipped:
+            click.echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
+        for remark in done.remarks:
+            click.echo(f"becalm: {remark}", err=True)
+    sys.exit(done.exit_code or 0)
+
+
+@click.command("reset")
+@click.option("--force", is_flag=True, help="Also overwrite what somebody else has changed since.")
+@options.host
+@options.sudo
+@options.root
+@options.as_json
+@options.plain
+def command_reset(force: bool, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
+    """Put everything back that becalm has left set: a profile, or what a killed becalm could not put back.
+
+    Exits with 3 when something is not as it was before, and says what.
+    """
+    from becalm.report import settings as report
+    from becalm.verbs.settings import reset
+
+    done = reset(host, sudo=sudo, root=root, force=force)
+    if as_json:
+        _json("reset", asdict(done))
+    else:
+        _print(report.reset(done), plain)
+    sys.exit(3 if done.unsettled else 0)
+
+
+@click.command("status")
+@options.host
+@options.root
+@options.as_json
+@options.plain
+def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> None:
+    """Say what becalm has set on this machine, who did it and when."""
+    from becalm.report import settings as report
+    from becalm.verbs.settings import status
+
+    found = status(host, root=root)
+    if as_json:
+        _json("status", asdict(found))
+    else:
+        _print(report.status(found), plain)
+
+
+@click.command("install-service")
+@click.option("--remove", is_flag=True, help="Take it away again.")
+def command_install_service(remove: bool) -> None:
+    """Have systemd put back, at every start, what a killed becalm or a power cut left.
+
+    Needs root. Copies the agent to a directory that only root can write to.
+    """
+    from becalm.hosts.service import install_service, remove_service
+
+    for sentence in remove_service() if remove else install_service():
+        click.echo(sentence)

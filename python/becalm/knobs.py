@@ -1,0 +1,134 @@
+"""The catalogue as a host reports it, and what of it a search may try.
+
+`Knob` is one row of the agent's table with its state on one machine; `space` sorts the rows into candidates and those
+that are left out, each with its reason. Pure: rows in, values out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns import Settings
+from becalm.space import Candidate, Group, Space
+from becalm.steadiness import Excluded
+
+NEED_RIGHTS = ("nice", "io_priority", "policy")
+"""Process settings whose tried values ask for more than an ordinary user has (CAP_SYS_NICE)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One system parameter on one machine (docs/protocol.md, `knobs`).
+
+    `value` is the present one as text, None when it has none (process settings); `reason` says why it is not
+    `supported`; `steady` is the value that a search for a small spread tries, None when it is no candidate.
+    """
+
+    name: str
+    scope: str
+    group: str
+    domain: str
+    matters: str
+    costs: str
+    supported: bool
+    reason: str | None = None
+    value: str | None = None
+    steady: str | None = None
+    choices: tuple[str, ...] | None = None
+    needs: tuple[str, ...] = ()
+    confines: bool = False
+    order: int = 0
+    privilege: str = ""
+    source: str = ""
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Knob:
+        """Read a row of the agent's answer; fields that this version does not know are left out."""
+        known = {each.name for each in fields(cls)}
+        given = {key: value for key, value in row.items() if key in known}
+        for key in ("choices", "needs"):
+            if given.get(key) is not None:
+                given[key] = tuple(given[key])
+        for key in ("steady", "value"):
+            if given.get(key) is not None:
+                given[key] = str(given[key])
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the person allows: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
+
+    `preserve_multicore` leaves out everything that keeps a program on fewer CPUs. `privileged`: the host may change
+    the machine. `reboots`: the host may set boot parameters.
+    """
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    consent: bool = False
+    preserve_multicore: bool = False
+    privileged: bool = False
+    reboots: bool = False
+
+
+def find(knobs: Sequence[Knob], name: str) -> Knob:
+    """The knob of a name. Raises UsageError with the nearest name when there is none."""
+    for knob in knobs:
+        if knob.name == name:
+            return knob
+    near = difflib.get_close_matches(name, [knob.name for knob in knobs], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else " `becalm knobs` lists them."
+    raise UsageError(f"There is no setting {name!r}.{hint}")
+
+
+def space(
+    knobs: Sequence[Knob], wanted: Wanted, profiles: Iterable[tuple[str, Settings]] = ()
+) -> tuple[Space, tuple[Excluded, ...]]:
+    """The candidates of a search, and what is left out and why, both in the catalogue's order.
+
+    Raises UsageError when `only` or `without` name a knob that does not exist.
+    """
+    for name in (*wanted.only, *wanted.without):
+        find(knobs, name)
+    candidates, excluded = [], []
+    for knob in knobs:
+        if knob.steady is None:
+            continue
+        reason = _excluded(knob, wanted)
+        if reason is None:
+            candidates.append(Candidate(knob.name, knob.steady, Group(knob.group), knob.needs, knob.confines))
+        else:
+            excluded.append(Excluded(knob.name, reason))
+    present = {each.knob for each in candidates}
+    usable = [each for each in candidates if present.issuperset(each.needs)]
+    excluded += [
+        Excluded(each.knob, f"it has no meaning without {', '.join(each.needs)}")
+        for each in candidates
+        if not present.issuperset(each.needs)
+    ]
+    return Space(tuple(usable), tuple(profiles)), tuple(excluded)
+
+
+def _excluded(knob: Knob, wanted: Wanted) -> str | None:
+    """Why a knob is not tried; None when it is."""
+    if wanted.only and knob.name not in wanted.only:
+        return "not among those asked for"
+    if knob.name in wanted.without:
+        return "left out as asked"
+    if knob.scope == "boot" and not wanted.reboots:
+        return "set at boot: this host does not reboot during a study"
+    if not knob.supported:
+        return knob.reason or "not supported here"
+    if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):
+        return "needs root: --sudo"
+    if knob.group == Group.DANGEROUS and not wanted.consent:
+        return f"needs your consent (--dangerous): {knob.costs}"
+    if knob.confines and wanted.preserve_multicore:
+        return "keeps the program on fewer CPUs (--preserve-multicore)"
+    if knob.value is not None and knob.value == knob.steady:
+        return f"is {knob.value} already"
+    return None

@@ -1,0 +1,150 @@
+"""Profiles: settings with a name, in a TOML file that people keep, share and read.
+
+Shipped ones are in the package's `profiles` directory, one's own in `~/.config/becalm/profiles`. `load` finds one by
+name or path, `names` lists them, `write` makes a file, `text` what is in it.
+
+    name = "quiet"
+    description = "what my desktop needs"
+    [settings]
+    nice = -20
+    aslr = "off"
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.resources
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import MachineError, UsageError
+from becalm.nouns import Settings
+from becalm.paths import config_dir
+
+SHIPPED = ("llvm-tips", "pyperf")
+"""Profiles that come with becalm, to compare with (docs/tune.md)."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Named settings. `machine` says where they were found: hostname, cpu, kernel; empty when nobody said."""
+
+    name: str
+    settings: Settings
+    description: str = ""
+    machine: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(reference: str) -> Profile:
+    """A profile by name, or by the path of its file. Raises UsageError when there is none or it is malformed."""
+    if "/" in reference or reference.endswith(".toml"):
+        path = Path(reference)
+        if not path.is_file():
+            raise UsageError(f"There is no profile file {reference}.")
+        return parse(_read(path), reference, path.stem)
+    for name, place in _found().items():
+        if name == reference:
+            return parse(place.read_text(), str(place), name)
+    near = difflib.get_close_matches(reference, _found(), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(_found())}."
+    raise UsageError(f"There is no profile {reference!r}.{hint}")
+
+
+def names() -> list[str]:
+    """Names of all profiles: the shipped ones first, then one's own."""
+    return list(_found())
+
+
+def parse(content: str, where: str, default_name: str) -> Profile:
+    """Read a profile's text. Raises UsageError that names the file and what is wrong with it."""
+    try:
+        value = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"The profile {where} is no TOML: {error}.") from None
+    unknown = set(value) - {"name", "description", "settings", "machine"}
+    if unknown:
+        raise UsageError(f"The profile {where} has {', '.join(sorted(unknown))}; it may have name, description, "
+                         "machine and [settings].")  # fmt: skip
+    settings = value.get("settings")
+    if not isinstance(settings, dict):
+        raise UsageError(f"The profile {where} has no [settings] table.")
+    for name, setting in settings.items():
+        if not isinstance(setting, (str, int, bool)):
+            raise UsageError(f"The profile {where}: {name} must be a text, a whole number, true or false.")
+    machine = value.get("machine", {})
+    if not isinstance(machine, dict):
+        raise UsageError(f"The profile {where}: machine must be a table.")
+    return Profile(
+        str(value.get("name", default_name)),
+        Settings.of(settings),
+        str(value.get("description", "")),
+        {str(key): str(each) for key, each in machine.items()},
+    )
+
+
+def text(profile: Profile) -> str:
+    """A profile as TOML. A JSON string is a TOML basic string."""
+    lines = [f"name = {_quoted(profile.name)}"]
+    if profile.description:
+        lines.append(f"description = {_quoted(profile.description)}")
+    for title, table in (("settings", profile.settings.to_json()), ("machine", dict(profile.machine))):
+        if table or title == "settings":
+            lines += ["", f"[{title}]"]
+            lines += [f"{key} = {_value(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def write(profile: Profile, path: Path | None = None) -> Path:
+    """Save a profile, by default among one's own. Raises UsageError for a name that is no file name, MachineError."""
+    if path is None:
+        if not NAME.fullmatch(profile.name) or profile.name in SHIPPED:
+            raise UsageError(
+                f"{profile.name!r} cannot name a profile: use letters, digits, dots and dashes, and none of "
+                f"{', '.join(SHIPPED)}."
+            )
+        path = config_dir() / "profiles" / f"{profile.name}.toml"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.{os.getpid()}")
+        new.write_text(text(profile))
+        new.replace(path)
+    except OSError as error:
+        raise MachineError(f"The profile {path} cannot be written: {error.strerror}.") from error
+    return path
+
+
+def _found() -> dict[str, Any]:
+    """Files by name; one's own cannot hide a shipped one."""
+    found: dict[str, Any] = {}
+    shipped = importlib.resources.files("becalm.profiles")
+    for name in SHIPPED:
+        found[name] = shipped / f"{name}.toml"
+    own = config_dir(make=False) / "profiles"
+    for path in sorted(own.glob("*.toml")) if own.is_dir() else ():
+        found.setdefault(path.stem, path)
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The profile {path} cannot be read: {error}.") from None
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else _quoted(value)

@@ -1,0 +1,52 @@
+"""The profile that a person means: by name, by file, by the study that found it, or of single settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from becalm.errors import UsageError
+from becalm.nouns import Settings
+from becalm.profiles import Profile, load
+from becalm.store import Store
+
+OWN = "single settings"
+"""Title of settings without a profile."""
+
+
+def named(
+    reference: str | None, more: Mapping[str, str | int | bool] | None = None, store: str | None = None
+) -> Profile:
+    """A profile: a name, a file, "study:NUMBER" or "study:last"; `more` settings override it.
+
+    Raises UsageError when there is none.
+    """
+    if reference is None:
+        return Profile(OWN, Settings.of(more or {}))
+    kind, colon, rest = reference.partition(":")
+    found = _of_study(rest, store) if kind == "study" and colon else load(reference)
+    if not more:
+        return found
+    return replace(found, settings=Settings.of({**found.settings.to_json(), **more}))
+
+
+def _of_study(reference: str, store: str | None) -> Profile:
+    """What a tune study recommends."""
+    with Store.open(store) as opened:
+        studies = opened.studies(limit=1, kind="tune") if reference == "last" else ()
+        number = studies[0].number if studies else opened.resolve(reference)
+        verdict, study = opened.verdict(number), opened.study(number)
+    if study.study.kind != "tune" or verdict is None:
+        raise UsageError(
+            f"Study {number} is no finished tune, so it recommends no settings. `becalm list --kind tune` shows those."
+        )
+    host = study.facts.get("host") or {}
+    cpu = study.facts.get("cpu") or {}
+    machine = {
+        key: str(value) for key, value in (("hostname", host.get("hostname")), ("cpu", cpu.get("model"))) if value
+    }
+    name = study.study.title or f"study-{number}"
+    programs = ", ".join(each.name for each in study.study.workloads)
+    return Profile(
+        name, Settings.of(verdict["settings"]), f"found by becalm tune, study {number}, for: {programs}", machine
+    )

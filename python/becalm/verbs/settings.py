@@ -1,0 +1,236 @@
+"""`becalm knobs`, `apply`, `reset`, `status`: look at settings, put them on, take them off. Prints nothing.
+
+`apply` puts a profile on for the time of a command, or until `reset`. What the machine does not have is listed with
+its reason and left out; the rest is put on and read back by the agent, which also puts it back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from becalm import hosts
+from becalm.errors import MachineError, UsageError
+from becalm.history import History
+from becalm.hosts import Access
+from becalm.hosts.agent import AgentHost
+from becalm.knobs import Knob, find
+from becalm.listener import Quiet
+from becalm.measure import measure
+from becalm.nouns import Block, Outcome, Output, Run, Settings, Step, Workload
+from becalm.profiles import Profile
+from becalm.steadiness import Excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place that settings write: what it held, and what it gets. `changes` is False when it holds that already."""
+
+    knob: str
+    place: str
+    before: str | None
+    after: str
+    changes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one."""
+
+    profile: str
+    changes: tuple[Change, ...] = ()
+    skipped: tuple[Excluded, ...] = ()
+    remarks: tuple[str, ...] = ()
+    took_ns: int | None = None
+    dry_run: bool = False
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One place after `reset`: `fate` is untouched, restored, foreign (changed by somebody else), gone or failed."""
+
+    knob: str
+    place: str
+    original: str
+    found: str
+    fate: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What `reset` did. `unsettled`: a sentence for each place that is not as it was before becalm."""
+
+    places: tuple[Put, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One place that the journal knows: its value before becalm, becalm's, and the present one."""
+
+    knob: str
+    place: str
+    original: str
+    ours: str | None
+    now: str | None
+    side_effect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Who set what when; `title` is empty when nothing is set.
+
+    `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
+    killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
+    """
+
+    title: str = ""
+    user: str = ""
+    pid: int = 0
+    at: int = 0
+    this_boot: bool = True
+    kept: Mapping[str, Any] | None = None
+    places: tuple[Held, ...] = ()
+    damaged: tuple[int, ...] = ()
+    busy: str | None = None
+    note: str | None = None
+    anything: bool = field(default=False)
+
+
+def knobs(host: str = "local", *, sudo: bool = False, root: str | None = None) -> list[Knob]:
+    """All settings with what they are on a host now, or why it does not have them. Raises MachineError."""
+    with hosts.open(host, Access(sudo=sudo, root=root)) as machine:
+        return machine.knobs()
+
+
+def apply(
+    profile: Profile,
+    command: Sequence[str] | None = None,
+    *,
+    host: str = "local",
+    sudo: bool = False,
+    root: str | None = None,
+    dangerous: bool = False,
+    strict: bool = False,
+    dry_run: bool = False,
+) -> Applied:
+    """Put a profile's settings on: for the time of `command`, else until `reset`.
+
+    Arguments:
+        command: run once with the settings on; process settings act on it alone.
+        sudo: change the machine as root; the command still runs as you.
+        root: a directory that looks like `/`, to act on instead of the machine.
+        dangerous: consent to settings that can make the machine slow, hot or hard to reach.
+        strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
+        dry_run: say what would be written, write nothing.
+
+    Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError.
+    """
+    title = f"profile {profile.name}"
+    with _agent(host, Access(sudo=sudo, root=root, title=title)) as machine:
+        settings, skipped = _usable(profile, machine.knobs(), command is not None)
+        if strict and skipped:
+            raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
+        plan = tuple(map(_change, machine.plan(settings, dangerous=dangerous)))
+        if dry_run:
+            return Applied(profile.name, plan, skipped, dry_run=True)
+        if command is not None:
+            code, remarks = _run(machine, settings, command, dangerous)
+            return Applied(profile.name, plan, skipped, remarks, exit_code=code)
+        if not settings.values:
+            return Applied(profile.name, (), skipped)
+        done = machine.hold(settings, dangerous=dangerous, keep=True)
+        changes = tuple(map(_change, done["changes"]))
+        return Applied(profile.name, changes, skipped, tuple(done["remarks"]), done["took_ns"])
+
+
+def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
+    """Put everything back that becalm has left set, whoever ran it. `force`: also what somebody else has changed since.
+
+    Raises MachineError when a running becalm holds the machine, or when rights are missing.
+    """
+    with _agent(host, Access(sudo=sudo, root=root, title="reset")) as machine:
+        done = machine.restore(force=force)
+    return Reset(tuple(Put(**each) for each in done["places"]), tuple(done["unsettled"]), done["sentence"])
+
+
+def status(host: str = "local", *, root: str | None = None) -> Status:
+    """What is set on a host, by whom and since when. Needs no rights. Raises MachineError."""
+    with _agent(host, Access(root=root)) as machine:
+        found = machine.status()
+    journal = found["journal"]
+    if journal is None:
+        return Status(busy=found["busy"], note=found["note"])
+    journal["places"] = tuple(Held(**each) for each in journal["places"])
+    journal["damaged"] = tuple(journal["damaged"])
+    return Status(**journal, busy=found["busy"], note=found["note"], anything=True)
+
+
+def _agent(host: str, access: Access) -> AgentHost:
+    machine = hosts.open(host, access)
+    if not isinstance(machine, AgentHost):
+        machine.close()
+        raise UsageError(f"The host {host!r} has no settings that could stay on. Use `local`.")
+    return machine
+
+
+def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of a profile can be set here now, and what not and why."""
+    values, skipped = {}, []
+    for name, value in profile.settings.values:
+        knob = find(rows, name)
+        if knob.scope == "boot":
+            skipped.append(Excluded(name, "is set at boot, which `apply` does not do"))
+        elif not knob.supported:
+            skipped.append(Excluded(name, knob.reason or "not supported here"))
+        elif knob.scope == "process" and not with_command:
+            skipped.append(Excluded(name, "acts on one program: name it after --"))
+        else:
+            values[name] = value
+    return Settings.of(values), tuple(skipped)
+
+
+def _change(row: Mapping[str, Any]) -> Change:
+    return Change(row["knob"], row["place"], row["from"], row["to"], row["changes"])
+
+
+def _run(
+    machine: AgentHost, settings: Settings, command: Sequence[str], dangerous: bool
+) -> tuple[int, tuple[str, ...]]:
+    """Run a command once; its exit code as a shell would give it, and remarks on the settings."""
+    workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=_input())
+    machine.define([workload], [settings], dangerous=dangerous)
+    history = History(1)
+    runs: list[Run] = []
+    said: dict[int, tuple[str, str]] = {}
+
+    def sink(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
+        runs.extend(rows)
+        said.update(texts)
+
+    def plan(history: History) -> Block | None:
+        return None if history.next_seq else (Step(0, 0, 0, 0),)
+
+    measure(machine, plan, history, sink, Quiet())
+    if not runs or runs[0].outcome == Outcome.REFUSED:
+        stderr = said.get(0, ("", ""))[0]
+        raise MachineError(f"The command was not run. {stderr}".strip())
+    if history.interrupted:
+        return 130, ()
+    code = runs[0].status or 0
+    return (128 - code if code < 0 else code), machine.noticed().remarks
+
+
+def _input() -> str | None:
+    """Our standard input for the command, when it is a file or a pipe; a program in the background gets no terminal."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return None
+    return f"/proc/{os.getpid()}/fd/0" if stat.S_ISREG(mode) or stat.S_ISFIFO(mode) else None
