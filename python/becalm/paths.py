@@ -9,31 +9,44 @@ from becalm.errors import MachineError
 
 
 def data_dir() -> Path:
-    """For what is kept: the store. Created private on first use."""
-    return _directory("XDG_DATA_HOME", ".local/share")
+    """For what is kept: the store. Created private on first use. Raises MachineError."""
+    return made(_place("XDG_DATA_HOME", ".local/share"), "XDG_DATA_HOME")
 
 
 def state_dir() -> Path:
-    """For what lasts between runs of becalm but is no document: spools, rescued runs."""
-    return _directory("XDG_STATE_HOME", ".local/state")
+    """For what lasts between runs of becalm but is no document: rescued runs. Raises MachineError."""
+    return made(_place("XDG_STATE_HOME", ".local/state"), "XDG_STATE_HOME")
 
 
-def config_dir(*, make: bool = True) -> Path:
-    """For what the person writes: profiles. Created private on first use, unless it is only looked at."""
-    return _directory("XDG_CONFIG_HOME", ".config", make)
+def config_dir() -> Path:
+    """For what the person writes: profiles. It need not exist yet. Raises MachineError."""
+    return _place("XDG_CONFIG_HOME", ".config")
 
 
-def _directory(variable: str, usual: str, make: bool = True) -> Path:
-    base = os.environ.get(variable, "")
-    # The specification: a relative path is invalid and to be ignored.
-    root = Path(base) if base.startswith("/") else Path.home() / usual
-    path = root / "becalm"
-    if not make:
-        return path
+def spool_dir() -> Path:
+    """Where spools are, below the state directory; it need not exist yet. Raises MachineError."""
+    return _place("XDG_STATE_HOME", ".local/state") / "spool"
+
+
+def made(path: Path, variable: str = "XDG_STATE_HOME") -> Path:
+    """The directory, made private (0700) if it was not there. Raises MachineError; `variable` names the way out."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise MachineError(
-            f"The directory {path} cannot be made: {error.strerror}. Set {variable} to a directory you may write."
+            f"The directory {path} cannot be made: {error.strerror}. Nothing was changed. "
+            f"Set {variable} to a directory you may write."
         ) from error
     return path
+
+
+def _place(variable: str, usual: str) -> Path:
+    base = os.environ.get(variable, "")
+    # The specification: a relative path is invalid and to be ignored.
+    if base.startswith("/"):
+        return Path(base) / "becalm"
+    try:
+        return Path.home() / usual / "becalm"
+    except RuntimeError:
+        # HOME is unset and the user has no entry in the password database, as in many containers.
+        raise MachineError(f"This user has no home directory. Set HOME, or {variable} to an absolute path.") from None

@@ -26,21 +26,25 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     becalm list
     becalm list --all --kind compare
     """
+    from becalm.report.sentence import recovered
     from becalm.verbs.records import list_studies
 
     found = list_studies(store, limit=None if everything else limit, kind=kind)
+    for each in found.recovered:
+        _warned(recovered(each.study_id, each.runs, each.aside))
     if as_json:
         click.echo(json.dumps(_listing(found), indent=2))
         return
     from becalm.report import terminal
-    from becalm.report.sentence import recovered
 
-    for each in found.recovered:
-        click.echo(f"becalm: {recovered(each.study_id, each.runs)}", err=True)
     if not found.studies:
         click.echo(f"The store {found.store} is empty. Measure something: becalm run -- true")
         return
     terminal.console(plain=plain).print(terminal.listing(found.studies))
+
+
+def _warned(sentence: str) -> None:
+    click.echo(f"becalm: {sentence}", err=True)
 
 
 def _header(kind: str) -> dict[str, Any]:
@@ -85,7 +89,7 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     from becalm.verbs.records import show
     from becalm.verbs.review import review
 
-    document = show(study, store)
+    document = show(study, store, warned=_warned)
     verdict = review(document)
     if as_json:
         from becalm.nouns import COLUMNS
@@ -119,7 +123,7 @@ def command_export(study: str, format_: str | None, to: str | None, store: str |
         raise UsageError(f"--json and --format {format_} contradict each other. Leave one out.")
     from becalm.verbs.records import export
 
-    text = export(study, format=format_ or "json", store=store)
+    text = export(study, format=format_ or "json", store=store, warned=_warned)
     if to is None:
         click.echo(text, nl=False)
         return

@@ -127,7 +127,7 @@ def _found() -> dict[str, Any]:
     shipped = importlib.resources.files("becalm.profiles")
     for name in SHIPPED:
         found[name] = shipped / f"{name}.toml"
-    own = config_dir(make=False) / "profiles"
+    own = config_dir() / "profiles"
     for path in sorted(own.glob("*.toml")) if own.is_dir() else ():
         found.setdefault(path.stem, path)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from becalm.nouns import Run
 from becalm.verdict import Answer, Difference, Stopped, Summary
@@ -178,9 +179,15 @@ def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
     return tuple(result)
 
 
-def recovered(study: int, runs: int) -> str:
-    """An earlier becalm was killed; its last runs were found."""
-    return f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
+def recovered(study: int, runs: int, aside: Path | None = None) -> str:
+    """An earlier becalm was killed; its last runs were found. `aside`: the file of what could not be taken over."""
+    said = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
+    if aside is None:
+        return said
+    rest = f"it is damaged, or of a study that this store does not have. It is kept in {aside}."
+    if not runs:
+        return f"What a becalm killed earlier could no longer store cannot be read: {rest}"
+    return f"{said} The rest cannot be read: {rest}"
 
 
 def kept(study: int | None, rounds: int) -> str:

@@ -14,6 +14,12 @@ KNOWN = (
     ("database or disk is full", "cannot grow: the disk is full", "Free some space, then go on."),
     ("no space left", "cannot grow: the disk is full", "Free some space, then go on."),
     ("readonly database", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
+    ("read-only transaction", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
+    (
+        "permission denied",
+        "refuses this user",
+        "Ask its owner for the right to create tables.",
+    ),
     ("file is not a database", "is no becalm store: it is no SQLite file", "Give another file with --store."),
     ("malformed", "is damaged", "Move it aside, and save what can be saved with: sqlite3 FILE .recover"),
     (
@@ -37,6 +43,8 @@ def worded(shown: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         raise StoreError(sentence(shown, error)) from error
+    except OverflowError as error:
+        raise StoreError(f"The store {shown} holds 64-bit numbers: {error}. Nothing in it was changed.") from None
 
 
 def sentence(shown: str, error: SQLAlchemyError) -> str:

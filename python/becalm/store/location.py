@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
@@ -23,38 +26,47 @@ BUSY_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a store is. `shown` is fit for messages: without a password."""
+    """Where a store is. `shown` is fit for messages: without a password. `identity` is the same from everywhere."""
 
     shown: str
+    identity: str
     engine: Engine
     memory: bool = False
 
 
 def locate(given: str | None) -> Location:
-    """The store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file. Raises StoreError."""
+    """The store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file.
+
+    Raises StoreError; MachineError when the usual place cannot be made.
+    """
     given = given or os.environ.get("BECALM_STORE") or str(data_dir() / "becalm.db")
     if given == MEMORY:
         engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         _configure(engine)
-        return Location("memory", engine, memory=True)
+        return Location("memory", MEMORY, engine, memory=True)
     if given.startswith(("postgresql:", "postgres:")):
         return _postgresql(given)
     if "://" in given:
         raise StoreError(f"{given.partition('://')[0]!r} is no kind of store. Give a file or a postgresql:// URL.")
-    return _sqlite(Path(given).expanduser())
+    try:
+        path = Path(given).expanduser()
+    except RuntimeError:
+        raise StoreError(f"The store {given} is in no home directory that is known. Give its whole path.") from None
+    return _sqlite(path)
 
 
 def _postgresql(given: str) -> Location:
     try:
         url = make_url(given).set(drivername="postgresql+psycopg")
         engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": BUSY_S})
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise StoreError("The store's URL cannot be read. It looks like postgresql://user@host/database.") from None
-    except (NoSuchModuleError, ModuleNotFoundError):
+    except (NoSuchModuleError, ImportError):
         raise StoreError(
             "A PostgreSQL store needs the package psycopg: pip install 'becalm[postgresql]'. Nothing was changed."
         ) from None
-    return Location(url.render_as_string(hide_password=True), engine)
+    shown = url.difference_update_query(["password"]).set(drivername="postgresql").render_as_string(hide_password=True)
+    return Location(shown, shown, engine)
 
 
 def _sqlite(path: Path) -> Location:
@@ -71,13 +83,18 @@ def _sqlite(path: Path) -> Location:
             raise StoreError(
                 f"The store {path} cannot be made: {error.strerror}. Give another place with --store or BECALM_STORE."
             ) from error
-    # A file that may not be written can still be read; SQLite then must not look for a log beside it.
-    readable_only = not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK)
-    query = "mode=ro&immutable=1&uri=true" if readable_only else "uri=true"
-    quoted = str(path.resolve()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    engine = create_engine(f"sqlite:///file:{quoted}?{query}", connect_args={"timeout": BUSY_S})
+    real = path.resolve()
+    query = {"uri": "true"}
+    if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
+        # A file that may not be written can still be read. Without a log beside it nobody else writes it either, and
+        # SQLite must be told so, because it cannot make the log's index (SQLite, Write-Ahead Logging, Read-Only
+        # Databases).
+        query |= {"mode": "ro"} if real.with_name(real.name + "-wal").exists() else {"mode": "ro", "immutable": "1"}
+    # SQLite undoes one quoting of the name (SQLite, Uniform Resource Identifiers); a URL given as text undoes another.
+    url = URL.create("sqlite", database=f"file:{quote(os.fsencode(real))}", query=query)
+    engine = create_engine(url, connect_args={"timeout": BUSY_S})
     _configure(engine)
-    return Location(str(path), engine)
+    return Location(str(path), str(real), engine)
 
 
 def _configure(engine: Engine) -> None:
@@ -87,11 +104,9 @@ def _configure(engine: Engine) -> None:
     def connected(connection: Any, record: Any) -> None:
         connection.isolation_level = None
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
-            try:
+            # A read-only file keeps its journal mode; everything else will be said by the first query.
+            with contextlib.suppress(sqlite3.Error):
                 connection.execute(f"PRAGMA {pragma}")
-            except Exception as error:
-                # A read-only file keeps its journal mode; everything else will be said by the first query.
-                del error
 
     @event.listens_for(engine, "begin")
     def begun(connection: Any) -> None:

@@ -1,6 +1,8 @@
-"""From an older schema to the present one, step by step; version 0 is an empty database.
+"""From an older schema to the present one, step by step.
 
-One more version is one more function in STEPS. A step, once released, is never changed.
+An empty database (version 0) is made at the present version at once; STEPS[n] leads from version n + 1 to n + 2. One
+more version is one more function in STEPS, and the same change in schema.py. A step, once released, is never changed,
+and never uses the tables of schema.py, which describe the present only.
 """
 
 from __future__ import annotations
@@ -15,13 +17,10 @@ from becalm.store.schema import META, METADATA
 
 Step = Callable[[Connection], None]
 
+STEPS: Sequence[Step] = ()
 
-def _first(db: Connection) -> None:
-    METADATA.create_all(db)
-    db.execute(META.insert().values(name="schema_version", value="1"))
-
-
-STEPS: Sequence[Step] = (_first,)
+_LOCK = 0x6265_6361_6C6D
+"""Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""
 
 
 def version(db: Connection) -> int:
@@ -39,15 +38,25 @@ def version(db: Connection) -> int:
     return 0
 
 
+def current(steps: Sequence[Step] = STEPS) -> int:
+    """The version that the present schema has."""
+    return 1 + len(steps)
+
+
 def migrate(db: Connection, shown: str, steps: Sequence[Step] = STEPS) -> None:
-    """Bring a database to the newest version, within the caller's transaction. Raises StoreError when it is newer."""
-    found = version(db)
-    if found > len(steps):
+    """Bring a database to the present version, within the caller's transaction. Raises StoreError when it is newer."""
+    if db.dialect.name == "postgresql":
+        # Two that open a new database at once take turns; SQLite's write transactions do so by themselves.
+        db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+    found, wanted = version(db), current(steps)
+    if found > wanted:
         raise StoreError(
-            f"The store {shown} has schema version {found}; becalm {VERSION} knows versions up to {len(steps)}. "
+            f"The store {shown} has schema version {found}; becalm {VERSION} knows versions up to {wanted}. "
             "Nothing in it was changed. Install a newer becalm, or give another store with --store."
         )
-    for number in range(found, len(steps)):
-        steps[number](db)
-        if number:
-            db.execute(META.update().where(META.c.name == "schema_version").values(value=str(number + 1)))
+    if found == 0:
+        METADATA.create_all(db)
+        db.execute(META.insert().values(name="schema_version", value=str(wanted)))
+    for number in range(max(found, 1), wanted if found else 0):
+        steps[number - 1](db)
+        db.execute(META.update().where(META.c.name == "schema_version").values(value=str(number + 1)))

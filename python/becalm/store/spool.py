@@ -4,6 +4,10 @@ The agent writes each finished run at once to a file that becalm handed to it (d
 empties it when the next block begins, because whoever asks for that has stored the block before. When becalm or the
 agent is killed, `recover` puts what is left into the store. A spool in use is locked (flock); the lock belongs to the
 open file that the agent shares, so it is free as soon as both are gone.
+
+A spool's name tells the store (a hash of its location), the study's number and when the study began, so that runs
+never come into another study that happens to have the same number. Spools of becalm before that (a process number in
+place of the time) are still recovered.
 """
 
 from __future__ import annotations
@@ -13,24 +17,36 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from becalm.errors import StoreError
-from becalm.nouns import Run
-from becalm.paths import state_dir
+from becalm.errors import BecalmError, MachineError, StoreError, UsageError
+from becalm.nouns import COLUMNS, Outcome, Run
+from becalm.paths import made, spool_dir, state_dir
 from becalm.store.store import Store
 
 SUFFIX = ".spool"
+ASIDE = ".aside"
+"""Added to the name of a spool that could not be read to its end, or whose study the store does not have."""
+
+_LARGEST_PROCESS = 1 << 22
+"""No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
+
+_OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind))
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Runs of an earlier, killed becalm that are in the store now."""
+    """Runs of an earlier, killed becalm that are in the store now.
+
+    `aside` is where the spool is kept when not all of it could be taken over; None for a whole one.
+    """
 
     study_id: int
     runs: int
+    aside: Path | None = None
 
 
 class Spool:
@@ -43,20 +59,40 @@ class Spool:
 
     @classmethod
     def create(cls, store: Store) -> Spool:
-        """A new, private, locked file; none for a store in memory, which does not outlive becalm either."""
+        """A new, private, locked file; none for a store in memory, which does not outlive becalm either.
+
+        Raises MachineError when the file cannot be made: without it a killed becalm would lose runs.
+        """
         if store.location.memory:
             return cls(store, None, None)
-        path = _directory() / f"{_key(store)}-new-{os.getpid()}{SUFFIX}"
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Private as a whole; mkdir would make a missing parent with the usual rights.
+        state_dir()
+        # The name is random, not the process's number: processes in containers share numbers and home directories.
+        path = made(spool_dir()) / f"{_key(store)}-new-{secrets.token_hex(8)}{SUFFIX}"
+        try:
+            # Another becalm may take it for an abandoned one before it is locked, and remove it: then once more.
+            while (descriptor := _locked(path, os.O_CREAT, fcntl.LOCK_EX)) is None:
+                continue
+        except OSError as error:
+            raise MachineError(
+                f"The file {path}, which keeps finished runs safe, cannot be made: {error.strerror}. Nothing was run. "
+                "Set XDG_STATE_HOME to a directory you may write."
+            ) from error
         return cls(store, path, descriptor)
 
     def assign(self, number: int) -> None:
-        """Say which study the runs belong to: it is in the file's name."""
-        if self._path is not None:
-            named = self._path.with_name(f"{_key(self._store)}-{number}-{os.getpid()}{SUFFIX}")
+        """Say which study the runs belong to: it is in the file's name. Raises StoreError, MachineError."""
+        if self._path is None:
+            return
+        began_ns = self._store.began_ns(number)
+        named = self._path.with_name(f"{_key(self._store)}-{number}-{began_ns}{SUFFIX}")
+        try:
             self._path.rename(named)
-            self._path = named
+        except OSError as error:
+            raise MachineError(
+                f"{self._path} cannot be renamed: {error.strerror}. Nothing was run; study {number} stays empty."
+            ) from error
+        self._path = named
 
     def fileno(self) -> int | None:
         """The descriptor for the agent."""
@@ -71,71 +107,156 @@ class Spool:
         os.close(self._descriptor)
         self._descriptor = None
         if error is None:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._path.unlink()
             return
-        # After a fault the file may hold runs that never reached us. A store that fails too keeps them there.
-        with contextlib.suppress(StoreError):
-            recover(self._store)
+        # After a fault the file may hold runs that never reached us. When the store fails, too, they stay there.
+        with contextlib.suppress(BecalmError):
+            recover(self._store, heard=False)
 
 
-def recover(store: Store) -> list[Recovered]:
-    """Put the runs of killed becalms into the store and remove their spools; spools in use are left alone."""
+def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
+    """Put the runs of killed becalms into the store and remove their spools; spools in use are left alone.
+
+    A spool that is damaged, or whose study is not in the store, is kept beside with the suffix ASIDE, and named in
+    what is returned; `heard` says that somebody is told of it, otherwise it stays for the next time. So does a spool
+    that the store cannot take now (it is read-only, locked, full).
+    """
     if store.location.memory:
         return []
-    found = []
-    for path in sorted(_directory().glob(f"{_key(store)}-*{SUFFIX}")):
-        with _unused(path) as free:
-            if not free:
-                continue
-            number = path.name.split("-")[1]
-            count = _take_over(store, int(number), path) if number.isdigit() else 0
-            path.unlink(missing_ok=True)
-            if count:
-                found.append(Recovered(int(number), count))
-    return found
+    try:
+        directory = spool_dir()
+    except MachineError:
+        # Without a place for spools there are none, and a store elsewhere can still be read.
+        return []
+    paths = sorted(path for key in {_key(store), _former_key(store)} for path in directory.glob(f"{key}-*{SUFFIX}"))
+    return [found for path in paths for found in _recover(store, path, heard)]
 
 
-def _take_over(store: Store, number: int, path: Path) -> int:
-    rows = {run.seq: run for run in read(path)}
+def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
+    with _unused(path) as descriptor:
+        if descriptor is None:
+            return
+        name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
+        number = int(name) if name.isdecimal() else 0
+        try:
+            rows, whole = read(descriptor)
+            missing = _take_over(store, number, int(began) if began.isdecimal() else 0, rows)
+        except (StoreError, OSError):
+            return
+        aside = None
+        if whole and missing is not None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        elif heard:
+            aside = path.with_name(path.name + ASIDE)
+            try:
+                path.rename(aside)
+            except OSError:
+                aside = path
+        if missing or aside:
+            yield Recovered(number, missing or 0, aside)
+
+
+def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:
+    """How many runs the study did not have yet; None when there are runs but the store has no such study.
+
+    `began` is what the spool's name tells of the study's beginning: Unix ns, or in former names a process's number.
+    """
+    if not rows:
+        return 0
+    try:
+        began_ns = store.began_ns(number)
+    except UsageError:
+        return None
+    # A process's number tells nothing, but runs that are older than the study are none of it.
+    former = began <= _LARGEST_PROCESS and min(run.started_ns for run in rows.values()) >= began_ns
+    if began != began_ns and not former:
+        return None
     missing = store.missing(number, rows)
-    store.append(number, [rows[seq] for seq in sorted(missing)])
+    if missing:
+        store.append(number, [rows[seq] for seq in sorted(missing)])
     return len(missing)
 
 
-def read(path: Path) -> Iterator[Run]:
-    """The runs in a spool, up to the first line that is torn or no `runs` event."""
-    with path.open("rb") as lines:
-        for line in lines:
-            try:
-                for row in json.loads(line)["rows"]:
-                    yield Run._make(row)
-            except (ValueError, KeyError, TypeError):
-                return
+def read(descriptor: int) -> tuple[dict[int, Run], bool]:
+    """The runs in a spool by `seq`, and whether that is all there was. Raises OSError.
+
+    A torn last line is no damage: it was on its way when the agent was killed.
+    """
+    with open(descriptor, "rb", closefd=False) as file:
+        *lines, last = file.read().split(b"\n")
+    rows: dict[int, Run] = {}
+    whole = True
+    for line in lines:
+        found = _runs(line)
+        rows |= {run.seq: run for run in found}
+        whole = whole and bool(found)
+    # Only its end of line may be missing.
+    rows |= {run.seq: run for run in _runs(last)}
+    return rows, whole
+
+
+def _runs(line: bytes) -> list[Run]:
+    """The runs of one line; none when it is torn or no `runs` event."""
+    try:
+        return [_run(row) for row in json.loads(line)["rows"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _run(row: list[object]) -> Run:
+    run = Run(*row[: len(COLUMNS)])  # type: ignore[arg-type]
+    for name, value in zip(COLUMNS, run, strict=True):
+        if name == "outcome":
+            Outcome(str(value))
+        elif type(value) is int:
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(name)
+        elif value is not None or name not in _OPTIONAL:
+            raise TypeError(name)
+    return run
 
 
 @contextlib.contextmanager
-def _unused(path: Path) -> Iterator[bool]:
-    """Whether nobody uses a spool; while this lasts, nobody else recovers it."""
+def _unused(path: Path) -> Iterator[int | None]:
+    """A descriptor of a spool that nobody uses, else None; while this lasts, nobody else recovers it."""
+    descriptor = None
+    # Whatever is in use, or may not be opened or locked, is left alone.
+    with contextlib.suppress(OSError):
+        descriptor = _locked(path, 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        yield False
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield descriptor
     finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(path: Path, flags: int, lock: int) -> int | None:
+    """A descriptor of the file, locked; None when it was renamed or removed before it was. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+    try:
+        fcntl.flock(descriptor, lock)
+        if os.path.samestat(os.fstat(descriptor), path.lstat()):
+            return descriptor
+    except FileNotFoundError:
+        pass
+    except OSError:
         os.close(descriptor)
-
-
-def _directory() -> Path:
-    path = state_dir() / "spool"
-    path.mkdir(mode=0o700, exist_ok=True)
-    return path
+        raise
+    os.close(descriptor)
+    return None
 
 
 def _key(store: Store) -> str:
     """Tells the spools of one store from those of others."""
-    return hashlib.sha256(os.path.abspath(store.shown).encode()).hexdigest()[:12]
+    return _hash(store.location.identity)
+
+
+def _former_key(store: Store) -> str:
+    """What becalm had for a key before it followed symbolic links."""
+    return _hash(os.path.abspath(store.shown))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:12]

@@ -1,13 +1,15 @@
 """Append and read: the calls that the rest of becalm makes.
 
 `Store.open` gives a store that is ready and of the present version. `begin`, `append` and `conclude` write one study;
-everything else reads. Each call is one transaction, and what it wrote is on its way to the disk when it returns.
+everything else reads. Each call is one transaction, or part of that of `together`; what it wrote is on its way to the
+disk when it returns.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,13 +24,14 @@ from becalm.errors import UsageError
 from becalm.nouns import COLUMNS, Averages, Run, Settings, StoredStudy, Study, Workload
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
-from becalm.store.migrations import STEPS, migrate, version
+from becalm.store.migrations import current, migrate, version
 from becalm.store.schema import HOST, OUTCOMES, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
 
 _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _CHUNK = 20_000
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class Store:
@@ -36,19 +39,20 @@ class Store:
 
     def __init__(self, location: Location) -> None:
         self.location = location
+        self._together: Connection | None = None
 
     @classmethod
     def open(cls, given: str | None = None) -> Store:
         """Open the store at a path, PostgreSQL URL, ":memory:", or the usual place; create or migrate it if needed.
 
-        Raises StoreError.
+        Raises StoreError; MachineError when the usual place cannot be made.
         """
         store = cls(locate(given))
         try:
             with worded(store.shown):
                 with store._reading() as db:
-                    current = version(db) == len(STEPS)
-                if not current:
+                    ready = version(db) == current()
+                if not ready:
                     with store._writing() as db:
                         migrate(db, store.shown)
         except BaseException:
@@ -93,6 +97,7 @@ class Store:
                 "options": json.dumps(dict(study.options)),
                 "environment": environment,
             }
+            values = {name: clean(value) if isinstance(value, str) else value for name, value in values.items()}
             number = int(db.execute(STUDY.insert().values(values).returning(STUDY.c.id)).scalar_one())
             for position, workload in enumerate(study.workloads):
                 text = json.dumps(workload.to_json())
@@ -103,17 +108,16 @@ class Store:
         return number
 
     def append(self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None) -> None:
-        """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`."""
+        """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`.
+
+        All of them or, when StoreError is raised, none.
+        """
         with worded(self.shown), self._writing() as db:
             if rows:
                 self._insert(db, number, rows)
             for seq, (stderr, stdout) in (texts or {}).items():
-                # PostgreSQL's text cannot hold a zero byte.
-                db.execute(
-                    TEXT.insert().values(
-                        study_id=number, seq=seq, stderr=stderr.replace("\0", "�"), stdout=stdout.replace("\0", "�")
-                    )
-                )
+                values = {"study_id": number, "seq": seq, "stderr": clean(stderr), "stdout": clean(stdout)}
+                db.execute(TEXT.insert().values(values))
 
     def _insert(self, db: Connection, number: int, rows: Iterable[Run]) -> None:
         """Straight to the driver: a tenth of the time that bound inserts take."""
@@ -128,6 +132,16 @@ class Store:
             values.append(tuple(stored))
         db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}) VALUES ({marks})", values)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written inside is one transaction: all of it is kept, or, after an error, nothing."""
+        with worded(self.shown), self._writing() as db:
+            outer, self._together = self._together, db
+            try:
+                yield
+            finally:
+                self._together = outer
+
     def conclude(self, number: int, verdict: Mapping[str, Any]) -> None:
         """Record what a study concluded. Verdicts are added, never replaced."""
         with worded(self.shown), self._writing() as db:
@@ -138,8 +152,20 @@ class Store:
         """One study. Raises UsageError when there is none of that number."""
         found = self._studies(STUDY.c.id == number)
         if not found:
-            raise UsageError(f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has.")
+            raise UsageError(self._no_study(number))
         return found[0]
+
+    def began_ns(self, number: int) -> int:
+        """When a study began, in Unix ns. Raises UsageError when there is none of that number."""
+        query = select(STUDY.c.created_ns).where(STUDY.c.id == number)
+        with worded(self.shown), self._reading() as db:
+            found = db.execute(query).scalar()
+        if found is None:
+            raise UsageError(self._no_study(number))
+        return int(found)
+
+    def _no_study(self, number: int) -> str:
+        return f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has."
 
     def studies(self, limit: int | None = None, kind: str | None = None) -> list[StoredStudy]:
         """The studies, newest first."""
@@ -149,13 +175,16 @@ class Store:
         """The number of a study: a number, or "last". Raises UsageError."""
         text = str(reference).strip()
         if text in ("last", "-1"):
-            newest = self.studies(limit=1)
-            if not newest:
+            with worded(self.shown), self._reading() as db:
+                newest = db.execute(select(func.max(STUDY.c.id))).scalar()
+            if newest is None:
                 raise UsageError(f"The store {self.shown} is empty. Measure something first: becalm run -- true")
-            return newest[0].number
-        if not text.isdigit():
+            return int(newest)
+        # Longer numbers than a database can count to are none of a study.
+        if not text.isdecimal() or len(text) > 18:
             raise UsageError(f"{text!r} is no study. Give its number (`becalm list` shows them) or 'last'.")
-        return self.study(int(text)).number
+        self.began_ns(int(text))
+        return int(text)
 
     def runs(self, number: int) -> Iterator[Run]:
         """The runs of a study in the order they were made, a few thousand in memory at a time."""
@@ -244,26 +273,34 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        if self._together is not None:
+            yield self._together
+            return
         with self.location.engine.connect() as db, db.begin():
             yield db
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+        if self._together is not None:
+            yield self._together
+            return
         with self.location.engine.connect() as connection:
             db = connection.execution_options(writes=True)
             with db.begin():
                 yield db
 
 
+def clean(text: str) -> str:
+    """Text that every database can hold: what is not UTF-8, and PostgreSQL's forbidden zero byte, become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
 def _host(db: Connection, facts: Mapping[str, Any]) -> int:
-    """The row of a host. Its fingerprint covers what decides run times, not what changes by the minute."""
-    lasting = {key: facts.get(key) for key in ("cpu", "caches", "memory_total")}
-    lasting["host"] = {key: (facts.get("host") or {}).get(key) for key in ("hostname", "machine_id", "boot_id")}
-    lasting["kernel"] = (facts.get("kernel") or {}).get("release")
-    text = json.dumps(lasting, sort_keys=True)
+    """The row of a machine as it was: equal facts are kept once, and no study is given the facts of another time."""
+    text = json.dumps(dict(facts), sort_keys=True)
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:32]
     found = db.execute(select(HOST.c.id).where(HOST.c.fingerprint == fingerprint)).scalar()
     if found is not None:
         return int(found)
-    values = {"fingerprint": fingerprint, "facts": json.dumps(dict(facts))}
+    values = {"fingerprint": fingerprint, "facts": text}
     return int(db.execute(HOST.insert().values(values).returning(HOST.c.id)).scalar_one())

@@ -59,7 +59,7 @@ def compare(
     limit = None if fail_above is None else fraction(fail_above)
     goal = measuring.goal(DEFAULT_BUDGET)
 
-    stored = None if baseline is None else baseline_series(baseline, measuring.store)
+    stored = None if baseline is None else baseline_series(baseline, measuring.store, warned=measuring.listener.warned)
 
     def with_baseline(history: History) -> tuple[Difference, ...]:
         assert stored is not None

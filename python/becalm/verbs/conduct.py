@@ -173,7 +173,7 @@ def conduct(
     keep_nothing = measuring.store is False
     with Store.open(":memory:" if keep_nothing else _location(measuring.store)) as store:
         for found in recover(store):
-            listener.warned(sentence.recovered(found.study_id, found.runs))
+            listener.warned(sentence.recovered(found.study_id, found.runs, found.aside))
         with Spool.create(store) as spool:
             with hosts.open(measuring.host, Access(measuring.user, measuring.sudo, spool.fileno())) as host:
                 host.define(study.workloads, study.settings)

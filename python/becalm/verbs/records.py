@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from becalm.errors import UsageError
 from becalm.nouns import StoredStudy
 from becalm.report.formats import Document, by_program, read, writer
+from becalm.report.sentence import recovered
 from becalm.store import Recovered, Store, recover
 
 
@@ -31,39 +33,53 @@ def list_studies(store: str | None = None, *, limit: int | None = 20, kind: str 
         return Listing(opened.shown, tuple(opened.studies(limit, kind)), found)
 
 
-def show(reference: str | int = "last", store: str | None = None) -> Document:
-    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError."""
+def show(
+    reference: str | int = "last", store: str | None = None, *, warned: Callable[[str], None] | None = None
+) -> Document:
+    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
+
+    `warned` is told in a sentence what was recovered from killed becalms meanwhile.
+    """
     with Store.open(store) as opened:
-        recover(opened)
+        for found in recover(opened, heard=warned is not None):
+            if warned is not None:
+                warned(recovered(found.study_id, found.runs, found.aside))
         number = opened.resolve(reference)
-        found = opened.study(number)
+        stored = opened.study(number)
         return Document(
-            study=found.study,
+            study=stored.study,
             runs=list(opened.runs(number)),
             texts=opened.texts(number),
-            facts=found.facts,
+            facts=stored.facts,
             verdict=opened.verdict(number),
-            created_ns=found.created_ns,
-            becalm=found.becalm,
-            environment=found.environment,
+            created_ns=stored.created_ns,
+            becalm=stored.becalm,
+            environment=stored.environment,
             number=number,
         )
 
 
-def export(reference: str | int = "last", *, format: str = "json", store: str | None = None) -> str:
-    """One study as the text of a file. Raises UsageError for an unknown study or format, StoreError."""
+def export(
+    reference: str | int = "last",
+    *,
+    format: str = "json",
+    store: str | None = None,
+    warned: Callable[[str], None] | None = None,
+) -> str:
+    """One study as the text of a file; `warned` as in `show`. Raises UsageError for an unknown study or format,
+    StoreError."""
     write = writer(format)
-    return write(show(reference, store))
+    return write(show(reference, store, warned=warned))
 
 
 def import_file(path: str | Path, store: str | None = None) -> tuple[int, ...]:
-    """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store; returns their numbers.
+    """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store, all or none; returns their numbers.
 
     Raises UsageError for a file that cannot be understood, StoreError.
     """
     documents = read(Path(path))
     numbers = []
-    with Store.open(store) as opened:
+    with Store.open(store) as opened, opened.together():
         for document in documents:
             number = opened.begin(
                 document.study,
@@ -101,11 +117,16 @@ class Baseline:
         raise UsageError(f"The baseline {self.title} has no program {name!r}; it has {names}. Use --name to match.")
 
 
-def baseline_series(reference: str | int, store: Any = None) -> Baseline:
-    """The runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError."""
+def baseline_series(
+    reference: str | int, store: Any = None, *, warned: Callable[[str], None] | None = None
+) -> Baseline:
+    """The runs of a stored study (number or "last") or of an exported file; `warned` as in `show`.
+
+    Raises UsageError, StoreError.
+    """
     text = str(reference)
     if text.isdigit() or text == "last":
-        document = show(text, store if isinstance(store, str) else None)
+        document = show(text, store if isinstance(store, str) else None, warned=warned)
         title = f"study {document.number}"
     else:
         documents = read(Path(text))

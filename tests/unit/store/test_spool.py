@@ -1,13 +1,22 @@
 """Finished runs survive those who measured them."""
 
 import fcntl
+import hashlib
 import json
 import os
+import sqlite3
+import threading
 
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import text
 from test_store import FACTS, STUDY, run
 
-from becalm.store import Spool, recover
+from becalm.cli.records import command_list
+from becalm.errors import MachineError
+from becalm.store import Spool, Store, recover
 from becalm.store.spool import read
+from becalm.verbs.records import export, show
 
 
 def line(*rows):
@@ -49,13 +58,231 @@ def test_what_a_kill_left_is_recovered_once(store, tmp_path):
 
 
 def test_rubbish_is_no_run(store, tmp_path):
+    """What an agent leaves that was killed before or while it wrote."""
     number = store.begin(STUDY, FACTS)
-    for data in (b"", b"\x00" * 100, b"[]\n", b'{"rows": [[1]]}\n', b'{"rows": 3}\n', b"\xff\xfe\n"):
+    for data in (b"", b"\x00" * 100, b"{", line(run(0))[:-9]):
         abandon(store, number, data)
         assert recover(store) == []
-    abandon(store, 4711, line(run(0)))
-    assert recover(store) == [], "a study that the store does not have"
     assert spools(tmp_path) == []
+
+
+ROW = list(run(0))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"[]\n", b'{"rows": [[1]]}\n', b'{"rows": 3}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\0\n",
+     line([*ROW[:6], "x", *ROW[7:]]), line([*ROW[:6], None, *ROW[7:]]), line([*ROW[:6], 2**63, *ROW[7:]]),
+     line([*ROW[:6], True, *ROW[7:]]), line([*ROW[:15], "fine", *ROW[16:]])],
+)  # fmt: skip
+def test_a_damaged_spool_is_kept_and_said_and_what_is_whole_in_it_is_stored(location, tmp_path, damaged):
+    with Store.open(location) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(1)) + damaged + line(run(2)))
+        assert [each.runs for each in recover(store, heard=False)] == [2]
+        assert [path.suffix for path in spools(tmp_path)] == [".spool"], "nobody was told of the damage"
+        (found,) = recover(store)
+        assert (found.study_id, found.runs) == (number, 0), "the runs came in before"
+        assert spools(tmp_path) == [found.aside]
+        assert found.aside.read_bytes() == line(run(1)) + damaged + line(run(2))
+        assert list(store.runs(number)) == [run(1), run(2)]
+        assert recover(store) == []
+
+
+def test_runs_never_come_into_another_study_of_the_same_number(location, tmp_path):
+    with Store.open(location) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        with store._writing() as db:
+            # As if the store had been removed and made anew.
+            db.execute(text("UPDATE study SET created_ns = created_ns + 1"))
+        (found,) = recover(store)
+        assert (found.study_id, found.runs) == (number, 0)
+        assert found.aside.read_bytes() == line(run(0))
+        assert list(store.runs(number)) == []
+
+
+def test_runs_of_a_study_that_is_not_there_are_kept(store, tmp_path):
+    number = store.begin(STUDY, FACTS)
+    abandon(store, number, line(run(0)))
+    (path,) = spools(tmp_path)
+    path.rename(path.with_name(path.name.replace(f"-{number}-", "-4711-")))
+    (found,) = recover(store)
+    assert (found.study_id, found.runs, found.aside.exists()) == (4711, 0, True)
+
+
+def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
+    number = store.begin(STUDY, FACTS)
+    abandon(store, number, line([*run(0), 17]))
+    assert [each.runs for each in recover(store)] == [1]
+    assert list(store.runs(number)) == [run(0)]
+
+
+def former_name(path, process):
+    """As becalm named spools first: store, study, process."""
+    key, number, _ = path.name.split("-")
+    path.rename(path.with_name(f"{key}-{number}-{process}.spool"))
+
+
+def test_spools_of_the_former_name_are_recovered(store, tmp_path):
+    number = store.begin(STUDY, FACTS)
+    late = run(0, started_ns=store.began_ns(number))
+    abandon(store, number, line(late))
+    former_name(*spools(tmp_path), os.getpid())
+    (found,) = recover(store)
+    assert (found.study_id, found.runs, found.aside) == (number, 1, None)
+    assert list(store.runs(number)) == [late]
+    assert spools(tmp_path) == []
+
+
+def test_spools_of_the_former_name_with_runs_older_than_the_study_are_kept(store, tmp_path):
+    number = store.begin(STUDY, FACTS)
+    abandon(store, number, line(run(0, started_ns=store.began_ns(number) - 1)))
+    former_name(*spools(tmp_path), os.getpid())
+    (found,) = recover(store)
+    assert (found.runs, found.aside.exists()) == (0, True)
+    assert list(store.runs(number)) == []
+
+
+def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
+    """Found again over a relative path, a symbolic link, and from another working directory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    for other in ("link/runs.db", str(tmp_path / "real/runs.db")):
+        with Store.open("real/runs.db") as store:
+            number = store.begin(STUDY, FACTS)
+            abandon(store, number, line(run(0)))
+        with Store.open(other) as store:
+            assert [(each.study_id, each.runs) for each in recover(store)] == [(number, 1)]
+    with Store.open("link/runs.db") as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        (path,) = spools(tmp_path)
+        former = hashlib.sha256(str(tmp_path / "link/runs.db").encode()).hexdigest()[:12]
+        path.rename(path.with_name(path.name.replace(path.name.split("-")[0], former)))
+        assert [each.runs for each in recover(store)] == [1], "symbolic links were not followed at first"
+
+
+def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Store.open(str(tmp_path / "one.db")) as one, Store.open(str(tmp_path / "two.db")) as two:
+        number = one.begin(STUDY, FACTS)
+        abandon(one, number, line(run(0)))
+        assert recover(two) == []
+        assert [each.runs for each in recover(one)] == [1]
+
+
+def test_a_store_that_cannot_take_runs_now_gets_them_later(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("becalm.store.location.BUSY_S", 0.05)
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        with sqlite3.connect(path, isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert recover(store) == []
+            other.execute("ROLLBACK")
+        assert [each.runs for each in recover(store)] == [1]
+
+
+def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as store:
+        numbers = [store.begin(STUDY, FACTS) for _ in range(10)]
+        for number in numbers:
+            abandon(store, number, line(run(0)))
+    found = []
+
+    def recover_all():
+        with Store.open(path) as opened:
+            found.extend(recover(opened))
+
+    threads = [threading.Thread(target=recover_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(each.study_id for each in found) == numbers
+    assert {(each.runs, each.aside) for each in found} == {(1, None)}
+
+
+def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    flock = fcntl.flock
+    removed = []
+
+    def slow(descriptor, operation):
+        if operation == fcntl.LOCK_EX and not removed:
+            removed.extend(spools(tmp_path))
+            assert recover(store) == []
+        flock(descriptor, operation)
+
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        number = store.begin(STUDY, FACTS)
+        monkeypatch.setattr("becalm.store.spool.fcntl.flock", slow)
+        with Spool.create(store) as spool:
+            assert len(removed) == 1
+            spool.assign(number)
+            assert [os.path.samestat(os.fstat(spool.fileno()), path.stat()) for path in spools(tmp_path)] == [True]
+
+
+def test_the_spools_are_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        assert recover(store) == []
+        assert not (tmp_path / "state").exists(), "looking for spools makes no directory"
+        with Spool.create(store):
+            pass
+    for each in ("state/becalm", "state/becalm/spool"):
+        assert (tmp_path / each).stat().st_mode & 0o777 == 0o700
+
+
+def test_no_place_for_spools_is_said_before_anything_runs(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        assert recover(store) == []
+        with pytest.raises(MachineError, match="XDG_STATE_HOME"):
+            Spool.create(store)
+
+
+def test_a_user_without_a_home_can_read_a_store(tmp_path, monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "BECALM_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("becalm.paths.Path.home", unknown)
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        assert recover(store) == []
+        with pytest.raises(MachineError, match="no home directory"):
+            Spool.create(store)
+    with pytest.raises(MachineError, match="no home directory"):
+        Store.open()
+
+
+def test_what_was_recovered_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = str(tmp_path / "runs.db")
+    said = []
+    with Store.open(path) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        show(number, path, warned=said.append)
+        abandon(store, number, line(run(0)) + b"?\n")
+        export(number, store=path)
+        assert len(said) == 1, "nobody asked"
+        export(number, store=path, warned=said.append)
+        abandon(store, number, line(run(1)) + b"?\n")
+        done = CliRunner().invoke(command_list, ["--store", path, "--json"])
+    assert json.loads(done.stdout)["studies"][0]["runs"] == 2
+    said.append(done.stderr)
+    assert [f"1 run of study {number}" in each for each in said] == [True, False, True]
+    assert [".spool.aside" in each for each in said] == [False, True, True]
 
 
 def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
@@ -71,7 +298,19 @@ def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
     assert spools(tmp_path) == []
 
 
-def test_reading_stops_at_the_first_torn_line(tmp_path):
+@pytest.mark.parametrize(
+    ("data", "seqs", "whole"),
+    [
+        (b"", [], True),
+        (line(run(0), run(1)), [0, 1], True),
+        (line(run(0)) + line(run(1))[:-1], [0, 1], True),
+        (line(run(0)) + line(run(1))[:-2], [0], True),
+        (line(run(0), run(1)) + b"{" + line(run(2)) + line(run(3)), [0, 1, 3], False),
+    ],
+)
+def test_reading_tells_a_torn_end_from_damage(tmp_path, data, seqs, whole):
     path = tmp_path / "x"
-    path.write_bytes(line(run(0), run(1)) + b"{" + line(run(2)))
-    assert [each.seq for each in read(path)] == [0, 1]
+    path.write_bytes(data)
+    with path.open("rb") as file:
+        rows, found = read(file.fileno())
+    assert (list(rows), found) == (seqs, whole)
