@@ -1,11 +1,10 @@
 //! Programs that change the same settings as we would, or measure at the same time.
 
 use std::collections::BTreeMap;
-use std::process;
 
 use serde_json::{json, Value};
 
-use super::read::{field, Machine, Subject};
+use super::read::{Machine, Subject};
 
 /// A program known to interfere.
 struct Service {
@@ -87,28 +86,16 @@ pub fn collect(machine: &Machine) -> Value {
 
 /// The running services that rewrite settings: name and process id.
 pub fn rivals(machine: &Machine) -> Vec<(String, i32)> {
-    let mut found = Vec::new();
-    let pids =
-        machine.names("proc").unwrap_or_default().into_iter().filter_map(|name| name.parse::<u32>().ok());
-    for pid in pids.filter(|pid| !(machine.live && is_own(machine, *pid))) {
-        let Ok(comm) = machine.line(&format!("proc/{pid}/comm")) else { continue };
-        let rival = TABLE.iter().find(|row| row.role == "governs" && is(machine, pid, &comm, row.process));
-        found.extend(rival.map(|row| (row.process.to_owned(), pid as i32)));
-    }
-    found
+    let pids: Vec<u32> =
+        machine.names("proc").unwrap_or_default().iter().filter_map(|name| name.parse().ok()).collect();
+    let governing = known(machine, &pids).into_iter().filter(|(row, _)| TABLE[*row].role == "governs");
+    governing.map(|(row, pid)| (TABLE[row].process.to_owned(), pid as i32)).collect()
 }
 
 fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    for &pid in pids {
-        if machine.live && is_own(machine, pid) {
-            continue;
-        }
-        // A process may end between listing and reading: then it is gone, and that is right.
-        let Ok(comm) = machine.line(&format!("proc/{pid}/comm")) else { continue };
-        if let Some(row) = TABLE.iter().position(|service| is(machine, pid, &comm, service.process)) {
-            found.entry(row).or_default().push(pid);
-        }
+    for (row, pid) in known(machine, pids) {
+        found.entry(row).or_default().push(pid);
     }
     let entry = |(row, pids): (usize, Vec<u32>)| {
         let service = &TABLE[row];
@@ -119,6 +106,18 @@ fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
         json!({"name": service.process, "role": service.role, "pids": pids, "matters": service.matters, "way_out": way_out})
     };
     found.into_iter().map(entry).collect()
+}
+
+/// Processes of the table, by row and process id; without ourselves, who started us, and whom we started.
+fn known(machine: &Machine, pids: &[u32]) -> Vec<(usize, u32)> {
+    let own = own_line(machine);
+    let row = |pid: u32| {
+        // A process may end between listing and reading: then it is gone, and that is right.
+        let comm = machine.line(&format!("proc/{pid}/comm")).ok()?;
+        let row = TABLE.iter().position(|service| is(machine, pid, &comm, service.process))?;
+        (!is_own(machine, &own, pid)).then_some((row, pid))
+    };
+    pids.iter().filter_map(|pid| row(*pid)).collect()
 }
 
 fn is(machine: &Machine, pid: u32, comm: &str, name: &str) -> bool {
@@ -143,15 +142,40 @@ fn runs(command_line: &[u8], name: &str) -> bool {
     }
 }
 
-/// Ourselves and our children.
-fn is_own(machine: &Machine, pid: u32) -> bool {
-    let own = process::id();
-    let parent = || field(&machine.text(&format!("proc/{pid}/status")).ok()?, "PPid")?.parse().ok();
-    pid == own || parent() == Some(own)
+/// This process and its ancestors, nearest first; nothing where /proc does not tell. The number is the one that this
+/// /proc gives us, which in a container may be another than we give ourselves.
+fn own_line(machine: &Machine) -> Vec<u32> {
+    let own = machine.field("proc/self/status", "Pid").ok().and_then(|pid| pid.parse().ok());
+    own.map(|pid| line(machine, pid)).unwrap_or_default()
+}
+
+/// A process and its ancestors, nearest first.
+fn line(machine: &Machine, pid: u32) -> Vec<u32> {
+    let mut line = vec![pid];
+    while let Some(parent) = line.last().and_then(|pid| parent(machine, *pid)) {
+        // Read one by one while processes come and go, the numbers need not make a tree.
+        if line.contains(&parent) {
+            break;
+        }
+        line.push(parent);
+    }
+    line
+}
+
+fn parent(machine: &Machine, pid: u32) -> Option<u32> {
+    let parent = machine.field(&format!("proc/{pid}/status"), "PPid").ok()?.parse().ok()?;
+    (parent != 0).then_some(parent)
+}
+
+/// Whether a process is of our own line, or descends from us.
+fn is_own(machine: &Machine, own: &[u32], pid: u32) -> bool {
+    own.contains(&pid) || own.first().is_some_and(|own| line(machine, pid).contains(own))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -162,6 +186,40 @@ mod tests {
         assert!(!runs(b"python3\0edit.py\0tuned\0", "tuned"));
         assert!(!runs(b"python3\0", "tuned"));
         assert!(!runs(b"", "tuned"));
+    }
+
+    #[test]
+    fn the_own_line_is_not_reported_and_all_others_are() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/processes");
+        let machine = Machine::new(&root);
+        assert_eq!(own_line(&machine), [40, 30, 20, 1], "agent, sudo, rebench, init");
+        let found = collect(&machine);
+        let pids: Vec<_> = found["running"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (entry["name"].as_str().unwrap(), entry["pids"].clone()))
+            .collect();
+        // Not: 20, which started sudo; 40, which asks; 41 and 42, its child and grandchild.
+        let wanted = [
+            ("irqbalance", json!([60])),
+            ("hyperfine", json!([50])),
+            ("becalm-agent", json!([51])),
+            ("perf", json!([52])),
+        ];
+        assert_eq!(pids, wanted);
+        assert_eq!(rivals(&machine), [("irqbalance".to_owned(), 60)]);
+    }
+
+    #[test]
+    fn parents_that_make_no_tree_end_the_line() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/processes");
+        let machine = Machine::new(&root);
+        assert_eq!(line(&machine, 71), [71, 72], "each is the other's parent");
+        assert_eq!(line(&machine, 4711), [4711], "nobody has this number");
+        let nobody = Machine::new(Path::new("/nonexistent"));
+        assert!(own_line(&nobody).is_empty());
+        assert!(!is_own(&nobody, &[], 1));
     }
 
     #[test]
