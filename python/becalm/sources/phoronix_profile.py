@@ -1,0 +1,204 @@
+"""What a test profile of the Phoronix Test Suite says: the program, its arguments, and the options one can pick.
+
+The format is that of pts-core/objects (pts_test_profile_parser.php, pts_test_option.php, pts_test_run_options.php) of
+the Phoronix Test Suite 10.8, whose own rules are followed here: what a test does not say it takes from the test that
+it extends, the first entry of a menu is the default, and arguments are the default ones, the picked ones, then the
+"post" ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from becalm.errors import UsageError
+
+ALL = "all"
+"""Picks every combination of every menu."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a test: entries are (name, value) pairs; `free` takes a value of the user's instead of an entry."""
+
+    identifier: str
+    title: str
+    prefix: str
+    postfix: str
+    entries: tuple[tuple[str, str], ...]
+    default: int
+    free: bool
+
+    def argument(self, value: str) -> str:
+        """The piece of the command line that chooses a value."""
+        return f"{self.prefix}{value}{self.postfix}"
+
+
+Choice = tuple[Option, str, str]
+"""An option, the name of what was picked, and its piece of the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A test profile: its own definition first, then those that it extends."""
+
+    identifier: str
+    chain: tuple[ElementTree.Element, ...]
+
+    def say(self, path: str, default: str = "") -> str:
+        """The text at a path, of the first definition in the chain that has one."""
+        found = ((root.findtext(path) or "").strip() for root in self.chain)
+        return next((text for text in found if text), default)
+
+    @property
+    def executable(self) -> str:
+        """The file in the test's directory that runs it."""
+        return self.say("TestInformation/Executable", base_name(self.identifier))
+
+    @property
+    def requires_root(self) -> bool:
+        """Whether the test runs as root only."""
+        return self.say("TestProfile/RequiresRoot").upper() == "TRUE"
+
+    def options(self) -> list[Option]:
+        """The options in their order; options are the test's own, never those of what it extends."""
+        return [_option(each) for each in self.chain[0].iterfind("TestSettings/Option")]
+
+    def arguments(self, choices: Sequence[Choice]) -> str:
+        """The command line after the executable, as text for a shell."""
+        default, post = self.say("TestSettings/Default/Arguments"), self.say("TestSettings/Default/PostArguments")
+        return " ".join(piece for piece in (default, *(each[2] for each in choices), post) if piece.strip()).strip()
+
+    def combinations(self, picked: Sequence[str]) -> Iterator[tuple[Choice, ...]]:
+        """One combination for each run to make: defaults but for what is picked, every picked entry with every other.
+
+        `picked` are names of entries, OPTION=ENTRY, or `all`. Raises UsageError for one that no option has.
+        """
+        options = self.options()
+        chosen: dict[str, list[Choice]] = {each.identifier: [] for each in options}
+        for text in picked:
+            if text == ALL:
+                for option in options:
+                    chosen[option.identifier] += [_entry(option, at) for at in range(len(option.entries))]
+                continue
+            option, name, piece = self._pick(options, text)
+            chosen[option.identifier].append((option, name, piece))
+        return itertools.product(*(chosen[each.identifier] or [self._default(each)] for each in options))
+
+    def _pick(self, options: Sequence[Option], text: str) -> Choice:
+        key, equals, value = text.partition("=")
+        for option in options:
+            for at, (name, _) in enumerate(option.entries):
+                if name in (text, value if equals and key in (option.identifier, option.title) else text):
+                    return _entry(option, at)
+            if equals and option.free and key in (option.identifier, option.title):
+                return option, value, option.argument(shlex.quote(value))
+        names = [name for option in options for name, _ in option.entries]
+        if not options:
+            raise UsageError(f"{self.identifier} has no options. Leave {text!r} out.")
+        near = difflib.get_close_matches(text, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{self.identifier} has no option {text!r}.{hint} It has: {'; '.join(map(_words, options))}.")
+
+    def _default(self, option: Option) -> Choice:
+        if option.entries and not option.free:
+            return _entry(option, option.default)
+        raise UsageError(
+            f"{self.identifier} needs a value for {option.title or option.identifier!r}, which depends on the machine. "
+            f"Give it: phoronix:{self.identifier}:{option.identifier}=VALUE"
+        )
+
+
+def read(identifier: str, profiles: Path) -> Profile:
+    """The profile of a test such as pts/compress-gzip-1.2.0, with all that it extends. Raises UsageError."""
+    chain: list[ElementTree.Element] = []
+    seen: list[str] = []
+    following = identifier
+    while following and following not in seen:
+        seen.append(following)
+        path = profiles / following / "test-definition.xml"
+        try:
+            chain.append(ElementTree.parse(path).getroot())
+        except OSError as error:
+            raise UsageError(
+                f"The definition {path} of the test cannot be read: {error.strerror}. "
+                f"Have it fetched again: phoronix-test-suite info {following}"
+            ) from error
+        except ElementTree.ParseError as error:
+            raise UsageError(f"The definition {path} of the test is no XML: {error}.") from error
+        following = (chain[-1].findtext("TestProfile/Extends") or "").strip()
+    return Profile(identifier, tuple(chain))
+
+
+def base_name(identifier: str) -> str:
+    """The name of a test without repository and version: compress-gzip of pts/compress-gzip-1.2.0."""
+    name = identifier.rpartition("/")[2]
+    return re.sub(r"-\d+(\.\d+)*$", "", name)
+
+
+def words(text: str, environment: Mapping[str, str]) -> list[str]:
+    """Split arguments as the shell would that the suite gives them to, with the variables that it sets.
+
+    Raises UsageError for what only a shell can do (pipes, patterns, commands in commands) and for unknown variables.
+    """
+    pieces = re.findall(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^'"\\]+|.""", text, re.DOTALL)
+    expanded = []
+    for piece in pieces:
+        quoted = piece[:1] in "'\\"
+        double = piece[:1] == '"'
+        if not quoted and re.search(r"`|\$\(" if double else r"[`;&|<>()*?\[\n#]|\$\(|(?<!\S)~", piece):
+            raise UsageError(f"The arguments {text!r} are for a shell. Let one read them with --shell.")
+        expanded.append(piece if quoted else _expanded(piece, environment, text, double))
+    try:
+        return shlex.split("".join(expanded))
+    except ValueError as error:
+        raise UsageError(f"The arguments {text!r} cannot be split into words: {str(error).lower()}.") from None
+
+
+def _expanded(piece: str, environment: Mapping[str, str], text: str, double: bool) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in environment:
+            raise UsageError(f"The arguments {text!r} need the variable {name}. Set it with --env {name}=VALUE.")
+        return re.sub(r'(["\\])', r"\\\1", environment[name]) if double else shlex.quote(environment[name])
+
+    return re.sub(r"\$(?:(\w+)|\{(\w+)\})", value, piece)
+
+
+def _option(element: ElementTree.Element) -> Option:
+    def say(path: str) -> str:
+        return element.findtext(path) or ""
+
+    identifier = say("Identifier").strip()
+    found = element.iterfind("Menu/Entry")
+    entries = tuple(((each.findtext("Name") or "").strip(), each.findtext("Value") or "") for each in found)
+    number = say("DefaultEntry").strip()
+    # DefaultEntry counts from 1; none, 0 and what is no entry's number mean the first, or the last, as in
+    # pts_test_option::set_option_default.
+    default = max(int(number), 1) - 1 if number.isdecimal() else 0
+    return Option(
+        identifier=identifier or say("DisplayName").strip(),
+        title=say("DisplayName").strip(),
+        prefix=say("ArgumentPrefix"),
+        postfix=say("ArgumentPostfix"),
+        entries=entries,
+        default=default if default < len(entries) else len(entries) - 1,
+        # The suite itself fills the menus of auto-… (disks, screen resolutions) on the machine it runs on.
+        free=not entries or identifier.startswith("auto-"),
+    )
+
+
+def _entry(option: Option, at: int) -> Choice:
+    name, value = option.entries[at]
+    return option, name, option.argument(value)
+
+
+def _words(option: Option) -> str:
+    names = ", ".join(name for name, _ in option.entries) if not option.free else "a value of yours"
+    return f"{option.identifier}= {names}"
