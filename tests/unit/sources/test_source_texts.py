@@ -59,3 +59,13 @@ def test_different_programs_of_one_name_are_told_apart_by_their_source(tmp_path)
 
 def test_the_same_program_twice_keeps_its_name():
     assert [each.name for each in sources.open(["true", "true"])] == ["true", "true"]
+
+
+def test_the_options_of_run_and_compare_can_be_handed_on():
+    from becalm.verbs.options import options
+
+    given = {"shell": True, "timeout": "2s", "expect": (0, 1), "cold": True, "environment": {"A": "1"}, "runs": 3}
+    _, workload = options(given)
+    (made,) = sources.open(["echo $A"], **workload)
+    assert made.argv == ("/bin/sh", "-c", "echo $A")
+    assert (made.timeout_ns, made.expect, made.cold, made.environment) == (2 * 10**9, (0, 1), True, (("A", "1"),))
