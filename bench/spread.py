@@ -1,0 +1,101 @@
+"""How often is a ratio of spreads wrong? Simulated arms that are equally steady, beside the textbook tests.
+
+    python bench/spread.py --series 1000     # the table of docs/tune-report.md
+
+Each loop makes 15 runs in a row of two equal arms, in random order, from one series of noise in time. A false alarm
+is an interval that excludes 1 (first column of each size), a sign-flip p value, an F, Levene or Brown-Forsythe test
+on all runs below 5 %. Needs no machine to be quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.signal import lfilter
+
+from becalm.stats.spread import spread_ratio
+from becalm.stats.tests import brown_forsythe, f_test, levene
+from campaign import percent, table
+from coverage import ALPHA, NOISES, Floats, Noise, autoregression
+
+RUNS = 15
+SIZES = (3, 10, 30)
+"""Loops."""
+
+
+def storms(rng: np.random.Generator, n: int) -> Floats:
+    """Noise whose own size wanders: log-normal volatility with a memory of some hundred runs."""
+    calm = np.asarray(lfilter([1], [1, -0.99], rng.standard_normal(n + 1000)))[1000:]
+    return rng.standard_normal(n) * np.exp(0.15 * calm)
+
+
+def walk(rng: np.random.Generator, n: int) -> Floats:
+    """A line and a random walk over white noise."""
+    return np.linspace(0, 10, n) + 0.3 * np.cumsum(rng.standard_normal(n)) + rng.standard_normal(n)
+
+
+CHOSEN: Mapping[str, Noise] = {
+    **{name: NOISES[name] for name in ("normal", "Student t, 3 df", "bursts, Cauchy", "two modes")},
+    "autoregression 0.5": autoregression(0.5),
+    "autoregression 0.93": autoregression(0.93),
+    "drift": walk,
+    "storms": storms,
+}
+
+
+def arms(noise: Noise, loops: int, seed: tuple[int, ...], factor: float = 1.0) -> tuple[list[Floats], list[Floats]]:
+    """Times in ns of two arms, each `loops` arrays of RUNS; the first scatters `factor` times as much."""
+    rng = np.random.default_rng(seed)
+    y = noise(rng, 2 * loops * RUNS).reshape(loops, 2, RUNS)
+    order = rng.integers(2, size=loops)
+    at = np.arange(loops)
+    first, second = y[at, order], y[at, 1 - order]
+    # The level of the series stays; only the scatter about it is made larger.
+    first = first.mean(axis=1, keepdims=True) + factor * (first - first.mean(axis=1, keepdims=True))
+    return list(1e8 * np.exp(1e-4 * first)), list(1e8 * np.exp(1e-4 * second))
+
+
+def alarms(noise: Noise, loops: int, seed: tuple[int, ...]) -> list[bool]:
+    """What calls a difference in one A/A series: intervals of cv and of MAD, sign flips, F, Levene, Brown-Forsythe."""
+    a, b = arms(noise, loops, seed)
+    by_cv, by_mad = (spread_ratio(a, b, objective, ALPHA) for objective in ("cv", "mad"))
+    x, y = (np.concatenate(arm) for arm in (a, b))
+    textbook = [test(x / x.mean(), y / y.mean()).p_value < ALPHA for test in (f_test, levene, brown_forsythe)]
+    return [not by_cv.low <= 1 <= by_cv.high, not by_mad.low <= 1 <= by_mad.high, by_cv.p_value < ALPHA, *textbook]
+
+
+def rates(noise: Noise, loops: int, series: int, stream: int = 0) -> Floats:
+    """Shares of A/A series in which each test is wrong, shape (6,)."""
+    found: Floats = np.mean([alarms(noise, loops, (stream, loops, seed)) for seed in range(series)], axis=0)
+    return found
+
+
+def coverage(noise: Noise, loops: int, series: int, factor: float, stream: int = 0) -> tuple[float, float]:
+    """Shares of series whose interval holds the true ratio, and excludes 1."""
+    found = [spread_ratio(*arms(noise, loops, (stream, loops, seed), factor)) for seed in range(series)]
+    return (
+        float(np.mean([r.low <= factor <= r.high for r in found])),
+        float(np.mean([not r.low <= 1 <= r.high for r in found])),
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--series", type=int, default=300, help="series of each noise and number of loops")
+    chosen = parser.parse_args()
+    rows, held = [], []
+    for stream, (name, noise) in enumerate(CHOSEN.items()):
+        for loops in SIZES:
+            rows.append([name, str(loops), *map(percent, rates(noise, loops, chosen.series, stream))])
+            cover, seen = coverage(noise, loops, chosen.series, 1.5, stream)
+            held.append([name, str(loops), percent(cover), percent(seen)])
+    head = ("noise", "loops", "interval", "interval, MAD", "sign flips", "F", "Levene", "Brown–Forsythe")
+    print(f"False alarms at 5 %, {chosen.series} series of each.\n\n{table(head, rows)}\n")
+    print(table(("noise, first arm 1.5 times the spread", "loops", "interval holds 1.5", "difference seen"), held))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""All wording about steadiness: values of `becalm.steadiness` in, sentences out. Nothing here computes statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.report.sentence import counted, percent
+from becalm.steadiness import (
+    RECOMMENDED,
+    TUNED,
+    UNTOUCHED,
+    WITHOUT,
+    Arm,
+    Contribution,
+    Steadier,
+    Steadiness,
+)
+from becalm.verdict import Interval
+
+COST = 0.0005
+"""A change of the mean time below 0.05 % is not worth a word; `judge.NEGLIGIBLE` says why."""
+
+
+def factor(value: float) -> str:
+    """A ratio with two or three digits: "0.85", "1.62", "12.4", "82"."""
+    if not math.isfinite(value):
+        return "more than can be said"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 20 else f"{value:,.0f}"
+
+
+def share(value: float) -> str:
+    """A spread as a percentage with two digits that count: "5.8 %", "0.071 %"."""
+    return f"{percent(value)} %" if math.isfinite(value) else "unknown"
+
+
+def change(interval: Interval) -> str:
+    """A change of the mean time with its sign: "+2.1 %"."""
+    half = (interval.high - interval.low) / 2
+    return f"{percent(interval.value, half if math.isfinite(half) else None, sign=True)} %"
+
+
+def change_ends(interval: Interval) -> str:
+    """The ends of a change's interval: "+1.9 to +2.3 %"; empty where nothing is known."""
+    half = (interval.high - interval.low) / 2
+    if not math.isfinite(half):
+        return "not known"
+    return f"{percent(interval.low, half, sign=True)} to {percent(interval.high, half, sign=True)} %"
+
+
+def ends(interval: Interval) -> str:
+    """The ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
+    if not math.isfinite(interval.high) or interval.high > 1e6:
+        return "not known" if interval.low < 1e-6 else f"{factor(interval.low)} or more"
+    return f"{factor(interval.low)} to {factor(interval.high)}"
+
+
+def named(arm: str) -> str:
+    """An arm as the subject of a sentence."""
+    return {
+        UNTOUCHED: "no settings",
+        TUNED: "the chosen settings",
+        RECOMMENDED: "the recommended settings",
+    }.get(arm, f"the chosen settings {arm}" if arm.startswith(WITHOUT) else f"the profile {arm}")
+
+
+def value_text(value: Any) -> str:
+    """A knob's value as a person writes it."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """ "governor=performance, nice=-20", or "none"."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
+
+
+def steadier(each: Steadier, untouched: Arm, arm: Arm, confidence: float) -> str:
+    """Whether an arm is steadier than the untouched machine, for one program, and what it costs."""
+    level, basis = f"{100 * confidence:g} %", f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    between = f"from {share(untouched.spread.value)} to {share(arm.spread.value)}"
+    if each.ratio.low > 1:
+        body = (
+            f"{each.program} is {factor(each.ratio.value)} times as steady with {named(arm.name)} "
+            f"({level}: {ends(each.ratio)}): its spread falls {between}; {basis}."
+        )
+    elif each.ratio.high < 1:
+        worse = Interval(1 / each.ratio.value, 1 / each.ratio.high, 1 / max(each.ratio.low, 1e-9))
+        body = (
+            f"{each.program} scatters {factor(worse.value)} times as much with {named(arm.name)} "
+            f"({level}: {ends(worse)}): its spread rises {between}; {basis}."
+        )
+    else:
+        body = (
+            f"{each.program} is not shown to be steadier with {named(arm.name)}: {share(untouched.spread.value)} "
+            f"without, {share(arm.spread.value)} with them (ratio {factor(each.ratio.value)}, {level}: "
+            f"{ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
+        )
+    return f"{body} {_cost(each)}"
+
+
+def _would_have_been_seen(each: Steadier) -> str:
+    if not math.isfinite(each.detectable) or each.detectable > 1000:
+        return "; they are too few to see anything"
+    more = each.loops_needed
+    seen = f"; a ratio of {factor(each.detectable)} would probably have been seen"
+    if more is not None and each.ratio.value > 1.02 and each.loops < more <= 100 * each.loops:
+        seen += f", this one with {more:,} loops"
+    return seen
+
+
+def _cost(each: Steadier) -> str:
+    low, high = each.shift.low, each.shift.high
+    if max(abs(low), abs(high)) <= COST:
+        return "Its mean time stays the same."
+    half = (high - low) / 2
+    if low > 0 or high < 0:
+        size = percent(abs(each.shift.value), half if math.isfinite(half) else None)
+        return f"It takes {size} % {'longer' if low > 0 else 'less time'} on average ({change_ends(each.shift)})."
+    return f"No change of its mean time is seen ({change_ends(each.shift)})."
+
+
+def contribution(each: Contribution, margin: float, confidence: float) -> str:
+    """What one knob contributes, costs, and whether it may go."""
+    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
+    between = f"without it the spread is {factor(each.ratio.value)} times as large ({level}: {ends(each.ratio)})"
+    if each.droppable:
+        return f"{about} may go: {between}, less than {percent(margin)} % more. {_paid(each)}"
+    if each.ratio.low > 1:
+        return f"{about} helps: {between}. {_paid(each)}"
+    loops = ""
+    if each.loops_needed is not None and each.loops_needed <= 10_000:
+        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
+    return f"{about} is undecided and kept: {between}{loops}. {_paid(each)}"
+
+
+def _paid(each: Contribution) -> str:
+    if each.cost.low > COST:
+        return f"It costs time: {change(each.cost)} ({change_ends(each.cost)})."
+    if each.cost.high < -COST:
+        return f"It saves time: {change(each.cost)} ({change_ends(each.cost)})."
+    return "No cost in time is seen."
+
+
+def failed(arm: str, program: str, runs: int, good: int) -> str:
+    """Runs of an arm did not end well."""
+    return (
+        f"{program} failed in {counted(runs, 'run')} with {named(arm)} ({good:,} ended well); settings under which a "
+        "program fails are no good settings, however steady it is."
+    )
+
+
+def headline(found: Steadiness) -> tuple[Steadier, ...]:
+    """For each program the comparison that a person wants first: of what is recommended, else of what was chosen."""
+    order = [arm.name for arm in found.arms if arm.settings == found.settings and arm.name != UNTOUCHED]
+    for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
+        if mine := tuple(each for each in found.steadier if each.arm == name):
+            return mine
+    return ()
+
+
+def verdict(found: Steadiness) -> str:
+    """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
+    lines = [each.sentence for each in headline(found)]
+    if not lines:
+        lines = ["Nothing is known: no loop has good runs of both the untouched machine and the chosen settings."]
+    if not found.settings:
+        tried = settings_text(found.chosen)
+        end = f" The search had chosen {tried}; fresh runs do not bear it out." if found.chosen else ""
+        lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
+    elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
+        lines.append(f"Left out, because it is as steady without: {', '.join(dropped)}.")
+    elif found.droppable:
+        lines.append(
+            f"Each by itself may go: {', '.join(found.droppable)}. "
+            "Without all of them together it is not known to be as steady, so they stay."
+        )
+    return "\n".join(lines)
+
+
+def commands(found: Steadiness) -> tuple[tuple[str, str], ...]:
+    """What to type now, and what it does."""
+    if not found.settings:
+        return (("becalm status", "shows what is set on the machine"),)
+    where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
+    return (
+        (f"becalm apply {where}", "puts these settings on, until you take them off"),
+        ("becalm reset", "puts every setting back exactly as it was"),
+    )
+
+
+PROFILE_FILE = "tuned.toml"
+"""What the profile is saved as where there is no study to name."""
+
+
+def profile(found: Steadiness) -> str:
+    """The recommended settings as a profile in TOML, to copy."""
+    name = f"tuned-{found.study}" if found.study is not None else "tuned"
+    programs = " and ".join(found.programs)
+    lines = [
+        f"name = {_toml(name)}",
+        f"description = {_toml(f'Found by becalm tune ({found.method}) for {programs} on {found.host}')}",
+        "",
+        "[settings]",
+        *(f"{_key(knob)} = {_toml(value)}" for knob, value in found.settings.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    bare = name.replace("_", "").replace("-", "")
+    return name if bare.isascii() and bare.isalnum() else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """A TOML value: boolean, number, or basic string (TOML 1.0, section String)."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    escaped = "".join(
+        {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c)
+        or (f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 else c)
+        for c in str(value)
+    )
+    return f'"{escaped}"'
