@@ -57,7 +57,7 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
         if summary.histogram is not None and len(summary.histogram.counts) > 1:
             yield _histogram(summary.histogram, plain)
     if found.findings:
-        yield _findings(found.findings, plain)
+        yield findings(found.findings, plain)
     if found.study is not None:
         yield Group(Text(f"Study {found.study}, seed {found.seed}. Again: becalm show {found.study}", "dim"))
 
@@ -176,11 +176,12 @@ def _bar(share: float, width: int) -> str:
     return BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
 
 
-def _findings(findings: Sequence[Finding], plain: bool) -> Table:
+def findings(found: Sequence[Finding], plain: bool) -> Table:
+    """What a person should know of the data, one point each."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
-    for finding in findings:
+    for finding in found:
         table.add_row("*" if plain else "•", finding.sentence)
     return table
 

@@ -1,0 +1,287 @@
+"""The pictures of a tune study as SVG to be put into a page: drawn by matplotlib, coloured by the page.
+
+Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
+sheet defines for light and dark (`html.py`). matplotlib is imported here alone, when a picture is asked for.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.report.sentence import percent
+from becalm.report.steady import sentences, tables
+from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Arm, Steadiness
+from becalm.verdict import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606"
+"""Colours that matplotlib writes and `_svg` replaces by the page's names; near black, should a page have none."""
+
+NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "other", ALARM: "alarm"}
+
+WIDTH = 7.4
+"""Inches of 72 units; the page scales it to its column."""
+
+ROW = 0.42
+"""Height of a row in inches."""
+
+
+def course(found: Steadiness) -> str:
+    """Every trial's spread in the order of the search, and the best so far."""
+    tried = [step for step in found.course if step.spread is not None and step.spread > 0]
+    if len(tried) < 2:
+        return ""
+    with _figure(3.3) as (figure, axes):
+        best = np.minimum.accumulate([_percent(step.spread) for step in tried])
+        numbers = [step.number for step in tried]
+        axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
+        for kept, face in ((False, "none"), (True, AFTER)):
+            mine = [step for step in tried if step.best is kept]
+            edge = AFTER if kept else OTHER
+            points = [step.number for step in mine], [_percent(step.spread) for step in mine]
+            axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
+        for step in found.course:
+            if step.spread is None:
+                axes.plot([step.number], [0.97], "x", color=ALARM, transform=axes.get_xaxis_transform())
+        axes.set_yscale("log")
+        _marks(axes, numbers[-1], _confirmed(found))
+        axes.set_xlabel("trial")
+        axes.set_ylabel("spread, %")
+        _percent_ticks(axes.yaxis, axes.get_ylim())
+        axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
+        failed = sum(step.spread is None for step in found.course)
+        return _svg(
+            figure,
+            "course",
+            f"Spread of each of {len(found.course)} trials in the order of the search, on a logarithmic axis: from "
+            f"{sentences.share(tried[0].spread or 0.0)} in the first to {best[-1]:.2g} % at best"
+            + (f"; {failed} failed." if failed else "."),
+        )
+
+
+def _confirmed(found: Steadiness) -> list[tuple[float, str, str]]:
+    """What fresh runs of the first program showed: in the course, lines to hold the trials against."""
+    lead = sentences.headline(found)[:1]
+    arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
+    chosen = [(UNTOUCHED, "no settings", BEFORE), *((each.arm, "confirmed", AFTER) for each in lead)]
+    return [(_percent(arms[name].spread.value), label, color) for name, label, color in chosen if name in arms]
+
+
+def _marks(axes: Axes, last: float, marks: Sequence[tuple[float, str, str]]) -> None:
+    for value, label, color in marks:
+        axes.axhline(value, color=color, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate(
+            label,
+            (1.0, value),
+            xytext=(5, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            color=color,
+            va="center",
+        )
+
+
+def scatter(found: Steadiness, program: str) -> str:
+    """Single runs about their mean, and the spread with its interval, of every arm."""
+    arms = [arm for arm in tables.shown(found, program) if arm.deviations]
+    if not arms:
+        return ""
+    height = 0.95 + ROW * len(arms)
+    with _figure(height, columns=2) as (figure, both):
+        runs, spreads = both
+        for row, arm in enumerate(arms):
+            color = _color(arm)
+            _box(runs, row, arm.deviations, color)
+            spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
+            _interval(spreads, row, arm.spread, color, 100.0)
+        _rows(runs, [tables.arm_name(arm.name) for arm in arms])
+        _rows(spreads, [""] * len(arms))
+        runs.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
+        runs.set_xlabel("single runs, % from the mean of their loop")
+        spreads.set_xscale("log")
+        spreads.set_xlabel("spread, %")
+        _percent_ticks(spreads.xaxis, spreads.get_xlim())
+        spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
+        return _svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
+
+
+def contributions(found: Steadiness, program: str) -> str:
+    """How many times as large the spread is without each knob, with intervals."""
+    mine = [each for each in found.contributions if each.program == program and each.ratio.value > 0]
+    if not mine:
+        return ""
+    with _figure(1.0 + ROW * len(mine)) as (figure, axes):
+        limit = 1 + found.margin
+        axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
+        axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
+        for row, each in enumerate(mine):
+            color = {"helps": AFTER, "may go": OTHER}.get(tables.decision(each), BEFORE)
+            _interval(axes, row, each.ratio, color)
+            axes.annotate(
+                tables.decision(each),
+                (1.0, row),
+                xytext=(6, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                color=color,
+            )
+        _rows(axes, [f"without {each.knob}" for each in mine])
+        axes.set_xscale("log")
+        seen = [end for each in mine for end in (each.ratio.low, each.ratio.high, each.ratio.value)]
+        seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
+        axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
+        _plain_ticks(axes.xaxis, axes.get_xlim())
+        axes.set_xlabel("times the spread that the chosen settings have")
+        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio.value)}, {tables.decision(c)}" for c in mine)
+        return _svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
+
+
+def costs(found: Steadiness, program: str) -> str:
+    """Change of the mean time by each knob, and by all together."""
+    rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
+    rows += [
+        (f"{tables.arm_name(each.arm)}, all together", each.shift)
+        for each in found.steadier
+        if each.program == program and not each.arm.startswith(WITHOUT)
+    ]
+    rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]
+    if not rows:
+        return ""
+    with _figure(1.0 + ROW * len(rows)) as (figure, axes):
+        axes.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
+        for row, (_, cost) in enumerate(rows):
+            _interval(axes, row, cost, ALARM if cost.low > 0 else AFTER if cost.high < 0 else OTHER, 100.0)
+        _rows(axes, [name for name, _ in rows])
+        ends = [100 * e for _, c in rows for e in (c.value, c.low, c.high) if abs(e) < 10 * (0.01 + abs(c.value))]
+        pad = 0.06 * (max(0.0, *ends) - min(0.0, *ends)) or 0.1
+        axes.set_xlim(min(0.0, *ends) - pad, max(0.0, *ends) + pad)
+        axes.set_xlabel("change of the mean time, % (right: slower)")
+        axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        told = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
+        return _svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
+
+
+def _color(arm: Arm) -> str:
+    return BEFORE if arm.name == UNTOUCHED else OTHER if not _ours(arm.name) else AFTER
+
+
+def _ours(name: str) -> bool:
+    return name in (TUNED, RECOMMENDED) or name.startswith(WITHOUT)
+
+
+def _percent(value: float | None) -> float:
+    return 100 * (value or 0.0)
+
+
+def _interval(axes: Axes, row: int, interval: Interval, color: str, scale: float = 1.0) -> None:
+    low, high = scale * max(interval.low, -1e6), scale * min(interval.high, 1e6)
+    axes.plot([low, high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
+    axes.plot([low, high], [row, row], "|", color=color, markersize=8, markeredgewidth=2)
+    axes.plot([scale * interval.value], [row], "o", color=color, markersize=6)
+
+
+def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str) -> None:
+    """The middle half as a box, 90 % as a line, the most extreme runs as points."""
+    least, low, left, middle, right, high, most = (100 * q for q in quantiles)
+    axes.plot([low, high], [row, row], color=color, linewidth=1.2)
+    axes.barh(row, right - left, left=left, height=0.46, color=color, alpha=0.35, linewidth=0)
+    axes.plot([middle, middle], [row - 0.23, row + 0.23], color=color, linewidth=2)
+    axes.plot([least, most], [row, row], ".", color=color, markersize=4)
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [_cut(name) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _cut(name: str, width: int = 34) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def _percent_ticks(axis: Any, limits: tuple[float, float]) -> None:
+    _plain_ticks(axis, limits, lambda value: percent(value / 100).rstrip("0").rstrip(".") or "0")
+
+
+def _plain_ticks(axis: Any, limits: tuple[float, float], text: Any = "{:g}".format) -> None:
+    """Ticks at 1, 2 and 5 of each decade, in plain numbers; fewer over many decades, more within one."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    low, high = sorted(limits)
+    decades = math.log10(high / low)
+    steps = (1, 2, 3, 4, 5, 6, 8) if decades < 0.5 else (1, 2, 3, 5) if decades < 1 else (1, 2, 5)
+    steps = steps if decades < 2.5 else (1,)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+
+
+@contextmanager
+def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
+    """A figure in our style that no screen shows. Raises UsageError where matplotlib is missing."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(
+            "The pictures of the report need matplotlib, which is not installed. Install it with "
+            "pip install 'becalm[report]', or take --format markdown."
+        ) from None
+    style = {
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 9.5,
+        "text.color": INK,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.linewidth": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+    with rc_context(style):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        options = {"width_ratios": (3, 2)} if columns == 2 else {}
+        yield figure, figure.subplots(1, columns, **options)
+
+
+def _svg(figure: Figure, name: str, told: str) -> str:
+    """The picture as an element of a page: no header, no foreign names, unique ids, colours by name, text told."""
+    import matplotlib
+
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    for color, variable in NAMES.items():
+        svg = svg.replace(color, f"var(--{variable})")
+    svg = re.sub(r"<style.*?</style>\s*", "", svg, flags=re.DOTALL)
+    # Two programs must not share ids, whatever their names have in common.
+    key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
+    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", svg)
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
+    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{html.escape(told)}'
+    return head + "</title>" + svg[svg.index(">") + 1 :]

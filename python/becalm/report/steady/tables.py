@@ -1,0 +1,172 @@
+"""The tables of a tune study as text in cells, the same for the terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from becalm.report.sentence import counted, duration, spent
+from becalm.report.steady import sentences
+from becalm.report.steady.sentences import change, change_ends, ends, factor, share, value_text
+from becalm.steadiness import TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier, Steadiness
+
+NAMES = {UNTOUCHED: "no settings", TUNED: "chosen settings"}
+"""What arms are called in tables, where it is not their name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+    note: str = ""
+
+
+def arm_name(arm: str) -> str:
+    """What an arm is called in a table or picture."""
+    return NAMES.get(arm, arm)
+
+
+def shown(found: Steadiness, program: str) -> tuple[Arm, ...]:
+    """The arms of one program that are compared, untouched and recommended first, those "without" a knob left out."""
+    first = [UNTOUCHED, *(each.arm for each in sentences.headline(found)), TUNED]
+    mine = [arm for arm in found.arms if arm.program == program and arm.runs]
+    ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
+    return tuple(arm for arm in ranked if arm.name in first or not arm.name.startswith(WITHOUT))
+
+
+def against(found: Steadiness, arm: Arm) -> Steadier | None:
+    """The comparison of an arm with the untouched machine."""
+    return next((s for s in found.steadier if s.arm == arm.name and s.program == arm.program), None)
+
+
+def compared(found: Steadiness, program: str) -> Table:
+    """Spread and mean time of every arm."""
+    level = f"{100 * found.confidence:g} %"
+    rows = []
+    for arm in shown(found, program):
+        cells = [arm_name(arm.name), share(arm.spread.value), share(arm.overall)]
+        each = against(found, arm)
+        if each is None:
+            cells += ["", "", duration(arm.mean_ns.value), ""]
+        else:
+            cells += [factor(each.ratio.value), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
+        rows.append(tuple(cells))
+    note = (
+        "Spread: standard deviation over mean of runs in a row, in a typical loop. All runs: the same of all runs of "
+        "the measurement together, with whatever drifted meanwhile. Times as steady: spread without settings over "
+        f"spread with them, with its {level} interval. Every figure is from fresh runs, none from the search."
+    )
+    if found.objective == "mad":
+        note = note.replace("standard deviation over mean of runs", "1.4826 median absolute deviations over median of")
+    head = ("", "spread", "all runs", "times as steady", level, "mean time", "change")
+    return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
+
+
+def decision(each: Contribution) -> str:
+    """What is to be done with a knob, in two words."""
+    return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided, kept"
+
+
+def knobs(found: Steadiness, program: str) -> Table:
+    """What each chosen knob contributes and costs."""
+    level = f"{100 * found.confidence:g} %"
+    rows = tuple(
+        (
+            f"{each.knob} = {value_text(each.value)}",
+            factor(each.ratio.value),
+            ends(each.ratio),
+            change(each.cost),
+            change_ends(each.cost),
+            decision(each) + ("" if each.knob in found.settings else ", left out"),
+        )
+        for each in found.contributions
+        if each.program == program
+    )
+    note = (
+        "Spread without it: how many times as large the spread is when only this setting is left out; above 1 it "
+        f"helps. It may go when that is below {1 + found.margin:g} for certain ({level}). Cost: how much longer the "
+        "program takes because of it; negative: it saves time."
+    )
+    head = ("setting", "spread without it", level, "cost in time", level, "")
+    return Table("What each setting does", head, rows, (1, 2, 3, 4), note)
+
+
+def p_text(value: float) -> str:
+    """A p value: two digits, or below what."""
+    if math.isnan(value):
+        return ""
+    return "< 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.095 else f"{value:.2f}"
+
+
+def textbook(found: Steadiness, program: str) -> Table:
+    """The tests that people know, of all runs."""
+    rows = []
+    for arm in shown(found, program):
+        if each := against(found, arm):
+            f = "" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
+            cells = [each.p_value, each.f_p, each.levene_p, each.brown_forsythe_p, each.welch_p, each.student_p]
+            p = [p_text(value) for value in cells]
+            rows.append((arm_name(arm.name), p[0], f, f"{each.f_df[0]}, {each.f_df[1]}", *p[1:]))
+    note = (
+        "p: probability of so large a difference when there is none. Loops: from the paired loops, by flipping signs; "
+        "this one holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
+        "independent: on a machine that drifts they see differences where none are (docs/tune-report.md). F: larger "
+        "variance over smaller one of time over mean, with its degrees of freedom. Welch and Student: of the mean time."
+    )
+    head = ("against no settings", "loops p", "F", "df", "F p", "Levene p", "Brown-Forsythe p", "Welch p", "Student p")
+    return Table("Tests", head, tuple(rows), tuple(range(1, 9)), note)
+
+
+def transfer(found: Steadiness) -> Table:
+    """Settings tried on other programs or hosts: one row each, one column for where they were found."""
+    rows = tuple(dict.fromkeys(each.row for each in found.transfer))
+    columns = tuple(dict.fromkeys(each.column for each in found.transfer))
+    ratios = {(each.row, each.column): each.ratio for each in found.transfer}
+
+    def cell(row: str, column: str) -> str:
+        ratio = ratios.get((row, column))
+        return "" if ratio is None else f"{factor(ratio.value)} ({ends(ratio)})"
+
+    body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
+    note = (
+        f"Times as steady as without settings, with {100 * found.confidence:g} % interval; below 1 is less steady. "
+        "A row is what was measured, a column where its settings were found."
+    )
+    head = ("", *(f"settings of {column}" for column in columns))
+    return Table("On other programs or machines", head, body, tuple(range(1, len(columns) + 1)), note)
+
+
+def excluded(found: Steadiness) -> Table:
+    """Knobs that were not tried."""
+    rows = tuple((each.knob, each.reason) for each in found.excluded)
+    return Table("Not tried", ("setting", "why"), rows)
+
+
+def facts(found: Steadiness) -> str:
+    """How it was found, in one line."""
+    trials = counted(len(found.course), "trial")
+    bad = sum(step.spread is None for step in found.course)
+    failed = f", {bad} failed" if bad else ""
+    again = f" Again: becalm show {found.study}." if found.study is not None else ""
+    which = f"Study {found.study}. " if found.study is not None else ""
+    return (
+        f"{which}Search: {found.method}, {trials}{failed}, {counted(found.search_runs, 'run')}; then "
+        f"{counted(found.confirm_runs, 'fresh run')}, interleaved; {spent(found.elapsed_ns)} on {found.host}, "
+        f"seed {found.seed}.{again}"
+    )
+
+
+def every(found: Steadiness) -> Iterator[tuple[str, Table]]:
+    """All tables that have rows, each with the program it is about (empty: all)."""
+    for program in found.programs:
+        for table in (compared(found, program), knobs(found, program), textbook(found, program)):
+            if table.rows:
+                yield program, table
+    for table in (transfer(found), excluded(found)):
+        if table.rows:
+            yield "", table
