@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from becalm.errors import UsageError
-from becalm.report.sentence import percent
 from becalm.report.steady import sentences, tables
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Arm, Steadiness
 from becalm.verdict import Interval
@@ -34,6 +33,9 @@ NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "o
 
 WIDTH = 7.4
 """Inches of 72 units; the page scales it to its column."""
+
+TICKS = ((0.3, tuple(range(10, 100, 2))), (0.6, (1, 1.5, 2, 3, 4, 5, 6, 8)), (2.5, (1, 2, 5)), (math.inf, (1,)))
+"""Over less than so many decades, ticks at these multiples of powers of ten."""
 
 ROW = 0.42
 """Height of a row in inches."""
@@ -60,7 +62,7 @@ def course(found: Steadiness) -> str:
         _marks(axes, numbers[-1], _confirmed(found))
         axes.set_xlabel("trial")
         axes.set_ylabel("spread, %")
-        _percent_ticks(axes.yaxis, axes.get_ylim())
+        _plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
         failed = sum(step.spread is None for step in found.course)
         return _svg(
@@ -113,7 +115,7 @@ def scatter(found: Steadiness, program: str) -> str:
         runs.set_xlabel("single runs, % from the mean of their loop")
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
-        _percent_ticks(spreads.xaxis, spreads.get_xlim())
+        _plain_ticks(spreads.xaxis, spreads.get_xlim())
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
         return _svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
@@ -147,7 +149,7 @@ def contributions(found: Steadiness, program: str) -> str:
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
         _plain_ticks(axes.xaxis, axes.get_xlim())
         axes.set_xlabel("times the spread that the chosen settings have")
-        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio.value)}, {tables.decision(c)}" for c in mine)
+        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c)}" for c in mine)
         return _svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
 
 
@@ -155,7 +157,7 @@ def costs(found: Steadiness, program: str) -> str:
     """Change of the mean time by each knob, and by all together."""
     rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
     rows += [
-        (f"{tables.arm_name(each.arm)}, all together", each.shift)
+        (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)
         for each in found.steadier
         if each.program == program and not each.arm.startswith(WITHOUT)
     ]
@@ -215,23 +217,18 @@ def _cut(name: str, width: int = 34) -> str:
     return name if len(name) <= width else name[: width - 1] + "…"
 
 
-def _percent_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    _plain_ticks(axis, limits, lambda value: percent(value / 100).rstrip("0").rstrip(".") or "0")
-
-
-def _plain_ticks(axis: Any, limits: tuple[float, float], text: Any = "{:g}".format) -> None:
+def _plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
     """Ticks at 1, 2 and 5 of each decade, in plain numbers; fewer over many decades, more within one."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = sorted(limits)
     decades = math.log10(high / low)
-    steps = (1, 2, 3, 4, 5, 6, 8) if decades < 0.5 else (1, 2, 3, 5) if decades < 1 else (1, 2, 5)
-    steps = steps if decades < 2.5 else (1,)
+    steps = next(some for bound, some in TICKS if decades < bound)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
     axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"))
 
 
 @contextmanager
@@ -245,7 +242,7 @@ def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
             "The pictures of the report need matplotlib, which is not installed. Install it with "
             "pip install 'becalm[report]', or take --format markdown."
         ) from None
-    style = {
+    style: Any = {
         "svg.fonttype": "none",
         "font.family": "sans-serif",
         "font.size": 9.5,
@@ -260,7 +257,7 @@ def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
     }
     with rc_context(style):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        options = {"width_ratios": (3, 2)} if columns == 2 else {}
+        options: dict[str, Any] = {"width_ratios": (3, 2)} if columns == 2 else {}
         yield figure, figure.subplots(1, columns, **options)
 
 

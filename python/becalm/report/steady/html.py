@@ -45,6 +45,7 @@ class Answer:
     factor: str
     ends: str
     shift: str
+    shift_ends: str
     sentence: str
 
 
@@ -61,8 +62,8 @@ def page(found: Steadiness) -> str:
     source = resources.files("becalm.report.steady").joinpath("page.html").read_text(encoding="utf-8")
     answers = tuple(_answers(found))
     lines = found.sentence.splitlines()
-    return environment.from_string(source).render(
-        title=f"Steadier runs of {' and '.join(found.programs)}",
+    filled = environment.from_string(source).render(
+        title=f"becalm tune: {' and '.join(found.programs)}",
         version=VERSION,
         several=len(found.programs) > 1,
         answers=answers,
@@ -74,6 +75,7 @@ def page(found: Steadiness) -> str:
         findings=found.findings,
         facts=tables.facts(found),
     )
+    return str(filled)
 
 
 def _answers(found: Steadiness) -> Iterator[Answer]:
@@ -85,9 +87,10 @@ def _answers(found: Steadiness) -> Iterator[Answer]:
             mood="good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open",
             before=sentences.share(before.spread.value),
             after=sentences.share(after.spread.value),
-            factor=sentences.factor(each.ratio.value),
+            factor=sentences.factor(each.ratio),
             ends=sentences.ends(each.ratio),
             shift=sentences.change(each.shift),
+            shift_ends=sentences.change_ends(each.shift),
             sentence=each.sentence,
         )
 

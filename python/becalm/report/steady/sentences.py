@@ -23,11 +23,16 @@ COST = 0.0005
 """A change of the mean time below 0.05 % is not worth a word; `judge.NEGLIGIBLE` says why."""
 
 
-def factor(value: float) -> str:
-    """A ratio with two or three digits: "0.85", "1.62", "12.4", "82"."""
-    if not math.isfinite(value):
+def factor(ratio: Interval | float, value: float | None = None) -> str:
+    """A ratio, or a value beside it, with as many digits as its interval lets stand: "0.85", "5.1", "17.8", "82"."""
+    interval = ratio if isinstance(ratio, Interval) else Interval(ratio, ratio, ratio)
+    number, half = interval.value if value is None else value, (interval.high - interval.low) / 2
+    if not math.isfinite(number):
         return "more than can be said"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 20 else f"{value:,.0f}"
+    scale = half if 0 < half < math.inf else abs(number) / 10
+    digits = min(2, max(0, 1 - math.floor(math.log10(scale)))) if scale else 2
+    digits = max(digits, 2 if number < 0.995 else 1 if number < 9.95 else 0)
+    return f"{number:,.{digits}f}"
 
 
 def share(value: float) -> str:
@@ -53,7 +58,7 @@ def ends(interval: Interval) -> str:
     """The ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
     if not math.isfinite(interval.high) or interval.high > 1e6:
         return "not known" if interval.low < 1e-6 else f"{factor(interval.low)} or more"
-    return f"{factor(interval.low)} to {factor(interval.high)}"
+    return f"{factor(interval, interval.low)} to {factor(interval, interval.high)}"
 
 
 def named(arm: str) -> str:
@@ -81,19 +86,19 @@ def steadier(each: Steadier, untouched: Arm, arm: Arm, confidence: float) -> str
     between = f"from {share(untouched.spread.value)} to {share(arm.spread.value)}"
     if each.ratio.low > 1:
         body = (
-            f"{each.program} is {factor(each.ratio.value)} times as steady with {named(arm.name)} "
+            f"{each.program} is {factor(each.ratio)} times as steady with {named(arm.name)} "
             f"({level}: {ends(each.ratio)}): its spread falls {between}; {basis}."
         )
     elif each.ratio.high < 1:
         worse = Interval(1 / each.ratio.value, 1 / each.ratio.high, 1 / max(each.ratio.low, 1e-9))
         body = (
-            f"{each.program} scatters {factor(worse.value)} times as much with {named(arm.name)} "
+            f"{each.program} scatters {factor(worse)} times as much with {named(arm.name)} "
             f"({level}: {ends(worse)}): its spread rises {between}; {basis}."
         )
     else:
         body = (
             f"{each.program} is not shown to be steadier with {named(arm.name)}: {share(untouched.spread.value)} "
-            f"without, {share(arm.spread.value)} with them (ratio {factor(each.ratio.value)}, {level}: "
+            f"without, {share(arm.spread.value)} with them (ratio {factor(each.ratio)}, {level}: "
             f"{ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
         )
     return f"{body} {_cost(each)}"
@@ -123,7 +128,7 @@ def _cost(each: Steadier) -> str:
 def contribution(each: Contribution, margin: float, confidence: float) -> str:
     """What one knob contributes, costs, and whether it may go."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
-    between = f"without it the spread is {factor(each.ratio.value)} times as large ({level}: {ends(each.ratio)})"
+    between = f"without it the spread is {factor(each.ratio)} times as large ({level}: {ends(each.ratio)})"
     if each.droppable:
         return f"{about} may go: {between}, less than {percent(margin)} % more. {_paid(each)}"
     if each.ratio.low > 1:

@@ -54,7 +54,7 @@ def compared(found: Steadiness, program: str) -> Table:
         if each is None:
             cells += ["", "", duration(arm.mean_ns.value), ""]
         else:
-            cells += [factor(each.ratio.value), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
+            cells += [factor(each.ratio), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
         rows.append(tuple(cells))
     note = (
         "Spread: standard deviation over mean of runs in a row, in a typical loop. All runs: the same of all runs of "
@@ -78,7 +78,7 @@ def knobs(found: Steadiness, program: str) -> Table:
     rows = tuple(
         (
             f"{each.knob} = {value_text(each.value)}",
-            factor(each.ratio.value),
+            factor(each.ratio),
             ends(each.ratio),
             change(each.cost),
             change_ends(each.cost),
@@ -130,7 +130,7 @@ def transfer(found: Steadiness) -> Table:
 
     def cell(row: str, column: str) -> str:
         ratio = ratios.get((row, column))
-        return "" if ratio is None else f"{factor(ratio.value)} ({ends(ratio)})"
+        return "" if ratio is None else f"{factor(ratio)} ({ends(ratio)})"
 
     body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
     note = (
