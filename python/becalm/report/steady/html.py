@@ -104,7 +104,8 @@ def _parts(found: Steadiness) -> Iterator[Part]:
             "Left: single runs; the box holds half of them, the line nine of ten, the points are the extremes. Right: "
             f"spread of a typical loop with its {level} interval; each stroke is one loop."
         )
-        yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
+        if compared.rows:
+            yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
         knobs = tables.knobs(found, program)
         ratios = (
             "How many times as large the spread is when one setting is left out, with the interval. Right of the line "

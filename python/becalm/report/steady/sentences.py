@@ -54,6 +54,15 @@ def change_ends(interval: Interval) -> str:
     return f"{percent(interval.low, half, sign=True)} to {percent(interval.high, half, sign=True)} %"
 
 
+def give_or_take(interval: Interval) -> str:
+    """A change of the mean time with half its interval: "+2.1 ± 0.7 %"."""
+    half = (interval.high - interval.low) / 2
+    if not math.isfinite(half):
+        return f"{percent(interval.value, sign=True)} %, not known how sure"
+    digits = len(percent(interval.value, half).partition(".")[2])
+    return f"{percent(interval.value, half, sign=True)} ± {100 * half:.{digits}f} %"
+
+
 def ends(interval: Interval) -> str:
     """The ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
     if not math.isfinite(interval.high) or interval.high > 1e6:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from becalm.report.sentence import counted, duration, spent
 from becalm.report.steady import sentences
-from becalm.report.steady.sentences import change, change_ends, ends, factor, share, value_text
+from becalm.report.steady.sentences import change, ends, factor, share, value_text
 from becalm.steadiness import TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier, Steadiness
 
 NAMES = {UNTOUCHED: "no settings", TUNED: "chosen settings"}
 """What arms are called in tables, where it is not their name."""
+
+KNOBS = "What each setting does"
+"""Title of the table that the terminal draws a picture below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +61,18 @@ def compared(found: Steadiness, program: str) -> Table:
         rows.append(tuple(cells))
     note = (
         "Spread: standard deviation over mean of runs in a row, in a typical loop. All runs: the same of all runs of "
-        "the measurement together, with whatever drifted meanwhile. Times as steady: spread without settings over "
+        "the measurement together, with whatever drifted meanwhile. Steadier: spread without settings over "
         f"spread with them, with its {level} interval. Every figure is from fresh runs, none from the search."
     )
     if found.objective == "mad":
         note = note.replace("standard deviation over mean of runs", "1.4826 median absolute deviations over median of")
-    head = ("", "spread", "all runs", "times as steady", level, "mean time", "change")
+    head = ("", "spread", "all runs", "steadier", level, "mean time", "change")
     return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
 
 
 def decision(each: Contribution) -> str:
-    """What is to be done with a knob, in two words."""
-    return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided, kept"
+    """What is to be done with a knob, in a word or two."""
+    return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
 
 
 def knobs(found: Steadiness, program: str) -> Table:
@@ -80,20 +83,19 @@ def knobs(found: Steadiness, program: str) -> Table:
             f"{each.knob} = {value_text(each.value)}",
             factor(each.ratio),
             ends(each.ratio),
-            change(each.cost),
-            change_ends(each.cost),
-            decision(each) + ("" if each.knob in found.settings else ", left out"),
+            sentences.give_or_take(each.cost),
+            decision(each) if each.knob in found.settings or not found.settings else "left out",
         )
         for each in found.contributions
         if each.program == program
     )
     note = (
-        "Spread without it: how many times as large the spread is when only this setting is left out; above 1 it "
-        f"helps. It may go when that is below {1 + found.margin:g} for certain ({level}). Cost: how much longer the "
-        "program takes because of it; negative: it saves time."
+        "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It "
+        f"may go when that is below {1 + found.margin:g} for certain ({level}); what is undecided is kept. Cost: how "
+        f"much longer the program takes because of it ({level}); negative: it saves time."
     )
-    head = ("setting", "spread without it", level, "cost in time", level, "")
-    return Table("What each setting does", head, rows, (1, 2, 3, 4), note)
+    head = ("setting", "without it", level, "cost in time", "")
+    return Table(KNOBS, head, rows, (1, 2, 3), note)
 
 
 def p_text(value: float) -> str:
@@ -104,22 +106,30 @@ def p_text(value: float) -> str:
 
 
 def textbook(found: Steadiness, program: str) -> Table:
-    """The tests that people know, of all runs."""
-    rows = []
-    for arm in shown(found, program):
-        if each := against(found, arm):
-            f = "" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
-            cells = [each.p_value, each.f_p, each.levene_p, each.brown_forsythe_p, each.welch_p, each.student_p]
-            p = [p_text(value) for value in cells]
-            rows.append((arm_name(arm.name), p[0], f, f"{each.f_df[0]}, {each.f_df[1]}", *p[1:]))
-    note = (
-        "p: probability of so large a difference when there is none. Loops: from the paired loops, by flipping signs; "
-        "this one holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
-        "independent: on a machine that drifts they see differences where none are (docs/tune-report.md). F: larger "
-        "variance over smaller one of time over mean, with its degrees of freedom. Welch and Student: of the mean time."
+    """The tests that people know, of all runs: one row a test, one column an arm."""
+    mine = [each for each in (against(found, arm) for arm in shown(found, program)) if each is not None]
+
+    def f(each: Steadier) -> str:
+        size = "undefined" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
+        return f"{size} ({each.f_df[0]}, {each.f_df[1]})"
+
+    rows = (
+        ("spread: paired loops, p", *(p_text(each.p_value) for each in mine)),
+        ("F (degrees of freedom)", *map(f, mine)),
+        ("F, p", *(p_text(each.f_p) for each in mine)),
+        ("Levene, p", *(p_text(each.levene_p) for each in mine)),
+        ("Brown-Forsythe, p", *(p_text(each.brown_forsythe_p) for each in mine)),
+        ("mean: Welch, p", *(p_text(each.welch_p) for each in mine)),
+        ("mean: Student, p", *(p_text(each.student_p) for each in mine)),
     )
-    head = ("against no settings", "loops p", "F", "df", "F p", "Levene p", "Brown-Forsythe p", "Welch p", "Student p")
-    return Table("Tests", head, tuple(rows), tuple(range(1, 9)), note)
+    note = (
+        "Against no settings. p: probability of so large a difference when there is none. Paired loops: by flipping "
+        "signs; holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
+        "independent: on a machine that drifts they see differences where none are (docs/tune-report.md). F: larger "
+        "variance over smaller one, of time over mean."
+    )
+    head = ("", *(arm_name(each.arm) for each in mine))
+    return Table("Tests", head, rows if mine else (), tuple(range(1, len(head))), note)
 
 
 def transfer(found: Steadiness) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
@@ -18,7 +19,10 @@ from becalm.steadiness import Contribution, Steadiness
 WIDTH = 44
 """Characters of the picture of intervals."""
 
-STYLES = {"helps": "green", "may go": "yellow", "undecided, kept": ""}
+FIRST = 24
+"""Characters that the first column of a table keeps, however narrow the terminal."""
+
+STYLES = {"helps": "green", "may go": "yellow", "undecided": ""}
 
 
 def steadiness(found: Steadiness, *, plain: bool = False) -> RenderableType:
@@ -41,18 +45,13 @@ def _parts(found: Steadiness, plain: bool) -> Iterator[RenderableType]:
     style = "bold green" if found.settings else "bold yellow"
     yield Group(*(Text(line, "" if plain or index >= max(1, answers) else style) for index, line in enumerate(lines)))
     yield _now(found, plain)
-    for program in found.programs:
-        title = f": {program}" if len(found.programs) > 1 else ""
-        yield _grid(tables.compared(found, program), title)
-        mine = [each for each in found.contributions if each.program == program]
-        if mine:
-            yield _grid(tables.knobs(found, program), title)
+    for program, table in tables.every(found):
+        title = f": {program}" if program and len(found.programs) > 1 else ""
+        yield _grid(table, plain, title)
+        if table.title == tables.KNOBS:
+            mine = [each for each in found.contributions if each.program == program]
             if picture := _forest(mine, 1 + found.margin, plain):
                 yield picture
-        yield _grid(tables.textbook(found, program), title)
-    for table in (tables.transfer(found), tables.excluded(found)):
-        if table.rows:
-            yield _grid(table)
     if found.findings:
         yield findings(found.findings, plain)
     yield Text(tables.facts(found), "" if plain else "dim")
@@ -70,13 +69,15 @@ def _now(found: Steadiness, plain: bool) -> RenderableType:
     return Group(grid, Text(f"It sets   {sentences.settings_text(found.settings)}"))
 
 
-def _grid(table: tables.Table, title: str = "") -> RenderableType:
+def _grid(table: tables.Table, plain: bool, title: str = "") -> RenderableType:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(table.head):
         right = index in table.numbers
-        grid.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=right)
+        least = min(FIRST, max(len(row[0]) for row in table.rows)) if index == 0 else None
+        justify: Literal["left", "right"] = "right" if right else "left"
+        grid.add_column(head, justify=justify, overflow="fold", no_wrap=right, min_width=least)
     for row in table.rows:
-        grid.add_row(*row)
+        grid.add_row(*(cell.replace("±", "+-") for cell in row) if plain else row)
     return Group(Text(table.title + title, "bold"), grid, *([Text(table.note, "dim")] if table.note else []))
 
 

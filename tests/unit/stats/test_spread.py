@@ -1,0 +1,212 @@
+"""Ratios of spreads: published digits, exact cases, and how often they are wrong when the truth is known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+from scipy.signal import lfilter
+
+from becalm.stats.spread import (
+    bias,
+    log_spreads,
+    loop_spread,
+    mean_ratio,
+    normal_sd,
+    ratio_of,
+    sign_flip,
+    spread,
+    spread_ratio,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+def loops(seed: int, count: int, sd: float = 0.01, runs: int = 15, mean: float = 1e8) -> list[Floats]:
+    rng = np.random.default_rng(seed)
+    return [mean * np.exp(sd * rng.standard_normal(runs)) for _ in range(count)]
+
+
+def test_spread_of_a_loop_is_that_of_the_definitions() -> None:
+    assert loop_spread([90.0, 100.0, 110.0]) == pytest.approx(0.1)
+    assert loop_spread([90.0, 100.0, 110.0, 100.0, 500.0], "mad") == pytest.approx(1.4826 * 10 / 100, rel=1e-5)
+
+
+def test_equal_times_are_as_steady_as_a_clock_of_whole_nanoseconds_shows() -> None:
+    assert loop_spread([1000.0] * 5) == pytest.approx(1 / math.sqrt(12) / 1000)
+    both = spread_ratio([[1000] * 5] * 3, [[1000] * 5] * 3)
+    assert (both.value, both.low, both.high, both.p_value) == (1.0, 1.0, 1.0, 1.0)
+    one = spread_ratio(loops(1, 4), [[100_000_000] * 15] * 4)
+    assert math.isfinite(one.value)
+    assert one.low > 1000
+    assert spread_ratio([[1000] * 5], [[1000] * 5]).p_value == 1.0
+
+
+@pytest.mark.parametrize("bad", [[1.0], [1.0, math.nan], [0.0, 1.0], [-1.0, 1.0]])
+def test_what_is_no_loop_of_times_is_refused(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"[a-z]"):
+        loop_spread(bad)
+
+
+def test_what_does_not_pair_is_refused() -> None:
+    with pytest.raises(ValueError, match="pairs"):
+        spread_ratio(loops(1, 2), loops(2, 3))
+    with pytest.raises(ValueError, match="pairs"):
+        spread_ratio([], [])
+    with pytest.raises(ValueError, match="measured by"):
+        spread_ratio(loops(1, 2), loops(2, 2), "range")
+    with pytest.raises(ValueError, match="one loop"):
+        spread([])
+    with pytest.raises(ValueError, match="ratio to see"):
+        spread_ratio(loops(1, 3), loops(2, 3)).loops_for(1.0)
+
+
+def test_bias_and_scatter_of_log_s_are_those_of_chi_squared() -> None:
+    # Moments of log(chi-squared) with 14 degrees of freedom, by integration.
+    halved = stats.chi2(14)
+    mean = halved.expect(lambda x: 0.5 * np.log(x / 14))
+    square = halved.expect(lambda x: (0.5 * np.log(x / 14)) ** 2)
+    assert bias(15) == pytest.approx(mean, abs=1e-7)
+    assert normal_sd(15) == pytest.approx(math.sqrt(square - mean**2), abs=1e-7)
+
+
+def test_few_runs_a_loop_do_not_bias_the_spread() -> None:
+    found = [spread(loops(seed, 40, 0.01, runs=4))[0] for seed in range(40)]
+    assert float(np.mean(found)) == pytest.approx(0.01, rel=0.02)
+
+
+def test_ratio_is_the_geometric_mean_of_the_loops_and_of_the_arms() -> None:
+    first, second = loops(1, 10, 0.03), loops(2, 10, 0.01)
+    found = spread_ratio(first, second)
+    each = [
+        np.std(a, ddof=1) / np.mean(a) / (np.std(b, ddof=1) / np.mean(b)) for a, b in zip(first, second, strict=True)
+    ]
+    assert found.value == pytest.approx(float(stats.gmean(each)))
+    assert found.value == pytest.approx(spread(first)[0] / spread(second)[0])
+    low, high = stats.ttest_1samp(np.log(each), 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((math.exp(low), math.exp(high)))
+
+
+def test_a_factor_of_the_times_changes_nothing_and_swapping_mirrors() -> None:
+    first, second = loops(1, 6, 0.03), loops(2, 6)
+    found = spread_ratio(first, second)
+    scaled = spread_ratio([3 * a for a in first], second)
+    mirrored = spread_ratio(second, first)
+    assert scaled.value == pytest.approx(found.value)
+    assert mirrored.low == pytest.approx(1 / found.high)
+    assert mirrored.p_value == found.p_value
+
+
+def test_a_speed_that_differs_from_loop_to_loop_cancels() -> None:
+    speed = np.exp(np.cumsum(np.random.default_rng(5).normal(0, 0.2, 8)))
+    first, second = loops(1, 8, 0.02), loops(2, 8)
+    drifted = spread_ratio([v * a for v, a in zip(speed, first, strict=True)], second)
+    assert drifted.value == pytest.approx(spread_ratio(first, second).value)
+
+
+def test_one_loop_has_the_f_interval_of_the_published_table() -> None:
+    found = spread_ratio(loops(1, 1, 0.02), loops(2, 1), alpha=0.1)
+    # F(14, 14) at 5 % is 2.48.
+    assert (found.value / found.low) ** 2 == pytest.approx(2.48, abs=0.005)
+    assert (found.high / found.value) ** 2 == pytest.approx(2.48, abs=0.005)
+    assert spread_ratio(loops(1, 1, 0.02), loops(2, 1), "mad").high == math.inf
+
+
+def test_signs_are_counted() -> None:
+    d = np.array([0.3, 0.1, -0.05, 0.2, 0.4])
+    every = [abs(sum(s * v for s, v in zip(signs, d, strict=True))) for signs in itertools.product((1, -1), repeat=5)]
+    assert sign_flip(d) == pytest.approx(np.mean(np.array(every) >= abs(d.sum()) - 1e-12))
+    assert sign_flip(np.full(6, 0.2)) == pytest.approx(2 / 2**6)
+    assert sign_flip(np.zeros(4)) == 1.0
+
+
+def test_many_signs_are_near_to_what_counting_would_give() -> None:
+    signs = np.random.default_rng(4).choice([-1.0, 1.0], (100_000, 20))
+    for seed in range(5):
+        d = np.random.default_rng(seed).normal(0.5, 1, 20)
+        assert sign_flip(d) == pytest.approx(float(np.mean(np.abs(signs @ d) >= abs(d.sum()))), abs=0.02)
+
+
+def test_loops_for_a_ratio_agree_with_what_is_detectable() -> None:
+    found = spread_ratio(loops(1, 12, 0.012), loops(2, 12))
+    needed = found.loops_for(found.detectable * 1.0001)
+    assert needed == 12
+    more = found.loops_for(1.1)
+    assert more is not None
+    assert more > 12
+    assert found.loops_for(1 / 1.1) == more
+    seen = [ratio_of(np.random.default_rng(s).normal(math.log(1.5), 0.4, 13)) for s in range(400)]
+    wanted = ratio_of(np.random.default_rng(1).normal(0, 1, 13)).detectable
+    assert wanted > 1
+    # 80 % power: an effect of log 1.5 at 0.4 is 1.01 sd; 13 loops are made for 0.85 sd, so somewhat more are seen.
+    assert 0.85 < np.mean([r.low > 1 for r in seen]) < 0.98
+
+
+def test_mean_ratio_pairs_loops_and_falls_back_to_welch() -> None:
+    slow = [1.02 * each for each in loops(3, 12)]
+    assert mean_ratio(slow, loops(4, 12)).low > 1.0
+    one = mean_ratio(slow[:1], loops(4, 1))
+    welch = stats.ttest_ind(np.log(slow[0]), np.log(loops(4, 1)[0]), equal_var=False)
+    assert one.p_value == pytest.approx(welch.pvalue)
+    assert math.log(one.low) == pytest.approx(welch.confidence_interval(0.95).low)
+
+
+def normal(rng: np.random.Generator, n: int) -> Floats:
+    return rng.standard_normal(n)
+
+
+def heavy(rng: np.random.Generator, n: int) -> Floats:
+    return rng.standard_t(3, n)
+
+
+def drifting(rng: np.random.Generator, n: int) -> Floats:
+    return np.asarray(lfilter([1], [1, -0.93], rng.standard_normal(n + 200)))[200:]
+
+
+def bursts(rng: np.random.Generator, n: int) -> Floats:
+    heat = np.asarray(lfilter([1], [1, -0.95], (rng.random(n) < 0.02).astype(float)))
+    return np.where(heat > 0.5, np.abs(rng.standard_cauchy(n)), 0.0) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("noise", [normal, heavy, drifting, bursts])
+@pytest.mark.parametrize("objective", ["cv", "mad"])
+def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: object, objective: str) -> None:
+    assert callable(noise)
+    series, count, runs, wrong, f_wrong = 300, 8, 10, 0, 0
+    for seed in range(series):
+        rng = np.random.default_rng((seed, 1))
+        y = 1e8 * np.exp(1e-4 * noise(rng, 2 * count * runs).reshape(count, 2, runs))
+        order = rng.integers(2, size=count)
+        first, second = y[np.arange(count), order], y[np.arange(count), 1 - order]
+        found = spread_ratio(list(first), list(second), objective)
+        wrong += not found.low <= 1 <= found.high
+        f = first.var(ddof=1) / second.var(ddof=1)
+        f_wrong += min(stats.f(count * runs - 1, count * runs - 1).sf([f, 1 / f])) < 0.025
+    # 5 % of 300 is 15 +- 3.8.
+    assert wrong <= 26
+    if noise is not normal:
+        # The simulation is hard enough: the F test fails it.
+        assert f_wrong > 60
+
+
+def test_intervals_hold_a_true_ratio_as_often_as_stated() -> None:
+    held = [
+        (found := spread_ratio(loops(2 * seed, 6, 0.02), loops(2 * seed + 1, 6))).low <= 2 <= found.high
+        for seed in range(400)
+    ]
+    assert 0.92 <= float(np.mean(held)) <= 0.98
+
+
+def test_interval_of_one_arm_holds_its_spread_as_often_as_stated() -> None:
+    several = [spread(loops(seed, 8)) for seed in range(300)]
+    alone = [spread(loops(seed, 1)) for seed in range(300)]
+    for found in (several, alone):
+        assert 0.92 <= float(np.mean([low <= 0.01 <= high for _, low, high in found])) <= 0.985
+
+
+def test_log_spreads_of_mad_are_not_corrected() -> None:
+    assert log_spreads([[90.0, 100.0, 110.0]], "mad")[0] == pytest.approx(math.log(0.14826), abs=1e-5)
