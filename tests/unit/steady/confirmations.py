@@ -33,7 +33,7 @@ Truth = Mapping[str, tuple[Settings, float, float]]
 
 
 def confirmation(
-    truth: Truth, loops: int = 20, runs: int = 15, seed: int = 1, programs: int = 1
+    truth: Truth, loops: int = 20, runs: int = 15, seed: int = 2, programs: int = 1
 ) -> dict[str, list[Sample]]:
     """Samples of every arm, with normal noise about a level that wanders from loop to loop."""
     rng = np.random.default_rng(seed)
