@@ -1,19 +1,24 @@
 """A simulated machine: programs with a known base time under a noise model, on a virtual clock, from a seed.
 
-The program `spin 20ms` takes 20 ms times the noise of the moment; `spin 20.2ms` is exactly 1 % slower. The models
-are the kinds of noise that real machines show; `drift` and `bursts` resemble what ../docs/statistics.md describes.
+The program `spin 20ms` takes 20 ms times the noise of the moment; `spin 20.2ms` is exactly 1 % slower. Two families:
+models of one kind of noise that no setting changes (`drift` and `bursts` resemble what ../docs/statistics.md
+describes), and machines with settings (`becalm.hosts.machine`), which run any program in a time of their own.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Access, TextSink
+from becalm.hosts import Access, TextSink, machine
+from becalm.hosts.machine import Machine, Running, State
 from becalm.nouns import Block, Outcome, Run, Settings, Workload
 from becalm.quantity import duration_ns
 
@@ -81,20 +86,35 @@ MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
 
 
 def open_sim(rest: str, access: Access) -> SimHost:
-    """The host `sim:MODEL` or `sim:MODEL:SEED`."""
-    model, _, seed = rest.partition(":")
-    if model not in MODELS or (seed and not seed.isdigit()):
-        raise UsageError(f"There is no simulated machine {rest!r}. Known: {', '.join(f'sim:{m}' for m in MODELS)}.")
-    return SimHost(model, int(seed or 0))
+    """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise."""
+    name, colon, seed = rest.rpartition(":")
+    if not colon or not seed.isdigit():
+        name, seed = rest, ""
+    if name in MODELS:
+        return SimHost(Machine(name, f"noise of the kind {name}", 0, ()), int(seed or 0), MODELS[name])
+    if name.endswith(".toml") or name in machine.names():
+        path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
+        return SimHost(machine.read(path), int(seed or 0))
+    known = [f"sim:{each}" for each in (*MODELS, *machine.names())]
+    near = difflib.get_close_matches(f"sim:{name}", known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(
+        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(known)}, and sim:FILE.toml (docs/methods.md)."
+    )
 
 
 class SimHost:
-    """Programs `spin DURATION` under one noise model."""
+    """Programs `spin DURATION` under a model; a machine with a time of its own runs any other program, too."""
 
-    def __init__(self, model: str, seed: int) -> None:
-        self.name = f"sim:{model}"
-        self._noise = MODELS[model](np.random.default_rng(seed))
-        self._base_ns: list[int] = []
+    def __init__(
+        self, machine: Machine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
+    ) -> None:
+        self.name = f"sim:{machine.name}"
+        self.machine = machine
+        self._running = Running(machine, seed)
+        self._noise = noise(np.random.default_rng(seed)) if noise else None
+        self._base_ns: npt.NDArray[np.float64] = np.empty(0)
+        self._states: list[State] = []
         self._now_ns = 1_600_000_000_000_000_000
 
     def __enter__(self) -> SimHost:
@@ -107,33 +127,48 @@ class SimHost:
         """What the simulated machine is."""
         return {"host": {"hostname": self.name}, "abilities": []}
 
+    def knobs(self) -> list[dict[str, Any]]:
+        """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
+        return self.machine.knobs()
+
     def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
-        """Read each program's base time; only `spin DURATION` exists here."""
-        self._base_ns = []
-        for workload in workloads:
-            if len(workload.argv) != 2 or workload.argv[0] != "spin":
-                raise WorkloadError(
-                    f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
-                    "Try: becalm compare --host sim:drift 'spin 20ms' 'spin 20.2ms'"
-                )
-            self._base_ns.append(duration_ns(workload.argv[1]))
-        return ["spin"] * len(workloads)
+        """Read each program's base time, and what each of the settings makes of the machine."""
+        base_ns = [self._base(workload) for workload in workloads]
+        self._states = [self.machine.state(each) for each in settings]
+        self._base_ns = np.array(base_ns, dtype=float)
+        return [workload.argv[0] for workload in workloads]
+
+    def _base(self, workload: Workload) -> int:
+        if len(workload.argv) == 2 and workload.argv[0] == "spin":
+            return duration_ns(workload.argv[1])
+        if self.machine.base_ns and workload.argv:
+            return self.machine.base_ns
+        raise WorkloadError(
+            f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
+            "Try: becalm compare --host sim:drift 'spin 20ms' 'spin 20.2ms'"
+        )
 
     def measure(
         self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
     ) -> Iterator[list[Run]]:
-        """Rows as the agent would send them."""
-        rows = [self._run(first + index, *step) for index, step in enumerate(block)]
+        """Rows as the agent would send them; a block ends with the first failed run where that is asked for."""
+        steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
+        factors, failed = self._running.runs(self._states, steps[:, 1])
+        if self._noise is not None:
+            factors = factors * np.exp([next(self._noise) for _ in block])
+        walls = np.maximum(1, np.rint(self._base_ns[steps[:, 0]] * factors)).astype(np.int64).tolist()
+        rows = []
+        for index, (step, wall_ns, bad) in enumerate(zip(block, walls, failed.tolist(), strict=True)):
+            rows.append(
+                Run(
+                    first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
+                    0, None, None, None, None, None, None, str(Outcome.FAILED if bad else Outcome.OK), int(bad), 0,
+                )
+            )  # fmt: skip
+            self._now_ns += wall_ns + GAP_NS
+            if bad and stop_on_failure:
+                break
         yield rows
-
-    def _run(self, seq: int, workload: int, settings: int, padding: int, round: int) -> Run:
-        wall_ns = round_ns(self._base_ns[workload] * math.exp(next(self._noise)))
-        started_ns = self._now_ns
-        self._now_ns += wall_ns + GAP_NS
-        return Run(
-            seq, workload, settings, round, padding, started_ns, wall_ns, wall_ns, 0, None, None, None, None, None,
-            None, str(Outcome.OK), 0, 0,
-        )  # fmt: skip
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """The virtual gap between runs."""
@@ -144,8 +179,3 @@ class SimHost:
 
     def close(self) -> None:
         """Nothing to end."""
-
-
-def round_ns(value: float) -> int:
-    """The nearest whole nanosecond, at least one."""
-    return max(1, round(value))
