@@ -26,7 +26,7 @@ def _normal(rng: np.random.Generator) -> Draw:
 
 def _heavy(rng: np.random.Generator) -> Draw:
     # Student's t with 5 degrees of freedom: a kurtosis of 9, variance 5/3.
-    return lambda: rng.standard_t(5, CHUNK) / math.sqrt(5 / 3)
+    return lambda: np.asarray(rng.standard_t(5, CHUNK) / math.sqrt(5 / 3), dtype=np.float64)
 
 
 def _bimodal(rng: np.random.Generator) -> Draw:

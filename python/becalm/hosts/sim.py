@@ -159,12 +159,12 @@ class SimHost:
         walls = np.maximum(1, np.rint(self._base_ns[steps[:, 0]] * factors)).astype(np.int64).tolist()
         rows = []
         for index, (step, wall_ns, bad) in enumerate(zip(block, walls, failed.tolist(), strict=True)):
-            rows.append(
-                Run(
-                    first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
-                    0, None, None, None, None, None, None, str(Outcome.FAILED if bad else Outcome.OK), int(bad), 0,
-                )
+            outcome = str(Outcome.FAILED if bad else Outcome.OK)
+            run = Run(
+                first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns, 0,
+                None, None, None, None, None, None, outcome, int(bad), 0,
             )  # fmt: skip
+            rows.append(run)
             self._now_ns += wall_ns + GAP_NS
             if bad and stop_on_failure:
                 break
