@@ -1,0 +1,73 @@
+"""Methods that search for settings: one table, one interface (`becalm.search`), one file per method.
+
+The conformance suite in `tests/conformance/test_methods.py` runs over the table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.search import Method, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method: its name, where its function is, what it is, and the numbers it is meant to be used with."""
+
+    name: str
+    module: str
+    function: str
+    what: str
+    rule: Rule
+
+    def load(self) -> Method:
+        """The generator function itself."""
+        function: Method = getattr(importlib.import_module(self.module), self.function)
+        return function
+
+
+TABLE = (
+    Row(
+        "race",
+        "becalm.methods.race",
+        "race",
+        "many combinations on few runs each; runs go where they can still change the choice",
+        Rule(),
+    ),
+    Row(
+        "greedy",
+        "becalm.methods.greedy",
+        "greedy",
+        "one setting after the other, kept when it lowers the spread",
+        Rule(),
+    ),
+    Row(
+        "fast",
+        "becalm.methods.greedy",
+        "greedy",
+        "greedy with five runs a trial: quick, and often misled",
+        Rule(loops=1, runs=5, warmups=0),
+    ),
+    Row(
+        "anneal",
+        "becalm.methods.anneal",
+        "anneal",
+        "simulated annealing: settings are added in random order, worse ones at first accepted, too",
+        Rule(),
+    ),
+)
+"""The first is what is used when none is named."""
+
+
+def method(name: str) -> Row:
+    """The row of a name. Raises UsageError, with the nearest name, when there is none."""
+    for row in TABLE:
+        if row.name == name:
+            return row
+    near = difflib.get_close_matches(name, [row.name for row in TABLE], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    known = "; ".join(f"{row.name}: {row.what}" for row in TABLE)
+    raise UsageError(f"There is no method {name!r}.{hint} Known methods: {known}.")

@@ -1,0 +1,135 @@
+"""Sets of candidates as a race handles them: which there are, what their runs showed, and which are likely to fail.
+
+An arm is the set of the indices of its candidates in the space. All runs of an arm count together, whenever they were
+made: sums of squares over degrees of freedom, about the mean of each loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from becalm.history import Floats
+from becalm.nouns import Settings
+from becalm.search import Sample
+from becalm.space import Group, Space
+
+Arm = frozenset[int]
+
+UNTOUCHED: Arm = frozenset()
+
+LEAST = 1e-9
+"""Smallest spread that is told apart from none: its logarithm must exist."""
+
+
+class Arms:
+    """What a race knows of the arms of a space."""
+
+    def __init__(self, space: Space, objective: str) -> None:
+        self.space = space
+        self.objective = objective
+        self._squares: dict[Arm, float] = {}
+        self._freedom: dict[Arm, int] = {}
+        self._failed: set[Arm] = set()
+        index = {each.knob: i for i, each in enumerate(space.candidates)}
+        self._needs = [frozenset(index.get(knob, -1) for knob in each.needs) for each in space.candidates]
+
+    @property
+    def tried(self) -> list[Arm]:
+        """Arms with good runs only, in the order in which they were first tried."""
+        return list(self._squares)
+
+    @property
+    def failures(self) -> int:
+        """How many arms failed."""
+        return len(self._failed)
+
+    def settings(self, arm: Arm) -> Settings:
+        """The settings that an arm stands for."""
+        return self.space.settings(self.space.candidates[i] for i in sorted(arm))
+
+    def told(self, arm: Arm, sample: Sample) -> None:
+        """Take in what an arm's runs showed. One failed run, ever, makes it a failed arm."""
+        spread = sample.spread(self.objective)
+        if arm in self._failed or not math.isfinite(spread):
+            self._failed.add(arm)
+            self._squares.pop(arm, None)
+            self._freedom.pop(arm, None)
+            return
+        freedom = sum(len(loop) - 1 for loop in sample.loops)
+        self._squares[arm] = self._squares.get(arm, 0.0) + freedom * spread**2
+        self._freedom[arm] = self._freedom.get(arm, 0) + freedom
+
+    def freedom(self, arm: Arm) -> int:
+        """Degrees of freedom of an arm's spread; 0 when it was not tried or failed."""
+        return self._freedom.get(arm, 0)
+
+    def spread(self, arm: Arm) -> float:
+        """The spread of an arm that was tried, a fraction, from all its runs."""
+        return max(LEAST, math.sqrt(self._squares[arm] / self._freedom[arm]))
+
+    def sensible(self, chosen: Iterable[int]) -> Arm:
+        """The arm without candidates that have no meaning in it, as `Space.settings` leaves them out."""
+        arm = frozenset(chosen)
+        return frozenset(i for i in arm if self._needs[i] <= arm)
+
+    def hopeful(self, arm: Arm) -> bool:
+        """Whether an arm may be tried: at most half of what may have made another arm fail is in it.
+
+        What is in an arm that worked is cleared; if that is everything, the combination is at fault.
+        """
+        cleared = frozenset().union(*self._squares)
+        for failed in self._failed:
+            suspects = failed - cleared or failed
+            if failed <= arm or 2 * len(suspects & arm) > max(len(suspects), 2):
+                return False
+        return True
+
+    def portfolio(self) -> list[Arm]:
+        """Where to begin, the most telling first: nothing, everything, parts of it by group, and the profiles."""
+        groups = {
+            group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group
+        }
+        every = set(range(len(self.space.candidates)))
+        confining = {i for i, each in enumerate(self.space.candidates) if each.confines}
+        sets = [
+            set(),
+            every,
+            every - groups[Group.DANGEROUS],
+            groups[Group.ESSENTIAL],
+            *(self._profile(profile) for _, profile in self.space.profiles),
+            every - confining,
+            every - groups[Group.ISOLATION],
+            every - groups[Group.NORMAL],
+            every - groups[Group.ESSENTIAL],
+        ]
+        return list(dict.fromkeys(self.sensible(each) for each in sets))
+
+    def _profile(self, profile: Settings) -> set[int]:
+        wanted = dict(profile.values)
+        return {i for i, each in enumerate(self.space.candidates) if wanted.get(each.knob) == each.value}
+
+    def near(self, leaders: Sequence[Arm], rng: np.random.Generator) -> list[Arm]:
+        """Arms worth a thought: those tried, and neighbours, mixtures and random changes of the leaders."""
+        count = len(self.space.candidates)
+        found = {arm for arm in self.tried if self.hopeful(arm)}
+        for arm in self._changed(leaders, count, rng):
+            found.add(self.sensible(arm))
+        return [arm for arm in sorted(found, key=sorted) if self.hopeful(arm)]
+
+    def _changed(self, leaders: Sequence[Arm], count: int, rng: np.random.Generator) -> Iterator[Arm]:
+        for leader in leaders:
+            yield from (leader ^ {i} for i in range(count))
+            yield from (leader | other for other in leaders)
+            yield from (leader & other for other in leaders)
+            for size in rng.integers(2, 6, size=20):
+                yield leader ^ frozenset(rng.choice(count, min(int(size), count), replace=False).tolist())
+
+    def matrix(self, arms: Sequence[Arm]) -> Floats:
+        """+1 for a candidate that is in the arm, -1 for one that is not; shape (arms, candidates)."""
+        found = np.full((len(arms), len(self.space.candidates)), -1.0)
+        for row, arm in enumerate(arms):
+            found[row, sorted(arm)] = 1.0
+        return found

@@ -1,0 +1,71 @@
+"""A response surface of the logarithm of the spread over sets of settings, from all runs of all arms at once.
+
+Dispersion effects add on the scale of log variance (Bartlett & Kendall 1946, J. R. Stat. Soc. B 8:128; Box & Meyer
+1986, Technometrics 28:19). We take the effect of each setting as normal about zero and let what is no sum of effects
+be a Gaussian process in the number of settings by which two arms differ. Arms of few runs then learn from each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, polygamma
+
+from becalm.history import Floats
+
+EFFECT = 0.45
+"""Prior standard deviation of one setting's effect on log spread: most change it by less than a factor of 2.5."""
+
+REST, REACH = 0.5, 4.0
+"""Standard deviation of what is no sum of effects, and over how many settings it stays alike."""
+
+TAILS = 1.3
+"""Times the variance that log spread has with normal noise: real run times have heavier tails."""
+
+SMALL = 0.25
+"""Scale of the effects in the question whether there are any at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Measured log spreads `y` with variances, of arms given as rows of +-1 (`x`)."""
+
+    x: Floats
+    y: Floats
+    variance: Floats
+
+    @classmethod
+    def of(cls, x: Floats, spread: Floats, freedom: Floats) -> Surface:
+        """From spreads with their degrees of freedom: log s of a chi-squared is biased, and has a known variance."""
+        bias = (digamma(freedom / 2) - np.log(freedom / 2)) / 2
+        return cls(x, np.log(spread) - bias, TAILS * polygamma(1, freedom / 2) / 4)
+
+    def predict(self, at: Floats) -> tuple[Floats, Floats]:
+        """Posterior mean, shape (n,), and covariance, shape (n, n), of log spread at n arms."""
+        centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
+        covariance = _kernel(self.x, self.x, 1.0) + np.diag(self.variance)
+        across = _kernel(at, self.x, 1.0)
+        weights = np.linalg.solve(covariance, across.T)
+        return centre + weights.T @ (self.y - centre), _kernel(at, at, 1.0) - across @ weights
+
+    def evidence(self) -> float:
+        """Log of the Bayes factor for small effects against none: negative when the arms look alike."""
+        none = np.diag(self.variance)
+        return self._likelihood(_kernel(self.x, self.x, SMALL) + none) - self._likelihood(none)
+
+    def _likelihood(self, covariance: Floats) -> float:
+        # The common level is free: a very wide prior on it.
+        covariance = covariance + 100.0
+        rest = self.y - self.y.mean()
+        _, logarithm = np.linalg.slogdet(covariance)
+        return -0.5 * (float(rest @ np.linalg.solve(covariance, rest)) + float(logarithm))
+
+
+def _kernel(one: Floats, other: Floats, scale: float) -> Floats:
+    count = one.shape[1]
+    product = one @ other.T
+    # x = +-1, so that being set or not differs by 2: an effect is twice its coefficient.
+    additive = EFFECT**2 * (product + count) / 4
+    rest = REST**2 * np.exp((product - count) / (2 * REACH))
+    return np.asarray(scale**2 * (additive + rest) + (4.0 if scale == 1.0 else 0.0))

@@ -1,0 +1,61 @@
+"""Trials of one arm each, as the published methods make them, within the number of runs that the rule allows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from becalm.nouns import Settings
+from becalm.search import NO_SETTINGS, Ask, Rule, Sample
+
+Trying = Generator[Ask, Sequence[Sample], float | None]
+"""Yields one Ask and returns the spread that it showed; None without asking when the runs are used up."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """What a search has tried. `best` is the settings of the lowest spread seen; a failed trial has infinite spread."""
+
+    rule: Rule
+    runs: int = 0
+    count: int = 0
+    best: Settings = NO_SETTINGS
+    spread: float = float("inf")
+    seen: dict[Settings, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> int:
+        """Runs of one trial, warm-ups included."""
+        return (self.rule.loops + self.rule.warmups) * self.rule.runs
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the rule allows one more trial."""
+        return self.rule.most_runs is None or self.runs + self.cost <= self.rule.most_runs
+
+    @property
+    def reached(self) -> bool:
+        """Whether the lowest spread seen is at most the threshold."""
+        return self.spread <= self.rule.threshold
+
+    def measure(self, settings: Settings, why: str) -> Trying:
+        """One trial of these settings."""
+        if not self.affordable:
+            return None
+        self.runs += self.cost
+        self.count += 1
+        rule = self.rule
+        samples = yield Ask((settings,), rule.loops, rule.runs, rule.warmups * rule.runs, why, self.best)
+        spread = samples[0].spread(rule.objective)
+        self.seen[settings] = spread
+        if spread < self.spread:
+            self.best, self.spread = settings, spread
+        return spread
+
+    def end(self) -> str:
+        """Why no more is tried, as the second half of a sentence."""
+        if self.reached:
+            return f"the threshold of {self.rule.threshold:.2%} was reached"
+        if not self.affordable:
+            return f"the limit of {self.rule.most_runs} runs was reached"
+        return "everything was tried"
