@@ -37,7 +37,7 @@ FEWEST = 30
 FINAL = 0.35
 """Share of the runs that is kept for the final."""
 
-PROMISING = math.log(2.0)
+PROMISING = 0.5
 """A gain on the surface for which one goes on even where the arms look alike as a whole."""
 
 ALIKE = 0.0
@@ -54,7 +54,7 @@ def race(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     here = _Race(space, rule, rng)
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
     if here.room(1) and here.arms.tried and not here.reached():
-        yield from here.ask([UNTOUCHED, *here.leaders(3)], "the best so far against the untouched machine, again")
+        yield from here.ask([*here.leaders(1), UNTOUCHED, *here.leaders(3)], "the best so far against the untouched machine, again")
     while here.left > FINAL * here.allowed and here.room(2) and here.open():
         yield from here.ask(here.sampled(), "combinations that may be better, as all runs together suggest")
     width = 4
