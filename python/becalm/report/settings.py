@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from becalm.applied import Applied, Change, Reset, Status
 from becalm.knobs import Knob
 from becalm.report.sentence import counted, duration
 from becalm.steadiness import Excluded
-
-if TYPE_CHECKING:
-    from becalm.verbs.settings import Applied, Change, Reset, Status
 
 MOST_ROWS = 12
 """So many places of one knob are shown one by one."""
