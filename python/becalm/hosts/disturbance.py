@@ -26,12 +26,12 @@ def _normal(rng: np.random.Generator) -> Draw:
 
 def _heavy(rng: np.random.Generator) -> Draw:
     # Student's t with 5 degrees of freedom: a kurtosis of 9, variance 5/3.
-    return lambda: np.asarray(rng.standard_t(5, CHUNK) / math.sqrt(5 / 3), dtype=np.float64)
+    return lambda: np.asarray(rng.standard_t(5, CHUNK), dtype=np.float64) * math.sqrt(3 / 5)
 
 
 def _bimodal(rng: np.random.Generator) -> Draw:
     # Three runs in ten are slow, as with a frequency that is sometimes not reached.
-    return lambda: ((rng.random(CHUNK) < 0.3) - 0.3) / math.sqrt(0.3 * 0.7)
+    return lambda: np.asarray((rng.random(CHUNK) < 0.3) - 0.3, dtype=np.float64) / math.sqrt(0.3 * 0.7)
 
 
 def _drift(rng: np.random.Generator) -> Draw:

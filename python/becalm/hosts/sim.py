@@ -161,8 +161,8 @@ class SimHost:
         for index, (step, wall_ns, bad) in enumerate(zip(block, walls, failed.tolist(), strict=True)):
             outcome = str(Outcome.FAILED if bad else Outcome.OK)
             run = Run(
-                first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns, 0,
-                None, None, None, None, None, None, outcome, int(bad), 0,
+                first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
+                0, None, None, None, None, None, None, outcome, int(bad), 0,
             )  # fmt: skip
             rows.append(run)
             self._now_ns += wall_ns + GAP_NS

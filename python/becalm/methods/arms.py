@@ -23,6 +23,9 @@ UNTOUCHED: Arm = frozenset()
 LEAST = 1e-9
 """Smallest spread that is told apart from none: its logarithm must exist."""
 
+MAD_WORTH = 0.37
+"""Efficiency of the median absolute deviation for normal noise (Hampel 1974, J. Am. Stat. Assoc. 69:383)."""
+
 
 class Arms:
     """What a race knows of the arms of a space."""
@@ -31,7 +34,9 @@ class Arms:
         self.space = space
         self.objective = objective
         self._squares: dict[Arm, float] = {}
-        self._freedom: dict[Arm, int] = {}
+        self._freedom: dict[Arm, float] = {}
+        self._rounds: dict[Arm, int] = {}
+        self._worth = MAD_WORTH if objective == "mad" else 1.0
         self._failed: set[Arm] = set()
         index = {each.knob: i for i, each in enumerate(space.candidates)}
         self._needs = [frozenset(index.get(knob, -1) for knob in each.needs) for each in space.candidates]
@@ -58,13 +63,18 @@ class Arms:
             self._squares.pop(arm, None)
             self._freedom.pop(arm, None)
             return
-        freedom = sum(len(loop) - 1 for loop in sample.loops)
+        freedom = self._worth * sum(len(loop) - 1 for loop in sample.loops)
+        self._rounds[arm] = self._rounds.get(arm, 0) + 1
         self._squares[arm] = self._squares.get(arm, 0.0) + freedom * spread**2
-        self._freedom[arm] = self._freedom.get(arm, 0) + freedom
+        self._freedom[arm] = self._freedom.get(arm, 0.0) + freedom
 
-    def freedom(self, arm: Arm) -> int:
-        """Degrees of freedom of an arm's spread; 0 when it was not tried or failed."""
-        return self._freedom.get(arm, 0)
+    def freedom(self, arm: Arm) -> float:
+        """Degrees of freedom of the spread of an arm that was tried."""
+        return self._freedom[arm]
+
+    def rounds(self, arm: Arm) -> int:
+        """How often an arm was asked for."""
+        return self._rounds.get(arm, 0)
 
     def spread(self, arm: Arm) -> float:
         """The spread of an arm that was tried, a fraction, from all its runs."""
@@ -80,6 +90,8 @@ class Arms:
 
         What is in an arm that worked is cleared; if that is everything, the combination is at fault.
         """
+        if arm in self._squares:
+            return True
         cleared = frozenset().union(*self._squares)
         for failed in self._failed:
             suspects = failed - cleared or failed
@@ -89,9 +101,7 @@ class Arms:
 
     def portfolio(self) -> list[Arm]:
         """Where to begin, the most telling first: nothing, everything, parts of it by group, and the profiles."""
-        groups = {
-            group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group
-        }
+        groups = {group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group}
         every = set(range(len(self.space.candidates)))
         confining = {i for i, each in enumerate(self.space.candidates) if each.confines}
         sets = [
@@ -103,7 +113,6 @@ class Arms:
             every - confining,
             every - groups[Group.ISOLATION],
             every - groups[Group.NORMAL],
-            every - groups[Group.ESSENTIAL],
         ]
         return list(dict.fromkeys(self.sensible(each) for each in sets))
 

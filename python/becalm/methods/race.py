@@ -3,10 +3,13 @@
 1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
 2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), the noise is not of
    the operating system, and the race ends at once.
-3. Batches of new arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
+3. Batches of arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
    surface that all runs support together: an arm gets runs as often as it may be the best.
-4. A final on the last third of the runs: the leaders, the untouched among them, against each other, by halves.
-It uses a tenth of the runs of greedy search with trials of 3 x 15 after 15.
+4. A final on the last quarter of the runs: the leaders against each other, and against the untouched machine.
+
+Each stage ends early when nothing can win by the rule's margin any more. The race asks for at most a tenth of the
+runs of greedy search with trials of 3 x 15 after 15, in blocks of its own: of the rule it heeds objective, threshold,
+most_runs, margin, and whether there are warm-ups at all.
 """
 
 from __future__ import annotations
@@ -25,23 +28,19 @@ from becalm.space import Group, Space
 RUNS = 4
 """Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean."""
 
-ARMS = 5
-"""Arms of a batch at most."""
+AGAIN, BATCH, FINALISTS = 2, 3, 3
+"""Leaders of the portfolio that run again; arms of a batch, and of the first round of the final, at most."""
 
-TENTH = 6
-"""Runs for each trial that greedy search would make: a tenth of 3 x 15 + 15."""
-
-FEWEST = 30
-"""Runs that a race takes however small the space is."""
-
-FINAL = 0.35
+FINAL = 0.25
 """Share of the runs that is kept for the final."""
 
-PROMISING = 0.5
-"""A gain on the surface for which one goes on even where the arms look alike as a whole."""
+TENTH, FEWEST = 6, 30
+"""Runs for each trial that greedy search would make, a tenth of 3 x 15 + 15; and for however small a space."""
 
-ALIKE = 0.0
-CLEAR, UNCLEAR = 2.5, 0.75
+PROMISING = 0.4
+"""A gain in log spread, a third, for which one goes on even where the arms look alike as a whole."""
+
+CLEAR, UNCLEAR = 2.5, 0.5
 """Standard errors between two arms' log spreads from which one is out, and below which they count as alike."""
 
 Asking = Generator[Ask, Sequence[Sample], None]
@@ -49,21 +48,25 @@ Asking = Generator[Ask, Sequence[Sample], None]
 
 def race(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     """Search by a race; see the module."""
-    if not space.candidates:
-        return Choice(NO_SETTINGS, "There are no settings to choose from.")
     here = _Race(space, rule, rng)
+    if not space.candidates or here.left < 2 * (RUNS + 1):
+        return Choice(NO_SETTINGS, "There is nothing to choose from, or no runs to compare it with.")
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
-    if here.room(1) and here.arms.tried and not here.reached():
-        yield from here.ask([*here.leaders(1), UNTOUCHED, *here.leaders(3)], "the best so far against the untouched machine, again")
-    while here.left > FINAL * here.allowed and here.room(2) and here.open():
-        yield from here.ask(here.sampled(), "combinations that may be better, as all runs together suggest")
-    width = 4
-    while here.room(2) and here.open():
+    if here.open(check=False):
+        again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
+        yield from here.ask(again, "the best so far against the untouched machine, again")
+    while here.left > FINAL * here.allowed and here.open():
+        batch = here.sampled()
+        if not batch:
+            break
+        yield from here.ask(batch, "combinations that may be better, as all runs together suggest")
+    width = FINALISTS
+    while here.open():
         finalists = here.finalists(width)
         if len(finalists) < 2:
             break
         yield from here.ask(finalists, f"the final of {len(finalists)}")
-        width = max(2, width - 1)
+        width = 2
     return here.choice()
 
 
@@ -77,6 +80,8 @@ class _Race:
         self.used = 0
         self.allowed = _allowed(space, rule)
         self._warmups = min(1, rule.warmups)
+        self._cost = RUNS + self._warmups
+        self._better = math.log1p(rule.margin)
         self._futile = False
 
     @property
@@ -84,16 +89,11 @@ class _Race:
         """Runs that may still be asked for."""
         return self.allowed - self.used
 
-    def room(self, arms: int) -> bool:
-        """Whether there are runs left for so many arms."""
-        return self.left >= arms * (RUNS + self._warmups)
-
-    def ask(self, arms: list[Arm], why: str) -> Asking:
-        """Measure the first of these arms for which there are runs left."""
-        cost = RUNS + self._warmups
-        arms = [arm for arm in dict.fromkeys(arms) if self.arms.hopeful(arm)][: self.left // cost]
+    def ask(self, arms: Sequence[Arm], why: str) -> Asking:
+        """Measure the first of these arms, as many as there are runs left for."""
+        arms = list(dict.fromkeys(arms))[: self.left // self._cost]
         if arms:
-            self.used += cost * len(arms)
+            self.used += self._cost * len(arms)
             settings = tuple(self.arms.settings(arm) for arm in arms)
             samples = yield Ask(settings, 1, RUNS, self._warmups, why, self.arms.settings(self.leaders(1)[0]))
             for arm, sample in zip(arms, samples, strict=True):
@@ -123,33 +123,34 @@ class _Race:
         pool = self.arms.near(self.leaders(3), self.rng)
         mean, covariance = self.surface().predict(self.arms.matrix(pool))
         root = np.linalg.cholesky(covariance + 1e-6 * np.eye(len(pool)))
-        draws = mean[:, None] + root @ self.rng.standard_normal((len(pool), ARMS))
-        return [pool[index] for index in draws.argmin(axis=0)]
+        draws = mean[:, None] + root @ self.rng.standard_normal((len(pool), BATCH))
+        wins = draws[pool.index(self.leaders(1)[0])] - draws.min(axis=0) > self._better
+        return [pool[index] for index in draws.argmin(axis=0)] if wins.any() else []
 
     def finalists(self, width: int) -> list[Arm]:
-        """Leaders that may still be the best by a margin that matters, and the untouched machine while it is unclear
+        """The leader, and of the next those that may be better by the margin; the untouched machine while it is unclear
         whether that is worse."""
-        leaders = self.leaders(width)
-        first = leaders[0]
-        rivals = [arm for arm in leaders[1:] if self._gain(arm, first) < CLEAR]
-        if UNTOUCHED not in rivals and UNTOUCHED in self.arms.tried and first != UNTOUCHED:
-            rivals += [UNTOUCHED] if self._gain(UNTOUCHED, first) < CLEAR else []
+        first, *rest = self.leaders(width)
+        rivals = [arm for arm in rest if arm == UNTOUCHED or self._gain(arm, first, self._better) < CLEAR]
+        if UNTOUCHED in self.arms.tried and UNTOUCHED not in (first, *rivals) and self._gain(UNTOUCHED, first) < CLEAR:
+            rivals.append(UNTOUCHED)
         return [first, *rivals]
 
-    def _gain(self, one: Arm, other: Arm) -> float:
-        """How much less the other's spread is by their own runs, in standard errors."""
+    def _gain(self, one: Arm, other: Arm, plus: float = 0.0) -> float:
+        """How much less the other's log spread is, plus something, by their own runs, in standard errors."""
         surface, tried = self.surface(), self.arms.tried
         a, b = tried.index(one), tried.index(other)
-        return float((surface.y[a] - surface.y[b]) / math.sqrt(surface.variance[a] + surface.variance[b]))
+        error = math.sqrt(surface.variance[a] + surface.variance[b])
+        return (float(surface.y[a] - surface.y[b]) + plus) / error
 
-    def open(self) -> bool:
-        """Whether more runs may change the choice."""
-        if not self.arms.tried or self.reached():
+    def open(self, *, check: bool = True) -> bool:
+        """Whether more runs are allowed and may change the choice; `check`: also whether anything helps at all."""
+        if self.left < 2 * self._cost or not self.arms.tried or self.reached():
             return False
-        if UNTOUCHED in self.arms.tried:
+        if check and UNTOUCHED in self.arms.tried:
             expected = self.expected()
             gain = expected[UNTOUCHED] - min(expected.values())
-            self._futile = gain < PROMISING and self.surface().evidence() < ALIKE
+            self._futile = gain < PROMISING and self.surface().evidence() < 0.0
         return not self._futile
 
     def reached(self) -> list[Arm]:
@@ -158,37 +159,41 @@ class _Race:
             arm: self.arms.spread(arm) * math.sqrt(self.arms.freedom(arm) / float(chdtri(self.arms.freedom(arm), 0.8)))
             for arm in self.arms.tried
         }
-        return sorted((arm for arm in upper if upper[arm] <= self.rule.threshold), key=lambda arm: (len(arm), upper[arm]))
+        return sorted(
+            (arm for arm in upper if upper[arm] <= self.rule.threshold), key=lambda arm: (len(arm), upper[arm])
+        )
 
     def choice(self) -> Choice:
         """The end: the leader, or nothing when nothing is clearly better than the untouched machine."""
-        tried, runs = self.arms.tried, f"{self.used} runs of {len(self.arms.tried) + self.arms.failures} combinations"
+        tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
+        runs = f"{self.used} runs of {count} combinations"
         if not tried:
-            return Choice(NO_SETTINGS, f"Nothing could be compared: no combination ended well or none was affordable ({runs}).")
-        reached = self.reached()
-        if reached:
-            return Choice(
-                self.arms.settings(reached[0]),
-                f"The threshold of {self.rule.threshold:.2%} was reached with {len(reached[0])} settings, after {runs}.",
-            )
-        twice = [arm for arm in tried if self.arms.freedom(arm) > RUNS] or tried
-        expected = self.expected()
-        best = min(twice, key=lambda arm: expected[arm])
-        if UNTOUCHED in tried and best != UNTOUCHED:
-            gain = expected[UNTOUCHED] - expected[best]
-            if self._futile or self._gain(UNTOUCHED, best) < UNCLEAR or gain < math.log1p(self.rule.margin):
-                best = UNTOUCHED
+            return Choice(NO_SETTINGS, f"Nothing could be compared: no combination ended well ({runs}).")
+        if reached := self.reached():
+            why = f"The threshold of {self.rule.threshold:.2%} was reached after {runs}."
+            return Choice(self.arms.settings(reached[0]), why)
+        best = self._best()
         if best == UNTOUCHED:
-            return Choice(
-                NO_SETTINGS,
-                f"No combination is clearly steadier than the untouched machine after {runs}: what makes this program "
-                "vary is not what these settings change.",
+            why = (
+                f"Nothing is clearly steadier than the untouched machine after {runs}: what makes this program vary "
+                "seems to lie outside of what these settings change."
             )
-        return Choice(
-            self.arms.settings(best),
-            f"The race chose {len(best)} of {len(self.arms.space.candidates)} settings after {runs}; the final compared "
-            "the best of them with each other and with the untouched machine.",
-        )
+            return Choice(NO_SETTINGS, why)
+        why = f"The race chose {len(best)} of {len(self.arms.space.candidates)} settings after {runs}."
+        return Choice(self.arms.settings(best), why)
+
+    def _best(self) -> Arm:
+        """The leader among those that ran more than once, or one with fewer settings that is as good."""
+        expected = self.expected()
+        known = [arm for arm in expected if self.arms.rounds(arm) > 1] or list(expected)
+        least = min(expected[arm] for arm in known)
+        alike = [arm for arm in known if expected[arm] <= least + self._better / 2]
+        best = min(alike, key=lambda arm: (len(arm), expected[arm]))
+        if UNTOUCHED in expected and best != UNTOUCHED:
+            gain = expected[UNTOUCHED] - expected[best]
+            if self._futile or gain < self._better or self._gain(UNTOUCHED, best) < UNCLEAR:
+                return UNTOUCHED
+        return best
 
 
 def _allowed(space: Space, rule: Rule) -> int:
