@@ -8,10 +8,12 @@ without a shell; the time is becalm's own, of the whole process, and not the res
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import platform
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +23,14 @@ from xml.etree import ElementTree
 from becalm.errors import UsageError
 from becalm.nouns import Workload
 from becalm.sources.asked import Asked
-from becalm.sources.phoronix_profile import Choice, Profile, base_name, read, words
+from becalm.sources.phoronix_profile import Choice, Machine, Profile, base_name, read, words
 from becalm.sources.script import account
 
 LOG = "becalm.log"
 """The file in a test's directory that it writes its result to; a real one, as some tests move files onto it."""
+
+SYSTEM = Path("/var/lib/phoronix-test-suite")
+"""Where the suite keeps everything when it runs as root; its configuration is in /etc then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
     """
     name, *picked = text.split(":")
     installation, identifier = find(name, asked)
-    profile = read(identifier, installation.profiles)
+    profile = read(identifier, installation.profiles, machine())
     directory = installation.tests / identifier
     program = directory / profile.executable
     if not (program.is_file() and os.access(program, os.X_OK)):
@@ -105,11 +110,10 @@ def places(asked: Asked) -> list[Installation]:
     """
     override = os.environ.get("PTS_USER_PATH_OVERRIDE", "")
     owner = account(asked.user)
-    homes = [Path(owner.home) if owner else Path.home()]
-    system = Path("/var/lib/phoronix-test-suite")
-    own = [home / ".phoronix-test-suite" for home in homes]
-    roots = [Path(override)] if override and Path(override).is_dir() else [*own, system]
-    if os.geteuid() == 0 and owner is None and roots[-1] == system:
+    home = Path(owner.home) if owner else Path.home()
+    own = home / ".phoronix-test-suite"
+    roots = [Path(override)] if override and Path(override).is_dir() else [own, SYSTEM]
+    if os.geteuid() == 0 and owner is None and roots[-1] == SYSTEM:
         roots.reverse()
     return [Installation(_tests(root), root / "test-profiles") for root in roots]
 
@@ -119,7 +123,8 @@ def _tests(root: Path) -> Path:
     if override and Path(override).is_dir():
         return Path(override)
     try:
-        configured = ElementTree.parse(root / "user-config.xml").getroot()
+        file = Path("/etc/phoronix-test-suite.xml") if root == SYSTEM else root / "user-config.xml"
+        configured = ElementTree.parse(file).getroot()
         text = configured.findtext("Options/Installation/EnvironmentDirectory") or ""
     except (OSError, ElementTree.ParseError):
         text = ""
@@ -135,8 +140,7 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
     Numbers are of this machine as it is now, and stay so for all runs.
     """
     directory = installation.tests / profile.identifier
-    cpus, cores = os.cpu_count() or 1, _cores() or os.cpu_count() or 1
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    cpus, cores = profile.machine.cpus, profile.machine.cores
     found = {
         "NUM_CPU_CORES": cpus,
         "OMP_NUM_THREADS": cpus,
@@ -144,7 +148,7 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
         "NUM_CPU_PHYSICAL_CORES": cores,
         "CPU_THREADS_PER_CORE": max(cpus // cores, 1),
         "NUM_CPU_NODES": max(len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))), 1),
-        "SYS_MEMORY": memory_mb,
+        "SYS_MEMORY": profile.machine.memory_mb,
         "OS_TYPE": "Linux",
         "OS_ARCH": platform.machine(),
         "HOME": f"{directory}/",
@@ -155,10 +159,11 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
         "vblank_mode": 0,
         "__GL_SYNC_TO_VBLANK": 0,
         "CCACHE_DISABLE": 1,
+        "OMPI_ALLOW_RUN_AS_ROOT": 1,
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1,
     }
     path = os.environ.get("PATH", os.defpath)
-    parents = [(root.findtext("TestProfile/Extends") or "").strip() for root in profile.chain]
-    for number, parent in enumerate(each for each in parents if each):
+    for number, parent in enumerate(profile.parents):
         place = f"{installation.tests / parent}/"
         if number == 0:
             found["TEST_EXTENDS"] = place
@@ -166,6 +171,15 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
             path = f"{place}:{path}"
             found["TEST_" + base_name(parent).upper().replace("-", "_")] = place
     return {"PATH": path, **{name: str(value) for name, value in found.items()}}
+
+
+def machine() -> Machine:
+    """This machine as menus and variables describe it."""
+    cpus = os.cpu_count() or 1
+    lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
+    # Threads of one core name the same list; where the kernel does not say, every CPU is a core.
+    cores = len({path.read_text().strip() for path in lists}) or cpus
+    return Machine(cpus, cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20)
 
 
 def _workload(
@@ -177,41 +191,37 @@ def _workload(
 ) -> Workload:
     directory = installation.tests / profile.identifier
     text = profile.arguments(choices)
-    if asked.shell:
-        arguments = ["/bin/sh", "-c", f"exec ./{shlex.quote(profile.executable)} {text}"]
-        passed = [text]
-    else:
-        known = {**os.environ, **environment, **dict(asked.options.get("environment") or {})}
-        passed = words(text, known)
-        arguments = [str(directory / profile.executable), *passed]
-    scripts = {name: _script(profile, installation, name) for name in ("pre", "post")}
-    prepare = [sys.executable, "-I", str(Path(__file__).with_name("phoronix_prepare.py")), str(directory)]
-    prepare += [environment["LOG_FILE"], *([scripts["pre"], *passed] if scripts["pre"] else [])]
+    known = {**os.environ, **environment, **dict(asked.options.get("environment") or {})}
+    passed = [] if asked.shell else words(text, known)
+
+    def command(*program: str) -> list[str]:
+        if asked.shell:
+            return ["/bin/sh", "-c", f"exec {shlex.join(program)} {text}".rstrip()]
+        return [*program, *passed]
+
+    # The suite runs these scripts with bash where there is one (pts_tests::call_test_script).
+    shell = shutil.which("bash") or "/bin/sh"
+    before, after = ([command(shell, each) for each in _scripts(profile, installation, n)] for n in ("pre", "post"))
+    hook = [sys.executable, "-I", str(Path(__file__).with_name("phoronix_hook.py"))]
     picked = ", ".join(name for _, name, _ in choices)
     return asked.workload(
-        arguments,
+        command(str(directory / profile.executable)),
         environment=environment,
         name=f"{profile.identifier} ({picked})" if picked else profile.identifier,
         directory=str(directory),
-        prepare=tuple(prepare),
-        cleanup=("/bin/sh", scripts["post"], *passed) if scripts["post"] else None,
+        prepare=(*hook, "before", str(directory), environment["LOG_FILE"], json.dumps(before)),
+        cleanup=(*hook, "after", str(directory), json.dumps(after)) if after else None,
         parameters=tuple(sorted((option.identifier, name) for option, name, _ in choices)),
     )
 
 
-def _script(profile: Profile, installation: Installation, name: str) -> str | None:
-    """A test's own script of before or after a run; one for Linux goes before one for all systems."""
-    for file in (f"{name}_linux.sh", f"{name}.sh"):
-        path = installation.profiles / profile.identifier / file
-        if path.is_file():
-            return str(path)
-    return None
-
-
-def _cores() -> int:
-    """Physical cores: groups of CPUs that are threads of one core; 0 when the kernel does not say."""
-    lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
-    return len({path.read_text().strip() for path in lists})
+def _scripts(profile: Profile, installation: Installation, name: str) -> list[str]:
+    """The test's own script of before or after a run, then those of what it extends; one for Linux goes first."""
+    found = []
+    for test in (profile.identifier, *profile.parents):
+        files = [installation.profiles / test / file for file in (f"{name}_linux.sh", f"{name}.sh")]
+        found += [str(file) for file in files if file.is_file()][:1]
+    return found
 
 
 def _version(identifier: str) -> tuple[int, ...]:

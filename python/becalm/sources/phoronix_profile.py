@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,7 +27,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a test: entries are (name, value) pairs; `free` takes a value of the user's instead of an entry."""
+    """One option of a test: entries are (name, value) pairs; `free` may have a value of the user's that is no entry."""
 
     identifier: str
     title: str
@@ -40,6 +42,43 @@ class Option:
         return f"{self.prefix}{value}{self.postfix}"
 
 
+_THERE: dict[str, Callable[[str], bool]] = {
+    "auto-file-select": os.path.isfile,
+    "auto-directory-select": lambda value: os.path.isdir(value) and os.access(value, os.W_OK),
+    "auto-executable": lambda value: shutil.which(value) is not None,
+}
+"""Which written entries of an option are left: those whose value is on the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What menus depend on: CPUs, physical cores, memory in MiB."""
+
+    cpus: int
+    cores: int
+    memory_mb: int
+
+    def menu(self, identifier: str, written: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...] | None:
+        """The entries that the suite makes on the machine for an option of that name, from those that are written.
+
+        None for an option whose menu is as written; empty for one whose value only the user knows. Source:
+        pts_test_run_options::auto_process_test_option.
+        """
+        if identifier in ("cpu-threads", "cpu-physical-threads"):
+            most = self.cpus if identifier == "cpu-threads" else self.cores
+            counts = [2**n for n in range(most.bit_length()) if 2**n < most] + [most]
+            return tuple((str(count), str(count)) for count in counts)
+        if identifier == "ram-capacity":
+            sizes = [2**n for n in range(5, 64) if 2**n < self.memory_mb]
+            return tuple((f"{size // 1024}GB" if size >= 1024 else f"{size}MB", str(size)) for size in sizes)
+        if identifier == "auto-disk-mount-points":
+            return (("Default Test Directory", ""),)
+        kept = _THERE.get(identifier)
+        if kept is not None:
+            return tuple((name, value) for name, value in written if kept(value))
+        return () if identifier.startswith("auto-") else None
+
+
 Choice = tuple[Option, str, str]
 """An option, the name of what was picked, and its piece of the command line."""
 
@@ -50,6 +89,7 @@ class Profile:
 
     identifier: str
     chain: tuple[ElementTree.Element, ...]
+    machine: Machine
 
     def say(self, path: str, default: str = "") -> str:
         """The text at a path, of the first definition in the chain that has one."""
@@ -66,9 +106,15 @@ class Profile:
         """Whether the test runs as root only."""
         return self.say("TestProfile/RequiresRoot").upper() == "TRUE"
 
+    @property
+    def parents(self) -> list[str]:
+        """The tests that it extends, the nearest first."""
+        said = ((root.findtext("TestProfile/Extends") or "").strip() for root in self.chain[:-1])
+        return [each for each in said if each]
+
     def options(self) -> list[Option]:
         """The options in their order; options are the test's own, never those of what it extends."""
-        return [_option(each) for each in self.chain[0].iterfind("TestSettings/Option")]
+        return [_option(each, self.machine) for each in self.chain[0].iterfind("TestSettings/Option")]
 
     def arguments(self, choices: Sequence[Choice]) -> str:
         """The command line after the executable, as text for a shell."""
@@ -107,7 +153,7 @@ class Profile:
         raise UsageError(f"{self.identifier} has no option {text!r}.{hint} It has: {'; '.join(map(_words, options))}.")
 
     def _default(self, option: Option) -> Choice:
-        if option.entries and not option.free:
+        if option.entries:
             return _entry(option, option.default)
         raise UsageError(
             f"{self.identifier} needs a value for {option.title or option.identifier!r}, which depends on the machine. "
@@ -115,7 +161,7 @@ class Profile:
         )
 
 
-def read(identifier: str, profiles: Path) -> Profile:
+def read(identifier: str, profiles: Path, machine: Machine) -> Profile:
     """The profile of a test such as pts/compress-gzip-1.2.0, with all that it extends. Raises UsageError."""
     chain: list[ElementTree.Element] = []
     seen: list[str] = []
@@ -133,7 +179,7 @@ def read(identifier: str, profiles: Path) -> Profile:
         except ElementTree.ParseError as error:
             raise UsageError(f"The definition {path} of the test is no XML: {error}.") from error
         following = (chain[-1].findtext("TestProfile/Extends") or "").strip()
-    return Profile(identifier, tuple(chain))
+    return Profile(identifier, tuple(chain), machine)
 
 
 def base_name(identifier: str) -> str:
@@ -171,16 +217,18 @@ def _expanded(piece: str, environment: Mapping[str, str], text: str, double: boo
     return re.sub(r"\$(?:(\w+)|\{(\w+)\})", value, piece)
 
 
-def _option(element: ElementTree.Element) -> Option:
+def _option(element: ElementTree.Element, machine: Machine) -> Option:
     def say(path: str) -> str:
         return element.findtext(path) or ""
 
     identifier = say("Identifier").strip()
     found = element.iterfind("Menu/Entry")
-    entries = tuple(((each.findtext("Name") or "").strip(), each.findtext("Value") or "") for each in found)
+    written = tuple(((each.findtext("Name") or "").strip(), each.findtext("Value") or "") for each in found)
+    made = machine.menu(identifier, written)
+    entries = written if made is None else made
     number = say("DefaultEntry").strip()
-    # DefaultEntry counts from 1; none, 0 and what is no entry's number mean the first, or the last, as in
-    # pts_test_option::set_option_default.
+    # DefaultEntry counts from 1; none and 0 mean the first, what is no entry's number the last, as in
+    # pts_test_option::set_option_default and get_option_default.
     default = max(int(number), 1) - 1 if number.isdecimal() else 0
     return Option(
         identifier=identifier or say("DisplayName").strip(),
@@ -189,8 +237,7 @@ def _option(element: ElementTree.Element) -> Option:
         postfix=say("ArgumentPostfix"),
         entries=entries,
         default=default if default < len(entries) else len(entries) - 1,
-        # The suite itself fills the menus of auto-… (disks, screen resolutions) on the machine it runs on.
-        free=not entries or identifier.startswith("auto-"),
+        free=made is not None or not written,
     )
 
 
@@ -200,5 +247,5 @@ def _entry(option: Option, at: int) -> Choice:
 
 
 def _words(option: Option) -> str:
-    names = ", ".join(name for name, _ in option.entries) if not option.free else "a value of yours"
-    return f"{option.identifier}= {names}"
+    names = [name for name, _ in option.entries] + (["a value of yours"] if option.free else [])
+    return f"{option.identifier}= {', '.join(names)}"

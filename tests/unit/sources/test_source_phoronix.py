@@ -10,7 +10,7 @@ from becalm import sources
 from becalm.errors import UsageError
 from becalm.sources import phoronix
 from becalm.sources.asked import Asked
-from becalm.sources.phoronix_profile import base_name, words
+from becalm.sources.phoronix_profile import Machine, base_name, words
 
 OPENSSL = """
 <PhoronixTestSuite>
@@ -172,12 +172,24 @@ def test_the_tests_own_scripts_run_before_and_after(suite):
     assert not (place / "never").exists()
 
 
-def test_a_preparation_that_fails_is_said(suite):
+def test_a_preparation_that_fails_says_so_in_its_file_not_by_its_exit_code(suite):
     suite("pts/tiny-1.0.0", pre="echo 5 > ~/pre-test-exit-status")
     (workload,) = sources.open(["phoronix:tiny"])
     prepared = run(workload)[0]
     assert prepared.returncode == 1
-    assert b"pre.sh failed with 5" in prepared.stderr
+    assert b"pre-test-exit-status was 5" in prepared.stderr
+    suite("pts/other-1.0.0", pre="exit 5")
+    (workload,) = sources.open(["phoronix:other"])
+    assert run(workload)[0].returncode == 0
+
+
+def test_scripts_of_what_a_test_extends_run_after_its_own(suite):
+    suite("pts/base-1.0.0", pre="echo base >> order")
+    extends = "<PhoronixTestSuite><TestProfile><Extends>pts/base-1.0.0</Extends></TestProfile></PhoronixTestSuite>"
+    place = suite("pts/child-1.0.0", extends, pre="echo own >> order", pre_linux="echo linux >> order")
+    (workload,) = sources.open(["phoronix:child"])
+    run(workload)
+    assert (place / "order").read_text() == "linux\nbase\n"
 
 
 def test_the_preparation_needs_nothing_but_the_interpreter(suite):
@@ -219,18 +231,49 @@ def test_what_a_test_extends_says_what_it_does_not(suite):
     assert known["PATH"].startswith(f"{parent}/:")
 
 
-def test_a_value_that_depends_on_the_machine_is_asked_for(suite):
-    definition = (
-        "<PhoronixTestSuite><TestSettings><Option><DisplayName>Disk Target</DisplayName>"
-        "<Identifier>auto-disk-mount-points</Identifier><ArgumentPrefix>-d </ArgumentPrefix>"
-        "<Menu><Entry><Name>Default</Name><Value></Value></Entry></Menu></Option></TestSettings></PhoronixTestSuite>"
+def with_option(identifier, menu="", prefix="-d "):
+    return (
+        "<PhoronixTestSuite><TestSettings><Option><DisplayName>Title</DisplayName>"
+        f"<Identifier>{identifier}</Identifier><ArgumentPrefix>{prefix}</ArgumentPrefix>{menu}</Option></TestSettings>"
+        "</PhoronixTestSuite>"
     )
-    suite("pts/disk-1.0.0", definition)
-    said = r"needs a value for 'Disk Target'.*phoronix:pts/disk-1\.0\.0:auto-disk-mount-points=VALUE"
-    with pytest.raises(UsageError, match=said):
+
+
+def test_a_value_that_only_the_user_knows_is_asked_for(suite):
+    suite("pts/disk-1.0.0", with_option("auto-disks"))
+    with pytest.raises(UsageError, match=r"needs a value for 'Title'.*phoronix:pts/disk-1\.0\.0:auto-disks=VALUE"):
         sources.open(["phoronix:disk"])
-    (workload,) = sources.open(["phoronix:disk:auto-disk-mount-points=/a b;c"])
+    (workload,) = sources.open(["phoronix:disk:auto-disks=/a b;c"])
     assert workload.argv[1:] == ("-d", "/a b;c")
+
+
+def test_the_directory_of_the_test_is_the_default_disk(suite):
+    suite("pts/fio-2.1.0", with_option("auto-disk-mount-points", prefix=""))
+    assert sources.open(["phoronix:fio"])[0].argv[1:] == ()
+    assert sources.open(["phoronix:fio:auto-disk-mount-points=/mnt"])[0].argv[1:] == ("/mnt",)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "names"),
+    [
+        ("cpu-threads", ["1", "2", "4", "8", "12"]),
+        ("cpu-physical-threads", ["1", "2", "4"]),
+        ("ram-capacity", ["32MB", "64MB", "128MB", "256MB", "512MB", "1GB", "2GB"]),
+    ],
+)
+def test_menus_that_the_suite_makes_on_the_machine_are_made(identifier, names):
+    menu = Machine(cpus=12, cores=4, memory_mb=4000).menu(identifier, ())
+    assert [name for name, _ in menu] == names
+
+
+def test_entries_that_are_not_on_the_machine_are_left_out(tmp_path):
+    machine = Machine(1, 1, 1)
+    written = (("here", str(tmp_path)), ("gone", str(tmp_path / "gone")), ("program", "sh"), ("file", __file__))
+    kept = {each: [name for name, _ in machine.menu(each, written)] for each in (
+        "auto-directory-select", "auto-executable", "auto-file-select"
+    )}  # fmt: skip
+    assert kept == {"auto-directory-select": ["here"], "auto-executable": ["program"], "auto-file-select": ["file"]}
+    assert machine.menu("algo", written) is None
 
 
 def test_another_place_for_tests_is_heeded(suite, tmp_path, monkeypatch):
@@ -279,10 +322,13 @@ def test_a_test_without_its_program_or_definition_is_said(suite, tmp_path):
 
 
 def test_with_a_shell_the_line_is_the_suites_own(suite):
-    suite("pts/openssl-3.1.0", OPENSSL)
+    place = suite("pts/openssl-3.1.0", OPENSSL, post='echo "$@" > posted')
     (workload,) = sources.open(["phoronix:openssl"], shell=True)
-    line = "exec ./openssl speed -a rsa4096 'l l' -multi $NUM_CPU_CORES"
+    line = f"exec {place}/openssl speed -a rsa4096 'l l' -multi $NUM_CPU_CORES"
     assert workload.argv == ("/bin/sh", "-c", line)
+    assert [each.returncode for each in run(workload)] == [0, 0, 0]
+    said = f"speed -a rsa4096 l l -multi {os.cpu_count()}\n"
+    assert (place / "becalm.log").read_text() == (place / "posted").read_text() == said
 
 
 @pytest.mark.parametrize(
