@@ -188,6 +188,12 @@ def base_name(identifier: str) -> str:
     return re.sub(r"-\d+(\.\d+)*$", "", name)
 
 
+_SPECIAL = re.compile(r"`|\$[($!?#*@0-9-]|\$\{(?!\w+\})")
+"""What a shell does more than put in a variable, also between double quotes."""
+
+_UNQUOTED = re.compile(rf"{_SPECIAL.pattern}|[;&|<>()*?\[\n#]|(?<!\S)~")
+
+
 def words(text: str, environment: Mapping[str, str]) -> list[str]:
     """Split arguments as the shell would that the suite gives them to, with the variables that it sets.
 
@@ -198,7 +204,7 @@ def words(text: str, environment: Mapping[str, str]) -> list[str]:
     for piece in pieces:
         quoted = piece[:1] in "'\\"
         double = piece[:1] == '"'
-        if not quoted and re.search(r"`|\$\(" if double else r"[`;&|<>()*?\[\n#]|\$\(|(?<!\S)~", piece):
+        if not quoted and (_SPECIAL if double else _UNQUOTED).search(piece):
             raise UsageError(f"The arguments {text!r} are for a shell. Let one read them with --shell.")
         expanded.append(piece if quoted else _expanded(piece, environment, text, double))
     try:
@@ -209,12 +215,15 @@ def words(text: str, environment: Mapping[str, str]) -> list[str]:
 
 def _expanded(piece: str, environment: Mapping[str, str], text: str, double: bool) -> str:
     def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
+        if match[1]:
+            # Between double quotes shlex takes back only what escapes a quote or itself; a shell also a dollar.
+            return "$" if match[1] == "$" else match[0]
+        name = match[2] or match[3]
         if name not in environment:
             raise UsageError(f"The arguments {text!r} need the variable {name}. Set it with --env {name}=VALUE.")
         return re.sub(r'(["\\])', r"\\\1", environment[name]) if double else shlex.quote(environment[name])
 
-    return re.sub(r"\$(?:(\w+)|\{(\w+)\})", value, piece)
+    return re.sub(r"\\(.)|\$(?:(\w+)|\{(\w+)\})", value, piece)
 
 
 def _option(element: ElementTree.Element, machine: Machine) -> Option:

@@ -339,6 +339,7 @@ def test_with_a_shell_the_line_is_the_suites_own(suite):
         ("-p $P", ["-p", 'a b"c']),
         (r"a\ b \$N", ["a b", "$N"]),
         ("'a;b' \"c|d *\"", ["a;b", "c|d *"]),
+        (r'"a\$N $N\"\\"', ['a$N 4"\\']),
         ("a~ --x=~", ["a~", "--x=~"]),
         ("", []),
     ],
@@ -357,7 +358,24 @@ def test_arguments_are_split_as_the_shell_would(text, split):
 
 @pytest.mark.parametrize(
     "text",
-    ["a; b", "a | b", "a > f", "$(rm x)", '"$(rm x)"', "`rm x`", '"`rm x`"', "*.c", "a & b", "~/x", "a # b", "a\nb"],
+    [
+        "a; b",
+        "a | b",
+        "a > f",
+        "$(rm x)",
+        '"$(rm x)"',
+        "`rm x`",
+        '"`rm x`"',
+        "*.c",
+        "$$",
+        "${N",
+        '"$!"',
+        "$1",
+        "a & b",
+        "~/x",
+        "a # b",
+        "a\nb",
+    ],
 )
 def test_what_only_a_shell_can_do_is_refused(text):
     with pytest.raises(UsageError, match="Let one read them with --shell"):
