@@ -77,7 +77,7 @@ def judge(
 
     Intervals are each at `confidence`, not all together. A knob may be dropped when the upper end of its ratio is at
     most 1 + `margin` for every program: undecided means keep. Settings are recommended only when some program is
-    shown to be steadier with them and none shown to be less steady. Raises ValueError when UNTOUCHED or TUNED is
+    shown to be steadier with them, none shown to be less steady, and none fails more often. Raises ValueError when UNTOUCHED or TUNED is
     missing or an arm does not have one sample a program.
     """
     for name in (UNTOUCHED, TUNED):
@@ -99,7 +99,7 @@ def judge(
                 knob = name.removeprefix(WITHOUT)
                 contributions.append(_contribution(knob, program, here[TUNED], sample, objective, alpha, margin))
     chosen = arms[TUNED][0].settings
-    droppable = _droppable(contributions, len(programs))
+    droppable = tuple(knob for knob in _droppable(contributions, len(programs)) if not _fails(arms, WITHOUT + knob))
     settings, to_confirm = _recommended(arms, steadier, droppable, objective, alpha, margin)
     described = tuple(
         _arm(name, program, sample, objective, alpha)
@@ -125,12 +125,13 @@ def _recommended(
 ) -> tuple[Settings, Settings | None]:
     """What to recommend, and what should be confirmed first, if anything."""
     chosen = arms[TUNED][0].settings
-    if not helps(steadier, TUNED):
+    if not helps(steadier, TUNED) or _fails(arms, TUNED):
         return NO_SETTINGS, None
     if RECOMMENDED in arms:
         ratios = [_ratio(r, t, objective, alpha) for r, t in zip(arms[RECOMMENDED], arms[TUNED], strict=True)]
         kept = all(ratio is not None and ratio.high <= 1 + margin for ratio in ratios)
-        return (arms[RECOMMENDED][0].settings if kept and helps(steadier, RECOMMENDED) else chosen), None
+        good = kept and helps(steadier, RECOMMENDED) and not _fails(arms, RECOMMENDED)
+        return (arms[RECOMMENDED][0].settings if good else chosen), None
     if not droppable:
         return chosen, None
     left = {name for name, _ in chosen.values}
@@ -142,6 +143,11 @@ def _recommended(
         if arms[WITHOUT + knob][0].settings == fewer and helps(steadier, WITHOUT + knob):
             return fewer, None
     return chosen, fewer if fewer.values else None
+
+
+def _fails(arms: Arms, name: str) -> bool:
+    """Whether a program fails more often than on the untouched machine."""
+    return any(mine.failed > bare.failed for mine, bare in zip(arms[name], arms[UNTOUCHED], strict=True))
 
 
 def helps(steadier: Sequence[Steadier], arm: str) -> bool:

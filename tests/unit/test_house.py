@@ -44,6 +44,7 @@ FORBIDDEN = [
     ("verbs", ("becalm.cli",)),
     ("nouns.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
     ("plan.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
+    ("steady.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
     ("judge.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
 ]
 
@@ -130,12 +131,20 @@ def test_columns_and_outcomes_are_documented():
 def test_fields_of_the_json_are_documented():
     import dataclasses
 
+    from becalm.steadiness import Arm, Contribution, Course, Excluded, Steadier, Steadiness, Transfer
     from becalm.verdict import Difference, Summary, Verdict
 
     text = (ROOT / "docs/json.md").read_text()
     for kind in (Verdict, Difference, Summary):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
+    verdicts, tuned = text.split("## A tune study")
+    assert "## A verdict" in verdicts
+    for kind in (Steadiness, Course, Arm, Steadier, Contribution):
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in tuned, f"{kind.__name__}.{each.name}"
+    for kind in (Transfer, Excluded):
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in tuned, kind.__name__
 
 
 @pytest.mark.machine

@@ -136,6 +136,10 @@ def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
     assert [each.loops for each in found.steadier] == [5]
     assert [each.numbers["arm"] for each in found.findings] == [TUNED, "pyperf"]
     assert "failed in 14 runs" in found.findings[0].sentence
+    # Far steadier, but programs have to work.
+    assert found.steadier[0].ratio.low > 10
+    assert found.settings == Settings()
+    assert "a program fails with them" in verdict(found).sentence
     nothing = next(arm for arm in found.arms if arm.name == "pyperf")
     assert (nothing.runs, nothing.failed, nothing.spread.value) == (0, 90, math.inf)
     assert from_json(json.loads(json.dumps(verdict(found).to_json()))).arms == found.arms

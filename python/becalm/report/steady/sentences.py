@@ -205,8 +205,12 @@ def verdict(found: Steadiness) -> str:
     if not lines:
         lines = ["Nothing is known: no loop has good runs of both the untouched machine and the chosen settings."]
     if not found.settings:
-        tried = settings_text(found.chosen)
-        end = f" The search had chosen {tried}; fresh runs do not bear it out." if found.chosen else ""
+        end = ""
+        if found.chosen:
+            failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
+            bad = any(failed.get((TUNED, name), 0) > failed.get((UNTOUCHED, name), 0) for name in found.programs)
+            why = "a program fails with them" if bad else "fresh runs do not bear it out"
+            end = f" The search had chosen {settings_text(found.chosen)}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
