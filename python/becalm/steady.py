@@ -77,8 +77,8 @@ def judge(
 
     Intervals are each at `confidence`, not all together. A knob may be dropped when the upper end of its ratio is at
     most 1 + `margin` for every program: undecided means keep. Settings are recommended only when some program is
-    shown to be steadier with them, none shown to be less steady, and none fails more often. Raises ValueError when UNTOUCHED or TUNED is
-    missing or an arm does not have one sample a program.
+    shown to be steadier with them, none to be less steady, and none fails more often. Raises ValueError when UNTOUCHED
+    or TUNED is missing or an arm does not have one sample a program.
     """
     for name in (UNTOUCHED, TUNED):
         if name not in arms:

@@ -22,6 +22,7 @@ from becalm.stats.arrays import Floats, level, series
 from becalm.stats.effective import mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import MOST
+from becalm.stats.series import autocorrelation
 from becalm.stats.tests import f_test, welch_t
 
 EXACT = 14
@@ -122,8 +123,8 @@ def spread(
 ) -> tuple[float, float, float]:
     """Spread of a typical loop (geometric mean over loops), a fraction, with its interval.
 
-    Student's over the loops' logarithms, with their effective number where they resemble their neighbours; the
-    chi-squared interval of a normal sample with one loop. Raises ValueError as `loop_spread`, or without any loop.
+    Student's over the loops' logarithms, with their effective number where they are found to resemble their
+    neighbours; with one loop that of a normal sample. Raises ValueError as `loop_spread`, or without any loop.
     """
     level(alpha)
     if not loops:
@@ -134,7 +135,10 @@ def spread(
         # On the scale of the logarithm, where it is nearly normal; exact enough for a case that only --fast makes.
         reach = float(stdtrit(len(np.asarray(loops[0])) - 1, 1 - alpha / 2)) * normal_sd(len(np.asarray(loops[0])))
     else:
-        error, freedom = mean_error(logs)
+        # A few independent loops often look correlated; believing it would only make their interval wide.
+        error, freedom = float(logs.std(ddof=1)) / math.sqrt(len(logs)), len(logs) - 1.0
+        if autocorrelation(logs).found:
+            error, freedom = mean_error(logs)
         reach = float(stdtrit(freedom, 1 - alpha / 2)) * error
     return _exp(middle), _exp(middle - reach), _exp(middle + reach)
 

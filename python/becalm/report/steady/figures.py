@@ -37,6 +37,9 @@ WIDTH = 7.4
 TICKS = ((0.3, tuple(range(10, 100, 2))), (0.6, (1, 1.5, 2, 3, 4, 5, 6, 8)), (2.5, (1, 2, 5)), (math.inf, (1,)))
 """Over less than so many decades, ticks at these multiples of powers of ten."""
 
+REACH = 5.0
+"""Single runs are drawn as far as so many times the range of nine in ten; one lost minute must not hide the rest."""
+
 ROW = 0.42
 """Height of a row in inches."""
 
@@ -104,9 +107,10 @@ def scatter(found: Steadiness, program: str) -> str:
     height = 0.95 + ROW * len(arms)
     with _figure(height, columns=2) as (figure, both):
         runs, spreads = both
+        reach = REACH * max(max(abs(arm.deviations[1]), abs(arm.deviations[-2])) for arm in arms)
         for row, arm in enumerate(arms):
             color = _color(arm)
-            _box(runs, row, arm.deviations, color)
+            _box(runs, row, arm.deviations, color, 100 * reach)
             spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
             _interval(spreads, row, arm.spread, color, 100.0)
         _rows(runs, [tables.arm_name(arm.name) for arm in arms])
@@ -197,13 +201,15 @@ def _interval(axes: Axes, row: int, interval: Interval, color: str, scale: float
     axes.plot([scale * interval.value], [row], "o", color=color, markersize=6)
 
 
-def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str) -> None:
-    """The middle half as a box, 90 % as a line, the most extreme runs as points."""
+def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: float) -> None:
+    """The middle half as a box, 90 % as a line, the most extreme runs as points, or as arrows beyond `reach`."""
     least, low, left, middle, right, high, most = (100 * q for q in quantiles)
     axes.plot([low, high], [row, row], color=color, linewidth=1.2)
     axes.barh(row, right - left, left=left, height=0.46, color=color, alpha=0.35, linewidth=0)
     axes.plot([middle, middle], [row - 0.23, row + 0.23], color=color, linewidth=2)
-    axes.plot([least, most], [row, row], ".", color=color, markersize=4)
+    for value in (least, most):
+        beyond = "." if abs(value) <= reach or not reach else ">" if value > 0 else "<"
+        axes.plot([min(max(value, -reach), reach)], [row], beyond, color=color, markersize=4)
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:

@@ -101,8 +101,9 @@ def _parts(found: Steadiness) -> Iterator[Part]:
         title = f": {program}" if len(found.programs) > 1 else ""
         compared = tables.compared(found, program)
         caption = (
-            "Left: single runs; the box holds half of them, the line nine of ten, the points are the extremes. Right: "
-            f"spread of a typical loop with its {level} interval; each stroke is one loop."
+            "Left: single runs; the box holds half of them, the line nine of ten, the points are the extremes (an "
+            f"arrow: beyond the picture). Right: spread of a typical loop with its {level} "
+            "interval; each stroke is one loop."
         )
         if compared.rows:
             yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
