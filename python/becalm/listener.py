@@ -5,11 +5,12 @@ The verbs tell a listener; the terminal's progress display is one (`becalm.repor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from becalm.plan import Goal
+from becalm.steadiness import Steadiness
 from becalm.verdict import Verdict
 
 
@@ -24,6 +25,27 @@ class Progress:
     verdict: Verdict | None
 
 
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """Where a search for settings stands.
+
+    `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
+    this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
+    known yet); `untouched`: the same of the machine as it is.
+    """
+
+    phase: str
+    why: str
+    elapsed_ns: int
+    runs: int
+    planned: int | None
+    arms: int
+    best: Mapping[str, Any]
+    spread: float | None
+    untouched: float | None
+    left_ns: float | None = None
+
+
 class Listener(Protocol):
     """Who wants to know what happens; the terminal's progress display is one."""
 
@@ -36,10 +58,13 @@ class Listener(Protocol):
     def progressed(self, state: Progress) -> None:
         """The data were looked at."""
 
+    def searching(self, state: Searching) -> None:
+        """A search for settings has come to its next question."""
+
     def warned(self, sentence: str) -> None:
         """Something a person should know now."""
 
-    def ended(self, verdict: Verdict) -> None:
+    def ended(self, verdict: Verdict | Steadiness) -> None:
         """The final verdict."""
 
 
@@ -49,5 +74,6 @@ class Quiet:
     def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None: ...
     def running(self, done: int) -> None: ...
     def progressed(self, state: Progress) -> None: ...
+    def searching(self, state: Searching) -> None: ...
     def warned(self, sentence: str) -> None: ...
-    def ended(self, verdict: Verdict) -> None: ...
+    def ended(self, verdict: Verdict | Steadiness) -> None: ...

@@ -12,22 +12,42 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from becalm.history import History
-from becalm.hosts import Host
+from becalm.hosts import Host, Noticed
 from becalm.listener import Listener
-from becalm.nouns import Run
-from becalm.plan import Plan
+from becalm.nouns import Block, Run
 
 Sink = Callable[[Sequence[Run], dict[int, tuple[str, str]]], None]
 """Takes finished runs and the texts (standard error, standard output) of some of them, by sequence number."""
 
 
-def measure(host: Host, plan: Plan, history: History, sink: Sink, listener: Listener) -> None:
+class Record(Protocol):
+    """What the loop needs of whoever remembers the runs (`becalm.history`, `becalm.trials`)."""
+
+    next_seq: int
+    interrupted: bool
+    failure: Run | None
+
+    def extend(self, rows: Sequence[Run]) -> None:
+        """Take finished runs."""
+
+
+Remembered = TypeVar("Remembered", bound=Record)
+
+
+def measure(
+    host: Host,
+    plan: Callable[[Remembered], Block | None],
+    history: Remembered,
+    sink: Sink,
+    listener: Listener,
+    noticed: Callable[[Noticed], None] = lambda noticed: None,
+) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
-    Raises what the host or the sink raises; rows a host has delivered have been given to the sink by then.
+    `noticed` is told, after each block, what the host saw of its settings. Raises what the host, the sink or `noticed`
+    raises; rows a host has delivered have been given to the sink by then.
     """
     texts: dict[int, tuple[str, str]] = {}
 
@@ -44,12 +64,13 @@ def measure(host: Host, plan: Plan, history: History, sink: Sink, listener: List
             if texts:
                 sink((), dict(texts))
                 texts.clear()
+            noticed(host.noticed())
             if history.failure is not None:
                 return
 
 
 @contextmanager
-def _interrupts(host: Host, history: History) -> Iterator[None]:
+def _interrupts(host: Host, history: Record) -> Iterator[None]:
     """Turn the first SIGINT or SIGTERM into a clean stop; a second one gets its usual effect."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -82,6 +82,7 @@ class Workload:
     def to_json(self) -> dict[str, Json]:
         """The full description, for the store; `from_json` reads it back."""
         return {
+            **({"kernel": self.kernel, "iterations": self.iterations} if self.kernel else {}),
             "argv": [wire(a) for a in self.argv],
             "name": wire(self.name),
             "parameters": dict(self.parameters),
@@ -128,6 +129,8 @@ class Workload:
             expect=None if expect is None else tuple(expect),
             output=Output(value.get("output", "discard")),
             cold=bool(value.get("cold", False)),
+            kernel=value.get("kernel"),
+            iterations=value.get("iterations", 0),
             parameters=tuple(sorted((value.get("parameters") or {}).items())),
         )
 

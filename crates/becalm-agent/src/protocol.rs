@@ -41,7 +41,8 @@ pub enum Action {
     Knobs {},
     Define {
         workloads: Vec<Workload>,
-        settings: Vec<Map<String, Value>>,
+        /// None: settings of that index are not used before the next definition.
+        settings: Vec<Option<Map<String, Value>>>,
         #[serde(default)]
         dangerous: bool,
     },

@@ -33,7 +33,7 @@ pub struct Session {
     user: Option<User>,
     base: Option<Surroundings>,
     workloads: Vec<Ready>,
-    settings: Vec<Settings>,
+    settings: Vec<Option<Settings>>,
 }
 
 type Answer = Result<Value, Failure>;
@@ -164,7 +164,7 @@ impl Session {
     fn define(
         &mut self,
         workloads: Vec<Workload>,
-        settings: &[Map<String, Value>],
+        settings: &[Option<Map<String, Value>>],
         dangerous: bool,
     ) -> Answer {
         // What is on now would be taken for the machine's own state.
@@ -172,13 +172,18 @@ impl Session {
         let base = opened(self.base.as_ref())?;
         let parsed = settings
             .iter()
-            .map(|values| Settings::read(values, &self.machine.tree, dangerous))
+            .map(|values| {
+                values
+                    .as_ref()
+                    .map(|values| Settings::read(values, &self.machine.tree, dangerous))
+                    .transpose()
+            })
             .collect::<Result<Vec<_>, _>>()?;
         // SAFETY: cannot fail.
-        if parsed.iter().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
+        if parsed.iter().flatten().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
             return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
         }
-        for each in parsed.iter().filter(|each| !each.empty) {
+        for each in parsed.iter().flatten().filter(|each| !each.empty) {
             self.runner.try_settings(&each.process, base.user.as_ref())?;
         }
         let ready = workloads
@@ -215,8 +220,10 @@ impl Session {
             Ok(base) => base,
             Err(failure) => return Ok(Err(failure)),
         };
-        let known =
-            |step: &Step| (step.0 as usize) < self.workloads.len() && (step.1 as usize) < self.settings.len();
+        let known = |step: &Step| {
+            let settings = self.settings.get(step.1 as usize);
+            (step.0 as usize) < self.workloads.len() && settings.is_some_and(Option::is_some)
+        };
         if let Some(bad) = steps.iter().find(|step| !known(step)) {
             let message = format!("Step {bad:?} names a workload or settings that were not defined.");
             return Ok(Err(Failure::new("usage", message)));
@@ -235,7 +242,7 @@ impl Session {
             if readable(&others)? && self.talk.attend()? != Attention::Nothing {
                 break;
             }
-            let settings = &mut self.settings[step.1 as usize];
+            let Some(settings) = &mut self.settings[step.1 as usize] else { continue };
             let started = now_ns();
             if let Err(failure) = self.machine.switch(&settings.changes) {
                 self.talk.output.flush()?;

@@ -96,6 +96,7 @@ measuring: Callable[[F], F] = _all(
     host,
     click.option("--user", help="Run the programs as this user (root only)."),
     sudo,
+    dangerous,
     store,
     click.option("--no-store", is_flag=True, help="Keep nothing."),
 )

@@ -36,11 +36,11 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def define(
-        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Make the workloads and settings known; returns the absolute path of each program.
 
-        `dangerous`: the person consents to settings that can make the machine slow, hot or hard to reach. Raises
+        Settings that no step will name until the next call may be None. `dangerous`: the person consents to settings that can make the machine slow, hot or hard to reach. Raises
         WorkloadError when a program cannot be run, UsageError for an unknown or unsuitable setting.
         """
         ...

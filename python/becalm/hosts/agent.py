@@ -141,14 +141,14 @@ class AgentHost:
         return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
 
     def define(
-        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Make workloads and settings known; see `becalm.hosts.Host`."""
         answer = self._ask(
             {
                 "do": "define",
                 "workloads": [each.to_wire() for each in workloads],
-                "settings": [each.to_json() for each in settings],
+                "settings": [None if each is None else each.to_json() for each in settings],
                 "dangerous": dangerous,
             }
         )

@@ -46,7 +46,7 @@ class NullHost:
         return Noticed()
 
     def define(
-        self, workloads: Sequence[Workload], settings: Sequence[Settings], *, dangerous: bool = False
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Everything exists here."""
         return [each.argv[0] if each.argv else "" for each in workloads]

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Access, TextSink, machine
+from becalm.hosts import Access, Noticed, TextSink, machine
 from becalm.hosts.machine import Machine, Running, State
+from becalm.knobs import Knob
 from becalm.nouns import Block, Outcome, Run, Settings, Workload
 from becalm.quantity import duration_ns
 
@@ -127,14 +128,20 @@ class SimHost:
         """What the simulated machine is."""
         return {"host": {"hostname": self.name}, "abilities": []}
 
-    def knobs(self) -> list[dict[str, Any]]:
+    def knobs(self) -> list[Knob]:
         """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
-        return self.machine.knobs()
+        return [Knob.from_json(row) for row in self.machine.knobs()]
 
-    def define(self, workloads: Sequence[Workload], settings: Sequence[Settings]) -> list[str]:
+    def noticed(self) -> Noticed:
+        """Nobody else changes a simulated machine."""
+        return Noticed()
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
         """Read each program's base time, and what each of the settings makes of the machine."""
         base_ns = [self._base(workload) for workload in workloads]
-        self._states = [self.machine.state(each) for each in settings]
+        self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array(base_ns, dtype=float)
         return [workload.argv[0] for workload in workloads]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from becalm.nouns import Run
@@ -200,4 +200,13 @@ def left_behind(name: str, runs: int) -> str:
     return (
         f"{name} left processes running in {counted(runs, 'run')}; they were killed when the run was over, and what "
         "they did afterwards is not in its times."
+    )
+
+
+def drift(found: Mapping[str, str]) -> str:
+    """A place that somebody else has changed while becalm held it."""
+    return (
+        f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "
+        "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "
+        "those that run; --set services=pause stops them meanwhile."
     )

@@ -107,6 +107,12 @@ class Store:
                 db.execute(SETTINGS.insert().values(study_id=number, position=position, knobs=text))
         return number
 
+    def add_settings(self, number: int, position: int, settings: Settings) -> None:
+        """Record settings that a study has come to after it began; positions are counted on."""
+        with worded(self.shown), self._writing() as db:
+            text = json.dumps(settings.to_json())
+            db.execute(SETTINGS.insert().values(study_id=number, position=position, knobs=text))
+
     def append(self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None) -> None:
         """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`.
 

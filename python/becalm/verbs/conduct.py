@@ -1,8 +1,7 @@
-"""Conduct a study: store, spool, host, the measuring loop, and the verdict, in that order.
+"""Conduct a study: its resources (`verbs.studying`), the measuring loop, and the verdict, in that order.
 
-`conduct` is what `run` and `compare` share. It owns every resource for the time of one study, so that whatever
-fails, what was measured is in the store (or rescued beside it) and the host has ended what it started. `Conduct`
-is one study while it lasts: the plan that the measuring loop asks, and the composing of the verdict.
+`conduct` is what `run` and `compare` share. `Conduct` is one study while it lasts: the plan that the measuring loop
+asks, and the composing of the verdict.
 """
 
 from __future__ import annotations
@@ -13,19 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from becalm import hosts
-from becalm.errors import MachineError, StoreError, WorkloadError
+from becalm.errors import MachineError, WorkloadError
 from becalm.history import History
-from becalm.hosts import Access
 from becalm.judge import Judge, left_behind, passes, summarise, worst
 from becalm.listener import Progress
-from becalm.measure import Sink, measure
+from becalm.measure import measure
 from becalm.nouns import Averages, Block, Run, Study, Workload
 from becalm.plan import Goal, interleave
 from becalm.report import sentence
-from becalm.store import Spool, Store, recover
+from becalm.store import Store
 from becalm.verbs.options import Measuring
-from becalm.verbs.rescue import rescue
+from becalm.verbs.studying import studying
 from becalm.verdict import Difference, Finding, Stopped, Summary, Verdict
 
 
@@ -169,30 +166,20 @@ def conduct(
     """Measure the workloads and conclude. Raises BecalmError; everything finished is stored by then."""
     study = measuring.study(kind, workloads, goal, reference, fail_above)
     state = Conduct(study, goal, measuring, extras or Extras())
-    listener = measuring.listener
-    keep_nothing = measuring.store is False
-    with Store.open(":memory:" if keep_nothing else _location(measuring.store)) as store:
-        for found in recover(store):
-            listener.warned(sentence.recovered(found.study_id, found.runs, found.aside))
-        with Spool.create(store) as spool:
-            with hosts.open(measuring.host, Access(measuring.user, measuring.sudo, spool.fileno())) as host:
-                host.define(study.workloads, study.settings)
-                number = store.begin(study, host.facts())
-                spool.assign(number)
-                state.number = None if keep_nothing else number
-                listener.started(state.number, state.names, goal)
-                try:
-                    measure(host, state.plan, state.history, _sink(store, study, number), listener)
-                except MachineError as error:
-                    raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
-            verdict = state.conclude(Kept(store, number))
-            store.conclude(number, verdict.to_json())
-    listener.ended(verdict)
+    with studying(measuring, f"becalm {kind}") as opened:
+        opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
+        number = opened.begin(study)
+        state.number = opened.shown
+        measuring.listener.started(state.number, state.names, goal)
+        try:
+            measure(opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed)
+        except MachineError as error:
+            raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
+        opened.host.close()
+        verdict = state.conclude(Kept(opened.store, number))
+        opened.store.conclude(number, verdict.to_json())
+    measuring.listener.ended(verdict)
     return verdict
-
-
-def _location(store: str | bool | None) -> str | None:
-    return store if isinstance(store, str) else None
 
 
 def _precise(summary: Summary | None, goal: Goal) -> Stopped | None:
@@ -201,16 +188,3 @@ def _precise(summary: Summary | None, goal: Goal) -> Stopped | None:
         return None
     mean = summary.mean_ns
     return Stopped.PRECISION if (mean.high - mean.low) / 2 <= goal.precision * mean.value else None
-
-
-def _sink(store: Store, study: Study, number: int) -> Sink:
-    def keep(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
-        try:
-            store.append(number, rows, texts)
-        except StoreError as error:
-            path = rescue(rows, study)
-            raise StoreError(
-                f"{error} The {len(rows)} runs it could not take are in {path}; `becalm import` reads them."
-            ) from error
-
-    return keep

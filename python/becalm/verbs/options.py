@@ -25,7 +25,8 @@ class Measuring:
     """How to measure.
 
     `budget` seconds or text ("30s", "none"), `precision` a fraction or text ("0.5%"), `runs` and `warmup` in rounds.
-    `store`: None for the default store, False to keep nothing, else a file or URL.
+    `store`: None for the default store, False to keep nothing, else a file or URL. `root`: act on a directory that
+    looks like `/` instead of the machine. `dangerous`: consent to settings that can make the machine hard to use.
     """
 
     runs: int | None = None
@@ -39,8 +40,15 @@ class Measuring:
     store: str | bool | None = None
     user: str | None = None
     sudo: bool = False
+    root: str | None = None
+    dangerous: bool = False
     title: str = ""
     listener: Listener = field(default_factory=Quiet)
+
+    @property
+    def place(self) -> str | None:
+        """The store's file or URL; None for the usual one."""
+        return self.store if isinstance(self.store, str) else None
 
     def goal(self, default_budget: float) -> Goal:
         """The stopping rule; a number of runs alone means no limit in time. Raises UsageError."""

@@ -1,0 +1,146 @@
+"""From what a search asks to blocks of steps, and from runs back to samples: the bookkeeping of a tune study.
+
+`Trials` holds what was measured, by loop, settings and program; `Asked` is one Ask with its loops numbered. A loop's
+number is the `round` of its runs, so that everything can be found again in stored runs alone: resuming a study is
+filling `Trials` from the store and asking again. Pure: no host, no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from becalm.history import Floats
+from becalm.nouns import Block, Outcome, Run, Step
+from becalm.search import Ask, Sample
+
+
+@dataclass(slots=True)
+class Cell:
+    """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown."""
+
+    wall: list[int] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    warmups: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An Ask, the number of its first loop, and the position of each arm's settings in the study.
+
+    `programs`: positions of the workloads that each arm runs.
+    """
+
+    ask: Ask
+    first: int
+    settings: tuple[int, ...]
+    programs: tuple[int, ...]
+
+    @property
+    def loops(self) -> range:
+        """The numbers of its loops."""
+        return range(self.first, self.first + self.ask.loops)
+
+    @property
+    def runs(self) -> int:
+        """Runs in all, warm-ups too."""
+        one = self.ask.loops * self.ask.runs + self.ask.warmups
+        return one * len(self.ask.arms) * len(self.programs)
+
+
+class Trials:
+    """Every run of a tune study, by loop, settings and program. What `becalm.measure` needs of a history, too."""
+
+    def __init__(self) -> None:
+        self.next_seq = 0
+        self.interrupted = False
+        self.failure: Run | None = None
+        self.elapsed_ns = 0
+        self.refused: dict[int, str] = {}
+        """Settings, by position, that the machine did not take, and what it said."""
+        self.last_failure: Run | None = None
+        self._cells: dict[tuple[int, int, int], Cell] = {}
+        self._first_ns: int | None = None
+
+    def extend(self, rows: Iterable[Run]) -> None:
+        """Take rows in the order they were run."""
+        for run in rows:
+            self.next_seq = run.seq + 1
+            self._first_ns = run.started_ns if self._first_ns is None else self._first_ns
+            self.elapsed_ns = run.started_ns + run.wall_ns - self._first_ns
+            if run.outcome == Outcome.ABORTED:
+                continue
+            loop = run.round if run.round >= 0 else -1 - run.round
+            cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
+            if run.outcome != Outcome.OK:
+                cell.failed += 1
+                self.last_failure = run
+            elif run.round < 0:
+                cell.warmups += 1
+            else:
+                cell.wall.append(run.wall_ns)
+                known = run.user_ns is not None and run.system_ns is not None
+                cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
+
+    def cell(self, loop: int, settings: int, program: int) -> Cell:
+        """What one program did under one set of settings in one loop."""
+        return self._cells.get((loop, settings, program), Cell())
+
+    def lost(self, asked: Asked, settings: int) -> bool:
+        """Whether an arm has failed: nothing more is measured of it."""
+        failed = (self.cell(loop, settings, program).failed for loop in asked.loops for program in asked.programs)
+        return settings in self.refused or any(failed)
+
+    def block(self, asked: Asked, seed: int) -> Block:
+        """The next steps of an ask: one arm in one loop, or what an interruption left of it; empty when it is done.
+
+        The arms of a loop are in random order, which depends on the seed and the loop's number only.
+        """
+        for loop in asked.loops:
+            order = np.random.default_rng([seed, loop]).permutation(len(asked.settings))
+            for settings in (asked.settings[index] for index in order):
+                if steps := self._missing(asked, loop, settings):
+                    return steps
+        return ()
+
+    def _missing(self, asked: Asked, loop: int, settings: int) -> Block:
+        if self.lost(asked, settings):
+            return ()
+        steps: list[Step] = []
+        for program in asked.programs:
+            cell = self.cell(loop, settings, program)
+            missing = asked.ask.runs - len(cell.wall)
+            if missing <= 0:
+                continue
+            warmups = asked.ask.warmups - cell.warmups if loop == asked.first else 0
+            steps += [Step(program, settings, 0, -1 - loop)] * warmups + [Step(program, settings, 0, loop)] * missing
+        return tuple(steps)
+
+    def samples(self, asked: Asked, program: int) -> list[Sample]:
+        """What an ask gave for one program, one Sample an arm."""
+        found = []
+        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
+            cells = [self.cell(loop, settings, program) for loop in asked.loops]
+            loops = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
+            failed = max(int(settings in self.refused), sum(cell.failed for cell in cells))
+            found.append(Sample(arm, loops, failed))
+        return found
+
+    def together(self, asked: Asked, programs: Iterable[int]) -> list[Sample]:
+        """What an ask gave for all programs at once: the loops of each, one after the other.
+
+        A spread is a share of its own loop's mean, so that long programs weigh no more than short ones.
+        """
+        by_program = [self.samples(asked, program) for program in programs]
+        return [
+            Sample(arm[0].settings, tuple(loop for each in arm for loop in each.loops), max(e.failed for e in arm))
+            for arm in zip(*by_program, strict=True)
+        ]
+
+    def cpu(self, asked: Asked, settings: int, program: int) -> list[Floats]:
+        """CPU times in ns of an arm's counted runs, one array a loop; NaN where unknown."""
+        cells = (self.cell(loop, settings, program) for loop in asked.loops)
+        return [np.array(cell.cpu, dtype=np.float64) for cell in cells if cell.wall]

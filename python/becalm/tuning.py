@@ -1,0 +1,240 @@
+"""The course of a tune study as one generator: look, search, confirm, and confirm what may be dropped.
+
+`tune_course` yields what to measure next and is sent what came of it, exactly as a method is (`becalm.search`); it ends
+with a `Tuned`. It knows no host, store or clock, so that a study stopped anywhere goes on by running it again over the
+stored runs. Budgets are turned into numbers of runs by what the first look took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from becalm import steady
+from becalm.history import Floats
+from becalm.nouns import Settings
+from becalm.search import NO_SETTINGS, Ask, Choice, Method, Rule, Sample, Search
+from becalm.space import Space
+from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, Course
+from becalm.verdict import Finding
+
+LOOK_LOOPS, LOOK_RUNS = 2, 12
+"""The first look: as many runs as say where the scatter comes from (`steady.FEWEST`), in two loops."""
+
+FEWEST_LOOPS = 4
+"""Confirming with fewer loops would say nothing with any certainty."""
+
+SEARCH_SHARE = 0.55
+"""Share of a budget for the search; the rest confirms, which is what is reported."""
+
+PARALLEL = 1.3
+"""CPU time over wall time from which a program is called parallel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a study is made. `budget_ns` None: no limit in time. `confirm_loops`, `confirm_runs`: of the confirmation.
+
+    `single_out`: measure the chosen settings without each one of them. `tried`: named settings to try instead of
+    searching.
+    """
+
+    rule: Rule
+    confidence: float = 0.95
+    budget_ns: int | None = None
+    confirm_loops: int = 12
+    confirm_runs: int = 5
+    single_out: bool = True
+    tried: tuple[tuple[str, Settings], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to measure next, and in which phase of the study. `floor`: the built-in kernel as well."""
+
+    ask: Ask
+    phase: str
+    floor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """What was measured: samples by program, then by arm. CPU times of the first arm by program, one array a loop."""
+
+    samples: tuple[tuple[Sample, ...], ...]
+    together: tuple[Sample, ...]
+    cpu: tuple[tuple[Floats, ...], ...] = ()
+    floor: tuple[Sample, ...] = ()
+    took_ns: float = 0.0
+
+
+@dataclass(slots=True)
+class Tuned:
+    """What a study came to; `judged` is None when nothing was there to confirm."""
+
+    choice: Choice
+    course: list[Course] = field(default_factory=list)
+    judged: steady.Judged | None = None
+    findings: list[Finding] = field(default_factory=list)
+    search_runs: int = 0
+    confirm_runs: int = 0
+
+
+Coursing = Generator[Wish, Gained, Tuned]
+
+
+def tune_course(space: Space, method: Method, options: Options, programs: Sequence[str], seed: int) -> Coursing:
+    """The whole study; see the module. `programs` are names, in the order of the samples."""
+    rule = options.rule
+    look = yield Wish(
+        Ask((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, 1, "a first look at the machine as it is"), "look", True
+    )
+    tuned = Tuned(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
+    tuned.findings += _parallel(look, programs, space)
+    run_ns = look.took_ns / max(1, LOOK_LOOPS * LOOK_RUNS + 1)
+    left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
+    if options.tried:
+        tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
+    else:
+        if left_ns is not None and rule.most_runs is None:
+            rule = replace(rule, most_runs=max(1, int(SEARCH_SHARE * left_ns / run_ns)))
+        took_ns = yield from _search(Search(method, space, rule, seed), tuned, rule.objective)
+        left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
+    yield from _confirm(space, options, programs, tuned, run_ns, left_ns)
+    return tuned
+
+
+def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gained, float]:
+    """Run the method; gives the time it took."""
+    took_ns = 0.0
+    tried: list[tuple[Ask, Sample]] = []
+    while search.ask is not None:
+        ask = search.ask
+        gained = yield Wish(ask, "search")
+        took_ns += gained.took_ns
+        tuned.search_runs += sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)
+        tried += [(ask, sample) for sample in gained.together]
+        search.tell(gained.together)
+    assert search.choice is not None
+    tuned.choice = search.choice
+    for number, (ask, sample) in enumerate(tried, 1):
+        spread = sample.spread(objective)
+        tuned.course.append(
+            Course(
+                number=number,
+                why=ask.why,
+                settings=sample.settings.to_json(),
+                runs=sum(len(loop) for loop in sample.loops),
+                spread=spread if np.isfinite(spread) else None,
+                best=sample.settings == tuned.choice.settings,
+            )
+        )
+    return took_ns
+
+
+def _confirm(
+    space: Space, options: Options, programs: Sequence[str], tuned: Tuned, run_ns: float, left_ns: float | None
+) -> Generator[Wish, Gained, None]:
+    """Fresh, interleaved runs of what was chosen, of the untouched machine, and of what people would do instead."""
+    arms: dict[str, Settings] = {UNTOUCHED: NO_SETTINGS}
+    if options.tried:
+        arms |= {TUNED: options.tried[0][1]} | dict(options.tried[1:])
+    elif tuned.choice.settings.values:
+        arms[TUNED] = tuned.choice.settings
+        arms |= dict(space.profiles)
+        if options.single_out and len(tuned.choice.settings.values) > 1:
+            needs = {each.knob: each.needs for each in space.candidates}
+            arms |= steady.leave_one_out(tuned.choice.settings, needs)
+    else:
+        return
+    arms = _distinct(arms)
+    arms, loops = _affordable(arms, options, run_ns, left_ns)
+    gained = yield Wish(_ask(arms, options, loops, "fresh runs of what was chosen"), "confirm")
+    tuned.confirm_runs += _counted(gained)
+    tuned.judged = _judge(arms, gained, programs, options)
+    if tuned.judged.to_confirm is not None:
+        arms = {UNTOUCHED: NO_SETTINGS, TUNED: arms[TUNED], RECOMMENDED: tuned.judged.to_confirm}
+        gained = yield Wish(_ask(arms, options, loops, "fresh runs without all that may be dropped"), "confirm")
+        tuned.confirm_runs += _counted(gained)
+        last = _judge(arms, gained, programs, options)
+        recommended = [each for each in last.arms if each.name == RECOMMENDED]
+        tuned.judged = replace(
+            tuned.judged,
+            arms=(*tuned.judged.arms, *recommended),
+            steadier=(*tuned.judged.steadier, *(each for each in last.steadier if each.arm == RECOMMENDED)),
+            settings=last.settings,
+            to_confirm=None,
+        )
+
+
+def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
+    """Arms without those that set the same as an earlier one: a profile of which this machine has nothing."""
+    found: dict[str, Settings] = {}
+    for name, settings in arms.items():
+        if settings not in found.values():
+            found[name] = settings
+    return found
+
+
+def _affordable(
+    arms: dict[str, Settings], options: Options, run_ns: float, left_ns: float | None
+) -> tuple[dict[str, Settings], int]:
+    """The arms that the time allows, and how many loops: what was chosen and the untouched machine always."""
+    if left_ns is None:
+        return arms, options.confirm_loops
+
+    def loops(count: int) -> int:
+        return int(left_ns / max(1.0, run_ns * options.confirm_runs * count))
+
+    while len(arms) > 2 and loops(len(arms)) < FEWEST_LOOPS:
+        arms.popitem()
+    return arms, min(options.confirm_loops, max(FEWEST_LOOPS, loops(len(arms))))
+
+
+def _ask(arms: Mapping[str, Settings], options: Options, loops: int, why: str) -> Ask:
+    return Ask(tuple(arms.values()), loops, options.confirm_runs, 1, why, arms[TUNED])
+
+
+def _judge(arms: Mapping[str, Settings], gained: Gained, programs: Sequence[str], options: Options) -> steady.Judged:
+    by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
+    rule = options.rule
+    return steady.judge(by_arm, programs, objective=rule.objective, confidence=options.confidence, margin=rule.margin)
+
+
+def _counted(gained: Gained) -> int:
+    return sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)
+
+
+def _origins(look: Gained, programs: Sequence[str], confidence: float) -> list[Finding]:
+    """Where each program's scatter comes from, as far as the first look tells."""
+    if not look.floor or not look.cpu:
+        return []
+    floor = look.floor[0].spread()
+    found = (
+        steady.outside(samples[0].loops, cpu, floor, program, confidence=confidence)
+        for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=True)
+        if not samples[0].failed
+    )
+    return [each for each in found if each is not None]
+
+
+def _parallel(look: Gained, programs: Sequence[str], space: Space) -> list[Finding]:
+    """Programs that use several CPUs while settings are tried that keep them on fewer."""
+    confining = [each.knob for each in space.candidates if each.confines]
+    found = []
+    for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):
+        wall = sum(float(loop.sum()) for loop in samples[0].loops)
+        used = sum(float(loop.sum()) for loop in cpu) / wall if wall else 0.0
+        if confining and used > PARALLEL:
+            found.append(
+                Finding(
+                    "parallel",
+                    f"{program} keeps {used:.1f} CPUs busy at a time, and {', '.join(confining)} would leave it fewer: "
+                    "it would be steadier and slower. --preserve-multicore leaves such settings out.",
+                    {"cpus": used, "confining": confining},
+                    program,
+                )
+            )
+    return found

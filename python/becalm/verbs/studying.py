@@ -1,0 +1,83 @@
+"""Everything that a study needs while it is measured: store, spool, host, and a sink, opened and closed in that order.
+
+`studying` is what `run`, `compare` and `tune` share. Whatever fails, what was measured is in the store (or rescued
+beside it) and the host has ended what it started and put back what it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from becalm import hosts
+from becalm.errors import StoreError
+from becalm.hosts import Access, Host, Noticed
+from becalm.measure import Sink
+from becalm.nouns import Run, StoredStudy, Study
+from becalm.report import sentence
+from becalm.store import Spool, Store, recover
+from becalm.verbs.options import Measuring
+from becalm.verbs.rescue import rescue
+
+
+@dataclass(slots=True)
+class Studying:
+    """One study's resources. `number` is None until `begin` or `resume`."""
+
+    store: Store
+    host: Host
+    measuring: Measuring
+    _spool: Spool
+    number: int | None = None
+
+    def begin(self, study: Study) -> int:
+        """Record that the study begins."""
+        self.number = self.store.begin(study, self.host.facts())
+        self._spool.assign(self.number)
+        return self.number
+
+    def resume(self, stored: StoredStudy) -> int:
+        """Go on with a stored study."""
+        self.number = stored.number
+        self._spool.assign(self.number)
+        return self.number
+
+    @property
+    def shown(self) -> int | None:
+        """The study's number for the person; None when nothing is kept."""
+        return None if self.measuring.store is False else self.number
+
+    def sink(self, study: Study) -> Sink:
+        """Takes finished runs into the store, or rescues them."""
+
+        def keep(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
+            assert self.number is not None
+            try:
+                self.store.append(self.number, rows, texts)
+            except StoreError as error:
+                path = rescue(rows, study)
+                raise StoreError(
+                    f"{error} The {len(rows)} runs it could not take are in {path}; `becalm import` reads them."
+                ) from error
+
+        return keep
+
+    def noticed(self, found: Noticed) -> None:
+        """Tell the person what a block showed of its settings."""
+        for remark in found.remarks:
+            self.measuring.listener.warned(remark)
+        for each in found.drift:
+            self.measuring.listener.warned(sentence.drift(each))
+
+
+@contextmanager
+def studying(measuring: Measuring, title: str) -> Iterator[Studying]:
+    """Open store, spool and host. Raises BecalmError."""
+    with Store.open(":memory:" if measuring.store is False else measuring.place) as store:
+        for found in recover(store):
+            measuring.listener.warned(sentence.recovered(found.study_id, found.runs, found.aside))
+        with Spool.create(store) as spool:
+            access = Access(measuring.user, measuring.sudo, spool.fileno(), measuring.root, title)
+            with hosts.open(measuring.host, access) as host:
+                yield Studying(store, host, measuring, spool)
