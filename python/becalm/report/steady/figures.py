@@ -34,7 +34,7 @@ NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "o
 WIDTH = 7.4
 """Inches of 72 units; the page scales it to its column."""
 
-TICKS = ((0.3, tuple(range(10, 100, 2))), (0.6, (1, 1.5, 2, 3, 4, 5, 6, 8)), (2.5, (1, 2, 5)), (math.inf, (1,)))
+TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """Over less than so many decades, ticks at these multiples of powers of ten."""
 
 REACH = 5.0
@@ -62,7 +62,7 @@ def course(found: Steadiness) -> str:
             if step.spread is None:
                 axes.plot([step.number], [0.97], "x", color=ALARM, transform=axes.get_xaxis_transform())
         axes.set_yscale("log")
-        _marks(axes, numbers[-1], _confirmed(found))
+        _marks(axes, _confirmed(found))
         axes.set_xlabel("trial")
         axes.set_ylabel("spread, %")
         _plain_ticks(axes.yaxis, axes.get_ylim())
@@ -81,13 +81,19 @@ def _confirmed(found: Steadiness) -> list[tuple[float, str, str]]:
     """What fresh runs of the first program showed: in the course, lines to hold the trials against."""
     lead = sentences.headline(found)[:1]
     arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
-    chosen = [(UNTOUCHED, "no settings", BEFORE), *((each.arm, "confirmed", AFTER) for each in lead)]
-    return [(_percent(arms[name].spread.value), label, color) for name, label, color in chosen if name in arms]
+    chosen = [(UNTOUCHED, BEFORE), *((each.arm, AFTER) for each in lead)]
+    return [(_percent(arms[name].spread.value), tables.arm_name(name), color) for name, color in chosen if name in arms]
 
 
-def _marks(axes: Axes, last: float, marks: Sequence[tuple[float, str, str]]) -> None:
-    for value, label, color in marks:
+def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
+    for value, _, color in marks:
         axes.axhline(value, color=color, linewidth=1, linestyle=(0, (4, 3)))
+    low, high = axes.get_ylim()
+    values = [value for value, _, _ in marks]
+    # Labels that would lie on each other stand above and below their lines.
+    close = len(values) > 1 and math.log(max(values) / min(values)) < 0.08 * math.log(high / low)
+    for number, (value, label, color) in enumerate(marks):
+        above = value == max(values) and number == values.index(value)
         axes.annotate(
             label,
             (1.0, value),
@@ -95,7 +101,7 @@ def _marks(axes: Axes, last: float, marks: Sequence[tuple[float, str, str]]) -> 
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             color=color,
-            va="center",
+            va=("bottom" if above else "top") if close else "center",
         )
 
 
@@ -224,14 +230,17 @@ def _cut(name: str, width: int = 34) -> str:
 
 
 def _plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    """Ticks at 1, 2 and 5 of each decade, in plain numbers; fewer over many decades, more within one."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades; within one,
+    round numbers at equal distances."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     low, high = sorted(limits)
     decades = math.log10(high / low)
     steps = next(some for bound, some in TICKS if decades < bound)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    if decades < 1:
+        places = [float(place) for place in MaxNLocator(5).tick_values(low, high)]
     axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"))

@@ -67,7 +67,6 @@ def page(found: Steadiness) -> str:
         version=VERSION,
         several=len(found.programs) > 1,
         answers=answers,
-        level=f"{100 * found.confidence:g} %",
         lines=lines[len(answers) :],
         commands=sentences.commands(found),
         profile=sentences.profile(found) if found.settings else "",

@@ -229,7 +229,7 @@ def verdict(found: Steadiness) -> str:
 def commands(found: Steadiness) -> tuple[tuple[str, str], ...]:
     """What to type now, and what it does."""
     if not found.settings:
-        return (("becalm status", "shows what is set on the machine"),)
+        return (("becalm compare 'OLD' 'NEW'", "sees small differences all the same: in turn, in random order"),)
     where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
     return (
         (f"becalm apply {where}", "puts these settings on, until you take them off"),
