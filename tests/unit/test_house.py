@@ -45,6 +45,7 @@ FORBIDDEN = [
     ("nouns.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
     ("plan.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
     ("steady.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("origin.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
     ("judge.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
 ]
 

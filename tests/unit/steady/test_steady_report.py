@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
+import tomllib
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -173,6 +175,21 @@ def test_pictures_are_well_formed_named_and_coloured_by_the_page(text: str) -> N
     assert len(ids) == len(set(ids))
     for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', text):
         assert used in ids
+
+
+def test_names_that_are_no_text_break_nothing() -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    odd = os.fsdecode(b"a\x07\xff$x_{$</svg>")
+    truth = {**TRUTH, "$\\frac{x}$": TRUTH["pyperf"]}
+    found = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
+    text = html.page(found)
+    Page(text)
+    assert "$\\frac{x}$" in text
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(picture)
+    assert markdown.write(found).encode("utf-8")
+    assert tomllib.loads(sentences.profile(found))["settings"] == found.settings
 
 
 def test_page_is_the_same_when_made_again(study: Steadiness) -> None:

@@ -260,6 +260,7 @@ def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
     style: Any = {
         "svg.fonttype": "none",
         "font.family": "sans-serif",
+        "text.parse_math": False,
         "font.size": 9.5,
         "text.color": INK,
         "axes.edgecolor": INK,
@@ -276,24 +277,29 @@ def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
         yield figure, figure.subplots(1, columns, **options)
 
 
+def _clean(text: str) -> str:
+    """Escaped, and without what XML has no place for (XML 1.0, production Char): names of programs hold anything."""
+    return html.escape(re.sub("[\x00-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text))
+
+
 def _svg(figure: Figure, name: str, told: str) -> str:
     """The picture as an element of a page: no header, no foreign names, unique ids, colours by name, text told."""
     import matplotlib
 
+    # Two programs must not share ids, whatever their names have in common.
+    key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
     text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :]
+    for foreign in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<style.*?</style>"):
+        svg = re.sub(foreign + r"\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     for color, variable in NAMES.items():
         svg = svg.replace(color, f"var(--{variable})")
-    svg = re.sub(r"<style.*?</style>\s*", "", svg, flags=re.DOTALL)
-    # Two programs must not share ids, whatever their names have in common.
-    key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
     svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", svg)
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
-    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{html.escape(told)}'
+    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(told)}'
     return head + "</title>" + svg[svg.index(">") + 1 :]

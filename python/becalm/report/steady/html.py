@@ -74,7 +74,8 @@ def page(found: Steadiness) -> str:
         findings=found.findings,
         facts=tables.facts(found),
     )
-    return str(filled)
+    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
+    return str(filled).encode("utf-8", "replace").decode("utf-8")
 
 
 def _answers(found: Steadiness) -> Iterator[Answer]:

@@ -11,7 +11,7 @@ from becalm.steadiness import Steadiness
 
 def write(found: Steadiness) -> str:
     """The whole report; tables as of GitHub Flavored Markdown, section 4.10."""
-    return "\n".join(_lines(found)) + "\n"
+    return ("\n".join(_lines(found)) + "\n").encode("utf-8", "replace").decode("utf-8")
 
 
 def _lines(found: Steadiness) -> Iterator[str]:

@@ -268,7 +268,7 @@ def _toml(value: Any) -> str:
         return str(value)
     escaped = "".join(
         {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c)
-        or (f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 else c)
+        or (f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 else "\ufffd" if 0xD800 <= ord(c) < 0xE000 else c)
         for c in str(value)
     )
     return f'"{escaped}"'
