@@ -8,15 +8,18 @@ from becalm import hosts
 from becalm.nouns import Settings, Step, Workload
 
 PROGRAMS = {"local": "true", "null": "anything", "sim": "spin 1ms"}
-NAMES = {"sim": "sim:drift"}
-WORKING = [pytest.param(row.kind, marks=pytest.mark.machine if row.kind == "local" else ()) for row in hosts.TABLE]
+NAMES = {"sim": ("sim:drift", "sim:laptop-a")}
+WORKING = [
+    pytest.param(name, marks=pytest.mark.machine if row.kind == "local" else ())
+    for row in hosts.TABLE
+    for name in NAMES.get(row.kind, (row.kind,))
+]
 
 
 @pytest.fixture(params=WORKING)
 def host(request):
-    kind = request.param
-    with hosts.open(NAMES.get(kind, kind)) as opened:
-        opened.define([Workload.of(PROGRAMS[kind])], [Settings()])
+    with hosts.open(request.param) as opened:
+        opened.define([Workload.of(PROGRAMS[request.param.partition(":")[0]])], [Settings()])
         yield opened
 
 

@@ -187,7 +187,7 @@ class _Race:
         expected = self.expected()
         known = [arm for arm in expected if self.arms.rounds(arm) > 1] or list(expected)
         least = min(expected[arm] for arm in known)
-        alike = [arm for arm in known if expected[arm] <= least + self._better / 2]
+        alike = [arm for arm in known if expected[arm] <= least + self._better]
         best = min(alike, key=lambda arm: (len(arm), expected[arm]))
         if UNTOUCHED in expected and best != UNTOUCHED:
             gain = expected[UNTOUCHED] - expected[best]

@@ -1,0 +1,80 @@
+"""What must hold of every search on any machine."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from becalm.hosts.machine import Effect, Machine, Noise, Running, State, catalogue
+from becalm.methods import TABLE
+from becalm.nouns import Settings
+from becalm.search import Ask, Rule, Sample, Search
+from becalm.space import Candidate, Group, Space
+
+ROWS = [row for row in catalogue().values() if "steady" in row]
+KNOBS = [(row["name"], row["steady"]) for row in ROWS]
+EFFECTS = st.builds(
+    Effect,
+    st.frozensets(st.sampled_from(KNOBS), min_size=1, max_size=2),
+    st.sampled_from([0.0, 0.3, 0.8, 1.0, 1.5]),
+    st.sampled_from([0.0, 0.0, 0.02]),
+)
+KINDS = st.sampled_from(["normal", "heavy", "bimodal", "drift", "bursts"])
+NOISES = st.builds(Noise, st.just("noise"), KINDS, st.floats(0.0, 0.1), st.lists(EFFECTS, max_size=6).map(tuple))
+FAILING = st.lists(
+    st.builds(Effect, st.frozensets(st.sampled_from(KNOBS), max_size=2), st.sampled_from([0.1, 1.0])), max_size=2
+)
+MACHINES = st.builds(
+    lambda noises, failing: Machine("any", "any", 10**9, tuple(noises), failing=tuple(failing)),
+    st.lists(NOISES, max_size=4),
+    FAILING,
+)
+RULES = st.builds(
+    Rule,
+    loops=st.integers(1, 2),
+    runs=st.integers(2, 5),
+    warmups=st.integers(0, 1),
+    objective=st.sampled_from(["cv", "mad"]),
+    threshold=st.sampled_from([0.0, 0.001, 0.02]),
+    most_runs=st.none() | st.integers(0, 150),
+)
+
+
+def answered(running: Running, states: list[State], ask: Ask) -> list[Sample]:
+    loops: list[list[np.ndarray]] = [[] for _ in states]
+    failed = [0] * len(states)
+    for _ in range(ask.loops):
+        for index in range(len(states)):
+            factors, bad = running.runs(states, np.full(ask.runs, index))
+            loops[index].append(1e9 * factors[~bad])
+            failed[index] += int(bad.sum())
+    return [Sample(arm, tuple(loops[i]), failed[i]) for i, arm in enumerate(ask.arms)]
+
+
+@settings(max_examples=250, deadline=None)
+@given(MACHINES, st.sets(st.integers(0, len(ROWS) - 1)), RULES, st.sampled_from(TABLE), st.integers(0, 99))
+def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machine, chosen, rule, row, seed):
+    candidates = tuple(
+        Candidate(r["name"], r["steady"], Group(r["group"]), tuple(r.get("needs", ())), r.get("confines", False))
+        for i, r in enumerate(ROWS)
+        if i in chosen
+    )
+    values = {each.knob: each.value for each in candidates}
+    needs = {each.knob: set(each.needs) for each in candidates}
+    search, running = Search(row.load(), Space(candidates), rule, seed), Running(machine, seed)
+    used, failed, asked = 0, set(), {Settings()}
+    while search.ask is not None:
+        ask = search.ask
+        used += len(ask.arms) * (ask.loops * ask.runs + ask.warmups)
+        assert rule.most_runs is None or used <= rule.most_runs
+        assert len(set(ask.arms)) == len(ask.arms) > 0
+        assert ask.best in asked - failed or not ask.best.values
+        for arm in ask.arms:
+            assert all(values[knob] == value and needs[knob] <= dict(arm.values).keys() for knob, value in arm.values)
+        samples = answered(running, [machine.state(arm) for arm in ask.arms], ask)
+        asked |= set(ask.arms)
+        failed |= {sample.settings for sample in samples if sample.failed}
+        search.tell(samples)
+    assert search.choice is not None
+    assert not search.choice.settings.values or search.choice.settings in asked - failed

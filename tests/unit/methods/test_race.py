@@ -1,0 +1,135 @@
+"""The race: its surface, its arms, what it spends, and where it gives up."""
+
+import math
+
+import numpy as np
+import pytest
+
+from becalm.methods.arms import UNTOUCHED, Arms
+from becalm.methods.race import race
+from becalm.methods.surface import Surface
+from becalm.nouns import Settings
+from becalm.search import NO_SETTINGS, Rule, Sample, Search
+from becalm.space import Candidate, Group, Space
+
+SPACE = Space(
+    tuple(Candidate(f"{group}-{i}", "on", group, confines=i == 0) for group in Group for i in range(5)),
+    (("list", Settings.of({"normal-0": "on", "normal-1": "other", "elsewhere": 1})),),
+)
+
+
+def conduct(spread, seed=0, rule=None):
+    """A whole race under normal noise; returns choice, runs used and asks."""
+    rng, search, asks = np.random.default_rng([seed, 1]), Search(race, SPACE, rule or Rule(), seed), []
+    while search.ask is not None:
+        asks.append(search.ask)
+        search.tell(
+            [
+                Sample(s, (1e9 * (1 + spread(dict(s.values)) * rng.standard_normal(search.ask.runs)),))
+                for s in search.ask.arms
+            ]
+        )
+    return search.choice, sum(len(ask.arms) * (ask.loops * ask.runs + ask.warmups) for ask in asks), asks
+
+
+def sample(size, settings=NO_SETTINGS):
+    return Sample(settings, (1e9 * (1 + size / math.sqrt(2) * np.array([1.0, -1.0])),))
+
+
+def test_it_asks_for_at_most_a_tenth_of_the_runs_of_greedy_search():
+    # Greedy: the start, isolation at least, ten normal and dangerous ones each, 60 runs a trial.
+    for seed in range(5):
+        _, runs, _ = conduct(lambda s: 0.02 * 0.8 ** len(s), seed)
+        assert 40 <= runs <= (1 + 1 + 5 + 5) * 60 / 10
+
+
+def test_where_nothing_helps_it_stops_early_or_keeps_the_machine_as_it_is():
+    found = [conduct(lambda s: 0.02, seed) for seed in range(40)]
+    kept = [choice for choice, _, _ in found if choice.settings == NO_SETTINGS]
+    assert len(kept) >= 16
+    assert all("seems to lie outside" in choice.why for choice in kept)
+    assert sum(runs <= 60 for _, runs, _ in found) >= 15
+
+
+def test_a_single_harmful_setting_is_found_out():
+    def spread(s):
+        return math.hypot(0.02 * 0.75 ** len(s), 0.03 * ("normal-3" in s))
+
+    ratios = [spread(dict(conduct(spread, seed)[0].settings.values)) / 0.02 for seed in range(20)]
+    assert np.median(ratios) < 0.15
+
+
+def test_among_equals_fewer_settings_are_preferred():
+    def spread(s):
+        return 0.001 if "essential-0" in s else 0.03
+
+    def settings(margin):
+        return sum(len(conduct(spread, seed, Rule(margin=margin))[0].settings.values) for seed in range(10))
+
+    assert settings(0.5) < settings(0.0)
+
+
+def test_the_portfolio_has_nothing_everything_groups_and_profiles():
+    arms = Arms(SPACE, "cv")
+    settings = [set(dict(arms.settings(arm).values)) for arm in arms.portfolio()]
+    every = {each.knob for each in SPACE.candidates}
+    assert settings[:2] == [set(), every]
+    assert {"normal-0"} in settings  # Of the profile, what the space has with the same value.
+    for group in (Group.ISOLATION, Group.NORMAL, Group.DANGEROUS):
+        assert {knob for knob in every if not knob.startswith(group)} in settings
+    assert {each.knob for each in SPACE.candidates if not each.confines} in settings
+
+
+def test_after_a_failure_only_half_of_the_suspects_are_tried_at_once():
+    arms = Arms(SPACE, "cv")
+    arms.told(frozenset(range(8)), Sample(NO_SETTINGS, (), 4))
+    arms.told(frozenset(range(4)), sample(0.01))
+    assert not arms.hopeful(frozenset(range(8)))
+    assert not arms.hopeful(frozenset({4, 5, 6, 15}))
+    assert arms.hopeful(frozenset({0, 1, 4, 5, 15}))
+    assert arms.failures == 1
+
+
+def test_a_good_arm_that_fails_once_is_out():
+    arms = Arms(SPACE, "cv")
+    arms.told(UNTOUCHED, sample(0.01))
+    arms.told(UNTOUCHED, Sample(NO_SETTINGS, (np.ones(3),), 1))
+    arms.told(UNTOUCHED, sample(0.01))
+    assert arms.tried == []
+
+
+def test_runs_of_an_arm_count_together():
+    arms = Arms(SPACE, "cv")
+    arms.told(UNTOUCHED, sample(0.03))
+    arms.told(UNTOUCHED, sample(0.04))
+    assert arms.spread(UNTOUCHED) == pytest.approx(0.05 / math.sqrt(2))
+    assert (arms.freedom(UNTOUCHED), arms.rounds(UNTOUCHED)) == (2, 2)
+
+
+def test_the_surface_recovers_effects_from_all_runs_at_once():
+    rng = np.random.default_rng(3)
+    effects = np.array([-1.0, 0.0, 0.7, 0.0, -0.5])
+    x = rng.choice([-1.0, 1.0], (60, 5))
+    spread = np.exp(x @ effects / 2) * np.sqrt(rng.chisquare(3, 60) / 3) * 0.01
+    mean, _ = Surface.of(x, spread, np.full(60, 3.0)).predict(np.vstack([np.eye(5) * 2 - 1, -np.ones((1, 5))]))
+    assert mean[:5] - mean[5] == pytest.approx(effects, abs=0.4)
+
+
+def test_the_surface_is_sure_where_it_has_seen_and_unsure_elsewhere():
+    x = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]])
+    surface = Surface.of(x, np.array([0.01, 0.02]), np.array([200.0, 200.0]))
+    mean, covariance = surface.predict(np.vstack([x, [[1.0, -1.0, 1.0]]]))
+    assert np.exp(mean[:2]) == pytest.approx([0.01, 0.02], rel=0.05)
+    assert covariance[2, 2] > 10 * covariance[0, 0]
+    assert np.exp(mean[2]) == pytest.approx(0.0126, rel=0.3)  # Two thirds of the way, in logarithms.
+
+
+@pytest.mark.parametrize(("ratio", "sign"), [(1.0, -1), (20.0, 1)])
+def test_evidence_is_for_effects_only_where_arms_differ(ratio, sign):
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.choice([-1.0, 1.0], (12, 6))
+        spread = 0.01 * np.where(x[:, 0] > 0, 1.0, ratio) * np.sqrt(rng.chisquare(6, 12) / 6)
+        found.append(sign * Surface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
+    assert np.mean(found) >= 0.75
