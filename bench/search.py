@@ -1,0 +1,256 @@
+"""How well do the methods of `tune` choose, and at what price? Simulated machines, whose truth is known.
+
+    python bench/search.py                                             # 40 searches by each method on each machine
+    python bench/search.py --seeds 200 --document docs/methods.md      # its tables, a few minutes
+    python bench/search.py --dangerous no --machines b c
+
+Every choice is confirmed on fresh runs, 10 loops of 15 runs of the untouched machine and of the choice in random
+order. The truth is the same with very many loops. Writes bench/out/search.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from becalm.hosts import machine
+from becalm.hosts.machine import Machine, Running
+from becalm.methods import TABLE, Row
+from becalm.nouns import Settings
+from becalm.search import NO_SETTINGS, Ask, Sample, Search
+from becalm.space import Candidate, Group, Space
+from campaign import OUT
+from fill import fill
+
+Floats = npt.NDArray[np.float64]
+
+LOOPS, RUNS = 10, 15
+"""Of a confirmation: the numbers of Jung 2020."""
+
+TRUTH_LOOPS = 2000
+"""Loops for the truth: its logarithm is then known to about half a per cent."""
+
+LISTS = {
+    "llvm-tips": ("aslr", "governor", "isolation", "turbo", "smt"),
+    "pyperf": (
+        *("perf_rate", "aslr", "frequency_floor", "governor", "turbo"),
+        *("isolation", "nohz_full", "rcu_nocbs", "nice"),
+    ),
+}
+"""Known lists of settings, which the race's portfolio takes in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One search. Spreads are fractions, ratios untouched over chosen; `seen` is the spread that the search saw."""
+
+    machine: str
+    method: str
+    seed: int
+    runs: int
+    settings: int
+    seen: float | None
+    confirmed: float
+    untouched: float
+    ratio: float
+    low: float
+    high: float
+    truth: float
+
+
+def ratio_interval(first: Floats, second: Floats, alpha: float = 0.05) -> tuple[float, float, float]:
+    """Spread of `first` over that of `second`, with its interval: Student's on the loops' log ratios.
+
+    Both of shape (loops, runs); loop i of both was one loop.
+    """
+    d = np.log(loop_spreads(first)) - np.log(loop_spreads(second))
+    middle = float(d.mean())
+    reach = float(stdtrit(len(d) - 1, 1 - alpha / 2)) * float(d.std(ddof=1)) / math.sqrt(len(d))
+    return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)
+
+
+def loop_spreads(times: Floats) -> Floats:
+    """Coefficient of variation of each loop; times of shape (loops, runs)."""
+    return np.asarray(times.std(axis=1, ddof=1) / times.mean(axis=1))
+
+
+class Simulation:
+    """One machine that answers what a search asks, without the columns that a host would give."""
+
+    def __init__(self, model: Machine, seed: int) -> None:
+        self._model = model
+        self._running = Running(model, seed)
+        self._rng = np.random.default_rng([seed, 1])
+        self.runs = 0
+
+    def answer(self, ask: Ask) -> list[Sample]:
+        """A Sample for each arm."""
+        times, bad = self.times(ask.arms, ask.loops, ask.runs, ask.warmups)
+        return [
+            Sample(arm, tuple(t[~b] for t, b in zip(times[i], bad[i], strict=True)), int(bad[i].sum()))
+            for i, arm in enumerate(ask.arms)
+        ]
+
+    def times(
+        self, arms: Sequence[Settings], loops: int, runs: int, warmups: int = 0
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Times and failures of shape (arms, loops, runs): in each loop the arms in random order."""
+        states = [self._model.state(arm) for arm in arms]
+        orders = [self._rng.permutation(len(arms)) for _ in range(loops)]
+        lengths = [runs + (warmups if loop == 0 else 0) for loop in range(loops)]
+        which = np.concatenate([np.repeat(order, length) for order, length in zip(orders, lengths, strict=True)])
+        factors, fails = self._running.runs(states, which)
+        self.runs += len(which)
+        times, bad = np.empty((len(arms), loops, runs)), np.empty((len(arms), loops, runs), dtype=bool)
+        ends = np.cumsum([len(arms) * length for length in lengths])
+        for loop, (order, length, end) in enumerate(zip(orders, lengths, ends, strict=True)):
+            here = slice(end - len(arms) * length, end)
+            times[order, loop] = factors[here].reshape(len(arms), length)[:, length - runs :]
+            bad[order, loop] = fails[here].reshape(len(arms), length)[:, length - runs :]
+        return 1e9 * times, bad
+
+
+def space_of(model: Machine, dangerous: bool) -> Space:
+    """All that the machine supports; dangerous candidates only on consent."""
+    candidates = tuple(
+        Candidate(row["name"], row["steady"], Group(row["group"]), tuple(row["needs"]), row["confines"])
+        for row in model.knobs()
+        if row["supported"] and (dangerous or row["group"] != Group.DANGEROUS)
+    )
+    values = {each.knob: each.value for each in candidates}
+    lists = tuple((name, Settings.of({k: values[k] for k in knobs if k in values})) for name, knobs in LISTS.items())
+    return Space(candidates, lists)
+
+
+def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
+    """The choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
+    simulation = Simulation(model, seed)
+    search = Search(row.load(), space, row.rule, seed)
+    seen: dict[Settings, list[float]] = {}
+    while search.ask is not None:
+        samples = simulation.answer(search.ask)
+        for sample in samples:
+            seen.setdefault(sample.settings, []).append(sample.spread())
+        search.tell(samples)
+    assert search.choice is not None
+    own = seen.get(search.choice.settings)
+    return search.choice.settings, simulation.runs, None if own is None else float(np.sqrt(np.mean(np.square(own))))
+
+
+def trials(model: Machine, space: Space, seeds: int) -> Iterator[Trial]:
+    """Searches by every method, each confirmed on fresh runs."""
+    truths: dict[Settings, float] = {}
+    for row in TABLE:
+        for seed in range(seeds):
+            settings, runs, seen = searched(row, model, space, seed)
+            if settings not in truths:
+                truths[settings] = truth(model, settings)
+            (untouched, chosen), _ = Simulation(model, 10_000 + seed).times((NO_SETTINGS, settings), LOOPS, RUNS)
+            confirmed, before = (float(np.sqrt(np.mean(loop_spreads(t) ** 2))) for t in (chosen, untouched))
+            interval = ratio_interval(untouched, chosen)
+            size = len(settings.values)
+            yield Trial(
+                model.name, row.name, seed, runs, size, seen, confirmed, before, *interval, truths[settings]
+            )  # fmt: skip
+
+
+def truth(model: Machine, settings: Settings) -> float:
+    """The ratio of spreads that a confirmation estimates, from very many loops."""
+    (untouched, chosen), _ = Simulation(model, 999).times((NO_SETTINGS, settings), TRUTH_LOOPS, RUNS)
+    return float(np.exp(np.mean(np.log(loop_spreads(untouched)) - np.log(loop_spreads(chosen)))))
+
+
+def geometric(values: Sequence[float]) -> float:
+    """Geometric mean."""
+    return math.exp(float(np.mean(np.log(values))))
+
+
+def found(all_trials: Sequence[Trial]) -> list[list[str]]:
+    """Rows of machine, method, runs, and confirmed spreads."""
+    rows = []
+    for name in dict.fromkeys(each.machine for each in all_trials):
+        here = [each for each in all_trials if each.machine == name]
+        greedy = float(np.mean([each.runs for each in here if each.method == "greedy"]))
+        before = geometric([each.untouched for each in here])
+        for row in TABLE:
+            mine = [each for each in here if each.method == row.name]
+            runs, spreads = float(np.mean([each.runs for each in mine])), [each.confirmed for each in mine]
+            low, high = np.percentile(spreads, [10, 90])
+            none = sum(each.settings == 0 for each in mine) / len(mine)
+            rows.append(
+                [
+                    *(name, f"{before:.2%}", row.name, f"{runs:.0f}", f"{runs / greedy:.0%}"),
+                    *(f"{geometric(spreads):.3%}", f"{low:.3%} to {high:.3%}"),
+                    *(f"{np.mean([each.settings for each in mine]):.1f}", f"{none:.0%}"),
+                ]
+            )
+    return rows
+
+
+def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
+    """Rows of method, what the search saw over what fresh runs showed, and coverage of the interval."""
+    rows = []
+    for row in TABLE:
+        mine = [each for each in all_trials if each.method == row.name]
+        optimism = geometric([each.seen / each.confirmed for each in mine if each.seen is not None])
+        covered = [each.low <= each.truth <= each.high for each in mine]
+        bias = geometric([each.ratio / each.truth for each in mine])
+        rows.append([row.name, str(len(mine)), f"{optimism:.2f}", f"{bias:.3f}", f"{np.mean(covered):.1%}"])
+    return rows
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The tables of bench/out/search.json."""
+    done = [Trial(**each) for each in result["trials"]]
+    columns = ("Machine", "untouched", "method", "runs", "of greedy's", "confirmed spread", "10 to 90 %", "settings")
+    ratios = ("Method", "searches", "seen by the search / fresh runs", "estimated ratio / true ratio", "coverage")
+    return "\n".join(
+        [
+            f"{result['seeds']} searches by each method on each machine; spreads are geometric means over them.\n",
+            table((*columns, "kept untouched"), found(done)),
+            "\nIn all of these searches (1 is right; coverage is of the 95 % interval of the ratio of spreads):\n",
+            table(ratios, honest(done)),
+        ]
+    )
+
+
+def main() -> None:
+    """Print the tables and write the trials."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=40, help="searches by each method on each machine")
+    parser.add_argument("--machines", nargs="+", default=machine.names(), metavar="NAME")
+    parser.add_argument("--dangerous", choices=("yes", "no"), default="yes", help="whether the person consented")
+    parser.add_argument(
+        "--document", type=Path, help="put the tables between <!-- search --> and <!-- /search --> there"
+    )
+    chosen = parser.parse_args()
+    done: list[Trial] = []
+    for name in chosen.machines:
+        model = machine.read(machine.SHIPPED / f"{name}.toml")
+        done += trials(model, space_of(model, chosen.dangerous == "yes"), chosen.seeds)
+    OUT.mkdir(exist_ok=True)
+    record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(each) for each in done]}
+    (OUT / "search.json").write_text(json.dumps(record))
+    print(report(record))
+    if chosen.document:
+        text = chosen.document.read_text(encoding="utf-8")
+        chosen.document.write_text(fill(text, "search", report(record)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
