@@ -4,14 +4,15 @@ Pure: samples in, values of `becalm.steadiness` out. The runs must be fresh (non
 interleaved: every loop made all arms, in random order. `stats.spread` compares them loop by loop; the textbook tests
 stand beside it because people know them. docs/tune-report.md explains each number.
 
-A tune verb confirms twice: `leave_one_out` names the arms of the first confirmation, `judge` reads it and says which
-settings to measure as the arm RECOMMENDED in a second one (`Judged.to_confirm`), and `judge` of that has the last word.
+A tune verb confirms more than once: `leave_one_out` names the arms of the first confirmation, `judge` reads it and says
+which knobs are not shown to help (`Judged.spare`); `leaner` makes settings without some of them, to be measured as the
+arm RECOMMENDED, and `judge` of that has the last word.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,8 +35,8 @@ Arms = Mapping[str, Sequence[Sample]]
 class Judged:
     """What the confirmation says; the fields of `Steadiness` with the same names.
 
-    `to_confirm`: settings without several knobs that may be dropped one by one; measure them, the chosen ones (TUNED)
-    and the untouched machine in a second confirmation, as the arm RECOMMENDED. None when there is nothing to confirm.
+    `spare`: chosen knobs that are not shown to make any program steadier, the least useful first. Measure the chosen
+    settings without them (`leaner`), the chosen ones (TUNED) and the untouched machine once more, as RECOMMENDED.
     """
 
     arms: tuple[Arm, ...]
@@ -44,7 +45,7 @@ class Judged:
     droppable: tuple[str, ...]
     chosen: Settings
     settings: Settings
-    to_confirm: Settings | None
+    spare: tuple[str, ...]
     findings: tuple[Finding, ...]
 
 
@@ -53,13 +54,15 @@ def leave_one_out(chosen: Settings, needs: Mapping[str, Sequence[str]] | None = 
 
     `needs`: knobs without which a knob has no meaning (`space.Candidate.needs`); it is left out with them.
     """
-    arms = {}
-    for knob, _ in chosen.values:
-        gone = {knob}
-        while more := {name for name, _ in chosen.values if gone.intersection((needs or {}).get(name, ()))} - gone:
-            gone |= more
-        arms[WITHOUT + knob] = _without(chosen, gone)
-    return arms
+    return {WITHOUT + knob: leaner(chosen, (knob,), needs) for knob, _ in chosen.values}
+
+
+def leaner(chosen: Settings, knobs: Iterable[str], needs: Mapping[str, Sequence[str]] | None = None) -> Settings:
+    """The chosen settings without some knobs and what has no meaning without those."""
+    gone = set(knobs)
+    while more := {name for name, _ in chosen.values if gone.intersection((needs or {}).get(name, ()))} - gone:
+        gone |= more
+    return _without(chosen, gone)
 
 
 def _without(chosen: Settings, gone: set[str]) -> Settings:
@@ -96,7 +99,7 @@ def judge(
                 contributions.append(_contribution(knob, program, here[TUNED], sample, objective, alpha, margin))
     chosen = arms[TUNED][0].settings
     droppable = tuple(knob for knob in _droppable(contributions, len(programs)) if not _fails(arms, WITHOUT + knob))
-    settings, to_confirm = _recommended(arms, steadier, droppable, objective, alpha, margin)
+    settings = _recommended(arms, steadier, objective, alpha, margin)
     described = tuple(
         _arm(name, program, sample, objective, alpha)
         for name, samples in arms.items()
@@ -111,34 +114,31 @@ def judge(
         droppable=droppable,
         chosen=chosen,
         settings=settings,
-        to_confirm=to_confirm,
+        spare=_spare(contributions) if helps(steadier, TUNED) else (),
         findings=tuple(findings),
     )
 
 
-def _recommended(
-    arms: Arms, steadier: Sequence[Steadier], droppable: Sequence[str], objective: str, alpha: float, margin: float
-) -> tuple[Settings, Settings | None]:
-    """What to recommend, and what should be confirmed first, if anything."""
+def _recommended(arms: Arms, steadier: Sequence[Steadier], objective: str, alpha: float, margin: float) -> Settings:
+    """What to recommend: nothing, the chosen settings, or RECOMMENDED where it was measured and loses nothing."""
     chosen = arms[TUNED][0].settings
     if not helps(steadier, TUNED) or _fails(arms, TUNED):
-        return NO_SETTINGS, None
-    if RECOMMENDED in arms:
-        ratios = [_ratio(r, t, objective, alpha) for r, t in zip(arms[RECOMMENDED], arms[TUNED], strict=True)]
-        kept = all(ratio is not None and ratio.high <= 1 + margin for ratio in ratios)
-        good = kept and helps(steadier, RECOMMENDED) and not _fails(arms, RECOMMENDED)
-        return (arms[RECOMMENDED][0].settings if good else chosen), None
-    if not droppable:
-        return chosen, None
-    left = {name for name, _ in chosen.values}
-    for knob in droppable:
-        left &= {name for name, _ in arms[WITHOUT + knob][0].settings.values}
-    fewer = _without(chosen, {name for name, _ in chosen.values} - left)
-    for knob in droppable:
-        # Leaving this one out was measured already, on the runs that showed that it may be.
-        if arms[WITHOUT + knob][0].settings == fewer and helps(steadier, WITHOUT + knob):
-            return fewer, None
-    return chosen, fewer if fewer.values else None
+        return NO_SETTINGS
+    if RECOMMENDED not in arms:
+        return chosen
+    ratios = [_ratio(r, t, objective, alpha) for r, t in zip(arms[RECOMMENDED], arms[TUNED], strict=True)]
+    kept = all(ratio is not None and ratio.high <= 1 + margin for ratio in ratios)
+    good = kept and helps(steadier, RECOMMENDED) and not _fails(arms, RECOMMENDED)
+    return arms[RECOMMENDED][0].settings if good else chosen
+
+
+def _spare(contributions: Sequence[Contribution]) -> tuple[str, ...]:
+    """Knobs that no program is shown to need, those with the smallest estimates first."""
+    by_knob: dict[str, list[Interval]] = {}
+    for each in contributions:
+        by_knob.setdefault(each.knob, []).append(each.ratio)
+    spare = [knob for knob, ratios in by_knob.items() if not any(ratio.low > 1 for ratio in ratios)]
+    return tuple(sorted(spare, key=lambda knob: max(ratio.value for ratio in by_knob[knob])))
 
 
 def _fails(arms: Arms, name: str) -> bool:

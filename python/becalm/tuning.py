@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from becalm import steady
+from becalm import origin, steady
 from becalm.history import Floats
 from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Ask, Choice, Method, Rule, Sample, Search
@@ -28,6 +28,12 @@ FEWEST_LOOPS = 4
 
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
+
+MOST_LOOPS = 60
+"""Of a confirmation that is to show that nothing is lost: enough for a margin of a quarter with five runs a loop."""
+
+SLIMMING = 3
+"""Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
 
 PARALLEL = 1.3
 """CPU time over wall time from which a program is called parallel."""
@@ -154,19 +160,43 @@ def _confirm(
     gained = yield Wish(_ask(arms, options, loops, "fresh runs of what was chosen"), "confirm")
     tuned.confirm_runs += _counted(gained)
     tuned.judged = _judge(arms, gained, programs, options)
-    if tuned.judged.to_confirm is not None:
-        arms = {UNTOUCHED: NO_SETTINGS, TUNED: arms[TUNED], RECOMMENDED: tuned.judged.to_confirm}
-        gained = yield Wish(_ask(arms, options, loops, "fresh runs without all that may be dropped"), "confirm")
+    yield from _slim(space, options, programs, tuned, loops * len(arms))
+
+
+def _slim(
+    space: Space, options: Options, programs: Sequence[str], tuned: Tuned, arm_loops: int
+) -> Generator[Wish, Gained, None]:
+    """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
+
+    Three arms instead of many, so each round may have more loops for the same time: `arm_loops` is what the first
+    confirmation made.
+    """
+    assert tuned.judged is not None
+    chosen, spare = tuned.choice.settings, tuned.judged.spare
+    needs = {each.knob: each.needs for each in space.candidates}
+    loops = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // 3))
+    for _ in range(SLIMMING):
+        fewer = steady.leaner(chosen, spare, needs)
+        if spare and not fewer.values:
+            # Each alone can be spared, all together cannot: they stand in for each other.
+            spare = spare[: len(spare) // 2]
+            fewer = steady.leaner(chosen, spare, needs)
+        if not spare:
+            return
+        arms = {UNTOUCHED: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer}
+        gained = yield Wish(_ask(arms, options, loops, f"fresh runs without {', '.join(spare)}"), "confirm")
         tuned.confirm_runs += _counted(gained)
         last = _judge(arms, gained, programs, options)
-        recommended = [each for each in last.arms if each.name == RECOMMENDED]
-        tuned.judged = replace(
-            tuned.judged,
-            arms=(*tuned.judged.arms, *recommended),
-            steadier=(*tuned.judged.steadier, *(each for each in last.steadier if each.arm == RECOMMENDED)),
-            settings=last.settings,
-            to_confirm=None,
-        )
+        if last.settings == fewer:
+            recommended = [each for each in last.arms if each.name == RECOMMENDED]
+            tuned.judged = replace(
+                tuned.judged,
+                arms=(*tuned.judged.arms, *recommended),
+                steadier=(*tuned.judged.steadier, *(each for each in last.steadier if each.arm == RECOMMENDED)),
+                settings=fewer,
+            )
+            return
+        spare = spare[: len(spare) // 2]
 
 
 def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
@@ -213,7 +243,7 @@ def _origins(look: Gained, programs: Sequence[str], confidence: float) -> list[F
         return []
     floor = look.floor[0].spread()
     found = (
-        steady.outside(samples[0].loops, cpu, floor, program, confidence=confidence)
+        origin.outside(samples[0].loops, cpu, floor, program, confidence=confidence)
         for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=True)
         if not samples[0].failed
     )

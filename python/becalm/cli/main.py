@@ -19,6 +19,7 @@ VERBS = {
     "run": ("becalm.cli.run", "Measure one program: how long, how scattered, and why."),
     "compare": ("becalm.cli.compare", "Compare programs: which is faster, by how much, how sure."),
     "doctor": ("becalm.cli.doctor", "What this machine is and allows, and how much noise it makes."),
+    "tune": ("becalm.cli.tune", "Find the system settings under which a program varies least."),
     "knobs": ("becalm.cli.settings", "List the settings there are, with their present values."),
     "apply": ("becalm.cli.settings", "Put settings on: for a command, or until reset."),
     "reset": ("becalm.cli.settings", "Put everything back as it was."),

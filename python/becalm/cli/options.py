@@ -65,7 +65,9 @@ class ExitCodes(click.ParamType[Any]):
         return codes
 
 
-def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
     def decorate(function: F) -> F:
         for option in reversed(options):
             function = option(function)
@@ -84,7 +86,7 @@ dangerous = click.option(
 )
 host = click.option("--host", default="local", show_default=True, help="Where to run: local, null, sim:MODEL.")
 
-measuring: Callable[[F], F] = _all(
+measuring: Callable[[F], F] = together(
     click.option("--budget", type=BUDGET, help="Measure at most so long: 30s, 2min, none."),
     click.option("--precision", type=SHARE, help="Stop when the interval is that narrow: 0.5%."),
     click.option("--runs", type=int, help="Stop after so many rounds."),
@@ -101,7 +103,7 @@ measuring: Callable[[F], F] = _all(
     click.option("--no-store", is_flag=True, help="Keep nothing."),
 )
 
-workload: Callable[[F], F] = _all(
+workload: Callable[[F], F] = together(
     click.option("--shell", is_flag=True, help="Have /bin/sh run the commands."),
     click.option("--prepare", metavar="CMD", help="Run before each run, not timed."),
     click.option("--cleanup", metavar="CMD", help="Run after each run, not timed."),
@@ -120,7 +122,7 @@ workload: Callable[[F], F] = _all(
     click.option("--cold", is_flag=True, help="Drop the page cache before each run (root)."),
 )
 
-display: Callable[[F], F] = _all(
+display: Callable[[F], F] = together(
     as_json,
     click.option("--quiet", is_flag=True, help="Print the verdict only."),
     plain,

@@ -82,7 +82,7 @@ def command_apply(
 ) -> None:
     """Put settings on: for the time of a command, or until `becalm reset`.
 
-    PROFILE is llvm-tips, pyperf, one of your own, a file, or study:NUMBER for what a `becalm tune` found.
+    PROFILE is llvm-tips, pyperf, one of your own, a file, or the number of a study: what `becalm tune` found.
 
     \b
     becalm apply --dry-run llvm-tips

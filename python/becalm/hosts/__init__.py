@@ -26,6 +26,10 @@ class Host(AbstractContextManager["Host"], Protocol):
     """Runs blocks of steps. Used as a context manager: leaving it ends everything that it started."""
 
     name: str
+    privileged: bool
+    """Whether settings of the machine itself can be changed."""
+    reboots: bool
+    """Whether settings of the next boot can be tried."""
 
     def facts(self) -> dict[str, Any]:
         """What the host is and allows; everything missing has a reason."""
@@ -40,8 +44,9 @@ class Host(AbstractContextManager["Host"], Protocol):
     ) -> list[str]:
         """Make the workloads and settings known; returns the absolute path of each program.
 
-        Settings that no step will name until the next call may be None. `dangerous`: the person consents to settings that can make the machine slow, hot or hard to reach. Raises
-        WorkloadError when a program cannot be run, UsageError for an unknown or unsuitable setting.
+        Settings that no step will name until the next call may be None. `dangerous`: the person consents to settings
+        that can make the machine slow, hot or hard to reach. Raises WorkloadError when a program cannot be run,
+        UsageError for an unknown or unsuitable setting.
         """
         ...
 

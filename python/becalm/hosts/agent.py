@@ -101,6 +101,8 @@ def _sudo() -> list[str]:
 class AgentHost:
     """A machine reached through its agent."""
 
+    reboots = False
+
     def __init__(self, name: str, process: subprocess.Popen[bytes], access: Access) -> None:
         self.name = name
         self._process = process

@@ -32,7 +32,7 @@ LEAST = 0.1
 class Effect:
     """What happens when all of `when` are set: a factor, and something added after all factors."""
 
-    when: frozenset[tuple[str, str | int | bool]]
+    when: frozenset[tuple[str, str]]
     factor: float = 1.0
     adds: float = 0.0
 
@@ -78,7 +78,7 @@ class Machine:
         """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
         domain."""
         check(settings, dict(self.unsupported))
-        chosen = frozenset(settings.values)
+        chosen = _when(dict(settings.values))
         sizes = [_apply(noise.size, noise.effects, chosen) for noise in self.noises]
         fails = max((each.factor for each in self.failing if each.when <= chosen), default=0.0)
         return State(np.array(sizes), min(self.slowest, _apply(1.0, self.slower, chosen)), fails)
@@ -99,7 +99,7 @@ class Machine:
                 "value": None if row.get("now") is None else str(row["now"]),
                 "domain": row["domain"],
                 "matters": row["matters"],
-                "cost": row["cost"],
+                "costs": row["cost"],
             }
             for row in catalogue().values()
             if "steady" in row
@@ -126,7 +126,7 @@ class Running:
         return factors, self._chance.random(len(which)) < fails
 
 
-def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str | int | bool]]) -> float:
+def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str]]) -> float:
     holding = [each for each in effects if each.when <= chosen]
     return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
 
@@ -148,7 +148,11 @@ def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
             raise UsageError(f"The simulated machine has no {name}: {unsupported[name]}.")
         row = rows[name]
         low, high = row.get("range", (-math.inf, math.inf))
-        fits = value in row["accepts"] if "accepts" in row else "range" not in row or _within(value, low, high)
+        fits = (
+            text(value) in map(text, row["accepts"])
+            if "accepts" in row
+            else "range" not in row or _within(value, low, high)
+        )
         if not fits:
             raise UsageError(f"{name}={value} is out of its domain: {row['domain']}.")
 
@@ -214,8 +218,13 @@ def _effects(value: Mapping[str, Any]) -> tuple[Effect, ...]:
     return alone + together
 
 
-def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str | int | bool]]:
+def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
     wrong = set(values) - set(catalogue())
     if wrong:
         raise ValueError(f"there is no setting {', '.join(sorted(wrong))}")
-    return frozenset(values.items())
+    return frozenset((knob, text(value)) for knob, value in values.items())
+
+
+def text(value: str | int | bool) -> str:
+    """A value as the catalogue spells it: true is on, false off."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

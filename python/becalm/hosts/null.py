@@ -22,6 +22,8 @@ class NullHost:
     """Every run takes one virtual millisecond, give or take what its number decides."""
 
     name = "null"
+    privileged = False
+    reboots = False
 
     def __init__(self) -> None:
         self._now_ns = 0

@@ -111,6 +111,7 @@ class SimHost:
         self, machine: Machine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
     ) -> None:
         self.name = f"sim:{machine.name}"
+        self.privileged = self.reboots = True
         self.machine = machine
         self._running = Running(machine, seed)
         self._noise = noise(np.random.default_rng(seed)) if noise else None

@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from becalm.listener import Listener, Progress, Quiet
+from becalm.listener import Listener, Progress, Quiet, Searching
 from becalm.plan import Goal
 from becalm.report.sentence import counted, duration, percent, spent
 from becalm.report.terminal import console
@@ -134,6 +134,11 @@ class Lines(Warnings):
         """Runs have finished."""
         self._watch.running()
 
+    def searching(self, state: Searching) -> None:
+        """A line for every question of a search."""
+        self._last = self._clock()
+        self._out.print("; ".join(search(state)), markup=False)
+
     def progressed(self, state: Progress) -> None:
         """Print where it stands, if it is time."""
         if self._clock() - self._last < PLAIN_EVERY_S:
@@ -150,6 +155,8 @@ class Display(Warnings):
         self._goal = Goal()
         self._names: Sequence[str] = ()
         self._state: Progress | None = None
+        self._search: Searching | None = None
+        self._done = 0
         self._watch = Watch(clock)
         live.get_renderable = self.draw  # type: ignore[method-assign]
 
@@ -160,14 +167,21 @@ class Display(Warnings):
 
     def running(self, done: int) -> None:
         """Runs have finished."""
+        self._done = done
         self._watch.running()
 
     def progressed(self, state: Progress) -> None:
         """The data were looked at."""
         self._state = state
 
+    def searching(self, state: Searching) -> None:
+        """A search has come to its next question."""
+        self._search = state
+
     def draw(self) -> RenderableType:
         """What stands on the terminal now."""
+        if self._search is not None:
+            return self._searched(self._search)
         title = "  |  ".join(self._names) or "Starting …"
         parts: list[RenderableType] = [Text(title, "bold", overflow="ellipsis", no_wrap=True)]
         state = self._state
@@ -188,6 +202,37 @@ class Display(Warnings):
         if hint := self._watch.hint():
             parts.append(Text(hint, "yellow"))
         return Group(*parts)
+
+    def _searched(self, state: Searching) -> RenderableType:
+        phase, *rest = search(state)
+        planned = max(1, (state.planned or self._done) - state.runs)
+        done = min(1.0, (self._done - state.runs) / planned)
+        row = Table.grid(padding=(0, 2))
+        row.add_row(
+            ProgressBar(total=1.0, completed=done, width=20),
+            Text(f"{counted(self._done, 'run')} of {state.planned or '?'}", no_wrap=True),
+            Text(spent(state.elapsed_ns), no_wrap=True),
+        )
+        parts: list[RenderableType] = [Text(phase, "bold", overflow="ellipsis", no_wrap=True), row]
+        parts += [Text("  " + line, overflow="ellipsis", no_wrap=True) for line in rest]
+        if hint := self._watch.hint():
+            parts.append(Text(hint, "yellow"))
+        return Group(*parts)
+
+
+PHASES = {"look": "Looking", "search": "Searching", "confirm": "Confirming"}
+
+
+def search(state: Searching) -> list[str]:
+    """Where a search stands: what is measured now, and what is known so far."""
+    arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
+    lines = [f"{PHASES[state.phase]}: {state.why}{arms}"]
+    if state.untouched is not None and math.isfinite(state.untouched):
+        lines.append(f"untouched: spread {percent(state.untouched)} %")
+    if state.best:
+        seen = "" if state.spread is None or not math.isfinite(state.spread) else f" (seen: {percent(state.spread)} %)"
+        lines.append(f"best so far{seen}: {', '.join(f'{name}={value}' for name, value in state.best.items())}")
+    return lines
 
 
 def ends(goal: Goal) -> str:

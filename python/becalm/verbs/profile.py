@@ -17,14 +17,14 @@ OWN = "single settings"
 def named(
     reference: str | None, more: Mapping[str, str | int | bool] | None = None, store: str | None = None
 ) -> Profile:
-    """A profile: a name, a file, "study:NUMBER" or "study:last"; `more` settings override it.
+    """A profile: a name, a file, or the number of a study ("12", "study:12", "last"); `more` settings override it.
 
     Raises UsageError when there is none.
     """
     if reference is None:
         return Profile(OWN, Settings.of(more or {}))
-    kind, colon, rest = reference.partition(":")
-    found = _of_study(rest, store) if kind == "study" and colon else load(reference)
+    number = reference.removeprefix("study:")
+    found = _of_study(number, store) if number == "last" or number.isdigit() else load(reference)
     if not more:
         return found
     return replace(found, settings=Settings.of({**found.settings.to_json(), **more}))

@@ -6,9 +6,10 @@ beside it) and the host has ended what it started and put back what it changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from becalm import hosts
 from becalm.errors import StoreError
@@ -30,6 +31,7 @@ class Studying:
     measuring: Measuring
     _spool: Spool
     number: int | None = None
+    _said: set[str] = field(default_factory=set)
 
     def begin(self, study: Study) -> int:
         """Record that the study begins."""
@@ -66,7 +68,11 @@ class Studying:
     def noticed(self, found: Noticed) -> None:
         """Tell the person what a block showed of its settings."""
         for remark in found.remarks:
-            self.measuring.listener.warned(remark)
+            # The same remark comes with other counts each time its settings are put on.
+            kind = re.sub(r"\d+", "", remark)
+            if kind not in self._said:
+                self._said.add(kind)
+                self.measuring.listener.warned(remark)
         for each in found.drift:
             self.measuring.listener.warned(sentence.drift(each))
 

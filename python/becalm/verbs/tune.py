@@ -14,19 +14,20 @@ from typing import Any
 
 from becalm import sources, tuning
 from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
-from becalm.history import Floats
+from becalm.hosts import Host
 from becalm.knobs import Knob, Wanted, find, space
 from becalm.listener import Searching
 from becalm.measure import measure
 from becalm.methods import method as method_row
-from becalm.nouns import Block, Settings, StoredStudy, Study, Workload
+from becalm.nouns import Block, Settings, Step, Study, Workload
 from becalm.profiles import SHIPPED, load
-from becalm.quantity import duration_ns, fraction, limit_ns
+from becalm.quantity import fraction, limit_ns
 from becalm.report import sentence
 from becalm.report.steady import sentences
 from becalm.search import NO_SETTINGS, Rule, Sample
-from becalm.space import Space
+from becalm.space import Candidate, Group, Space
 from becalm.steadiness import TUNED, UNTOUCHED, Excluded, Steadiness, Transfer
+from becalm.store import Store
 from becalm.trials import Asked, Trials
 from becalm.tuning import Gained, Options, Tuned, Wish
 from becalm.verbs.options import Measuring
@@ -54,8 +55,8 @@ class Search:
     loops: int | None = None
     runs: int | None = None
     warmups: int | None = None
-    threshold: float | str = 0.0
-    margin: float | str = 0.1
+    threshold: float | str | None = None
+    margin: float | str = 0.25
     most_runs: int | None = None
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -81,7 +82,7 @@ class Search:
         return replace(
             usual,
             objective=self.objective,
-            threshold=fraction(self.threshold),
+            threshold=0.0 if self.threshold is None else fraction(self.threshold),
             margin=fraction(self.margin),
             **chosen,
         )
@@ -133,7 +134,7 @@ def tune(
         kernel = _kernel(opened, made)
         study = replace(study, workloads=(*made, kernel) if kernel else made)
         rows = opened.host.knobs()
-        found, excluded = _space(search, measuring, rows, _privileged(opened))
+        found, excluded = _space(search, measuring, rows, opened.host)
         tried = tuple((name, _supported(settings, rows)) for name, settings in tried)
         study = replace(
             study,
@@ -161,20 +162,16 @@ def _title(programs: Sequence[Workload]) -> str:
     return f"becalm tune -- {', '.join(each.name for each in programs)}"[:200]
 
 
-def _privileged(opened: Studying) -> bool:
-    """Whether the host may change the machine."""
-    return bool(getattr(opened.host, "privileged", True))
-
-
 def _space(
-    search: Search, measuring: Measuring, rows: Sequence[Knob], privileged: bool
+    search: Search, measuring: Measuring, rows: Sequence[Knob], host: Host
 ) -> tuple[Space, tuple[Excluded, ...]]:
     wanted = Wanted(
         only=search.only,
         without=search.without,
         consent=measuring.dangerous,
         preserve_multicore=search.preserve_multicore,
-        privileged=privileged,
+        privileged=host.privileged,
+        reboots=host.reboots,
     )
     profiles = []
     if search.compare_profiles:
@@ -193,7 +190,7 @@ def _supported(settings: Settings, rows: Sequence[Knob], wanted: Wanted | None =
         if name not in known:
             find(rows, name)
         row = find(rows, name)
-        if row.scope == "boot" or not row.supported:
+        if not row.supported or (row.scope == "boot" and not (wanted and wanted.reboots)):
             continue
         if wanted is not None and not wanted.privileged and row.privilege and name != "aslr":
             continue
@@ -209,8 +206,6 @@ def _space_json(found: Space) -> dict[str, Any]:
 
 
 def _space_of(value: Mapping[str, Any]) -> Space:
-    from becalm.space import Candidate, Group
-
     candidates = tuple(
         Candidate(each["knob"], each["value"], Group(each["group"]), tuple(each["needs"]), each["confines"])
         for each in value["candidates"]
@@ -221,7 +216,6 @@ def _space_of(value: Mapping[str, Any]) -> Space:
 def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
     """The built-in kernel, about as long as the programs; None where the host has none."""
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
-    from becalm.nouns import Step
 
     def shortest(workload: Workload, runs: int) -> float:
         opened.host.define([workload], [NO_SETTINGS])
@@ -239,8 +233,6 @@ def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
 
 def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
     """Go on with a study that was stopped: answer from its runs first, then measure."""
-    from becalm.store import Store
-
     with Store.open(measuring.place) as store:
         if str(reference) == "last":
             newest = store.studies(limit=1, kind="tune")
@@ -267,8 +259,7 @@ class Conducting:
     programs: tuple[int, ...]
     kernel: int | None
     next_loop: int = 0
-    untouched: float | None = None
-    best: tuple[Settings, float | None] = (NO_SETTINGS, None)
+    seen: dict[Settings, Sample] = field(default_factory=dict)
     refused: list[Finding] = field(default_factory=list)
 
     def gain(self, wish: Wish) -> Gained:
@@ -284,7 +275,7 @@ class Conducting:
                 raise _interrupted(self.opened, self.trials)
         self._check(asked)
         together = tuple(self.trials.together(asked, self.programs))
-        self._remember(wish, together)
+        self._remember(together)
         first = asked.settings[0]
         return Gained(
             samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
@@ -341,18 +332,21 @@ class Conducting:
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             if not arm.values and self.trials.lost(asked, settings):
                 run = self.trials.last_failure
-                assert run is not None and self.opened.number is not None
+                assert run is not None
+                assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
                 name = self.study.workloads[run.workload].name
                 raise WorkloadError(sentence.failure(run, name, stderr, 0))
 
-    def _remember(self, wish: Wish, together: Sequence[Sample]) -> None:
-        objective = str(self.study.options["rule"]["objective"])
-        for sample in together:
-            if not sample.settings.values:
-                self.untouched = sample.spread(objective)
-            if sample.settings == wish.ask.best and sample.settings.values:
-                self.best = sample.settings, sample.spread(objective)
+    def _remember(self, together: Sequence[Sample]) -> None:
+        """What is known so far, for the display: all loops of the same settings together."""
+        for new in together:
+            old = self.seen.get(new.settings, Sample(new.settings, ()))
+            self.seen[new.settings] = Sample(new.settings, old.loops + new.loops, old.failed + new.failed)
+
+    def _spread(self, settings: Settings) -> float | None:
+        sample = self.seen.get(settings)
+        return None if sample is None else sample.spread(str(self.study.options["rule"]["objective"]))
 
     def _tell(self, wish: Wish, asked: Asked) -> None:
         self.opened.measuring.listener.searching(
@@ -363,9 +357,9 @@ class Conducting:
                 runs=self.trials.next_seq,
                 planned=self.trials.next_seq + asked.runs,
                 arms=len(wish.ask.arms),
-                best=self.best[0].to_json(),
-                spread=self.best[1],
-                untouched=self.untouched,
+                best=wish.ask.best.to_json(),
+                spread=self._spread(wish.ask.best),
+                untouched=self._spread(NO_SETTINGS),
             )
         )
 

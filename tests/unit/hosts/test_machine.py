@@ -153,7 +153,7 @@ def test_a_machine_of_ones_own(tmp_path):
         assert host.name == "sim:mine"
         rows = {row["name"]: row for row in host.knobs()}
         assert (rows["smt"]["supported"], rows["smt"]["reason"]) == (False, "this processor has no SMT")
-        host.define([Workload.of("x")], [settings("swap", "thp")])
+        host.define([Workload.of("x")], [settings("swap", "transparent_hugepages")])
         block = tuple(Step(0, 0, 0, i) for i in range(400))
         runs = [run for batch in host.measure(0, block, stop_on_failure=False) for run in batch]
         failed = [run for run in runs if run.outcome == "failed"]
@@ -196,7 +196,7 @@ def test_a_missing_file_and_an_unknown_name_are_said(tmp_path):
         ({"niec": 1}, "no setting 'niec'"),
         ({"nice": -30}, "out of its domain"),
         ({"nice": "low"}, "out of its domain"),
-        ({"thp": "sometimes"}, "always, madvise"),
+        ({"transparent_hugepages": "sometimes"}, "always, madvise"),
         ({"turbo": "off"}, "has one frequency"),
     ],
 )
@@ -217,7 +217,7 @@ def test_shipped_machines_have_words_and_a_complete_catalogue(name):
         rows = host.knobs()
     keys = {"name", "scope", "group", "steady", "needs", "confines", "supported", "reason", "value", "domain"}
     for row in rows:
-        assert keys | {"matters", "cost"} == set(row)
+        assert keys | {"matters", "costs"} == set(row)
         assert row["supported"] is not bool(row["reason"])
         assert row["domain"]
         assert row["matters"]

@@ -15,7 +15,7 @@ from becalm.nouns import Settings
 from becalm.report.steady import sentences
 from becalm.search import Sample
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, Steadiness, from_json, settings_of
-from becalm.steady import judge, leave_one_out
+from becalm.steady import judge, leaner, leave_one_out
 
 
 def test_leave_one_out_takes_along_what_has_no_meaning_by_itself() -> None:
@@ -66,29 +66,19 @@ def test_f_of_the_source() -> None:
     assert found.loops == 1
 
 
-def test_several_droppable_knobs_are_confirmed_together_first() -> None:
+def test_knobs_that_are_not_shown_to_help_go_when_fresh_runs_lose_nothing() -> None:
     first = judge(confirmation(TRUTH), (PROGRAM,), margin=0.25)
     assert first.settings == CHOSEN
-    assert first.to_confirm == Settings.of({"governor": "performance", "turbo": False})
+    assert set(first.spare) == {"aslr", "nice"}
+    fewer = leaner(CHOSEN, first.spare)
+    assert fewer == Settings.of({"governor": "performance", "turbo": False})
     again = {name: TRUTH[name] for name in (UNTOUCHED, TUNED)}
-    good = judge(confirmation({**again, RECOMMENDED: (first.to_confirm, 0.0031, 1.02)}, 40), (PROGRAM,), margin=0.25)
-    assert good.settings == first.to_confirm
-    assert good.to_confirm is None
-    bad = judge(confirmation({**again, RECOMMENDED: (first.to_confirm, 0.0045, 1.02)}, 40), (PROGRAM,), margin=0.25)
+    good = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0031, 1.02)}, 40), (PROGRAM,), margin=0.25)
+    assert good.settings == fewer
+    bad = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0045, 1.02)}, 40), (PROGRAM,), margin=0.25)
     assert bad.settings == CHOSEN
-    few = judge(confirmation({**again, RECOMMENDED: (first.to_confirm, 0.0031, 1.02)}, 3), (PROGRAM,), margin=0.25)
+    few = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0031, 1.02)}, 3), (PROGRAM,), margin=0.25)
     assert few.settings == CHOSEN
-
-
-def test_one_droppable_knob_was_measured_without_already() -> None:
-    truth = {name: TRUTH[name] for name in (UNTOUCHED, TUNED, "without nice", "without governor", "without turbo")}
-    found = judge(confirmation(truth), (PROGRAM,), margin=0.25)
-    assert found.droppable == ("nice",)
-    assert found.settings == truth["without nice"][0]
-    assert found.to_confirm is None
-    shown = sentences.headline(verdict(found))
-    assert [each.arm for each in shown] == ["without nice"]
-    assert "Left out of what the search chose: nice." in sentences.verdict(verdict(found))
 
 
 def test_a_knob_goes_only_when_no_program_needs_it() -> None:

@@ -202,6 +202,12 @@ def headline(found: Steadiness) -> tuple[Steadier, ...]:
 def verdict(found: Steadiness) -> str:
     """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
     lines = [each.sentence for each in headline(found)]
+    if not lines and not found.chosen:
+        tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.course), 'trial')}"
+        who = found.programs[0] if len(found.programs) == 1 else "the programs together"
+        bare = next((each.spread for each in found.course if not each.settings and each.spread is not None), None)
+        now = "" if bare is None else f", whose spread is about {share(bare)},"
+        lines = [f"Nothing that was tried makes {who}{now} clearly steadier: {tried}."]
     if not lines:
         lines = ["Nothing is known: no loop has good runs of both the untouched machine and the chosen settings."]
     if not found.settings:
@@ -218,7 +224,7 @@ def verdict(found: Steadiness) -> str:
             f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the spread is less than "
             f"{percent(found.margin)} % larger, if at all."
         )
-    elif found.droppable:
+    elif len(found.droppable) > 1:
         lines.append(
             f"Each by itself may go: {', '.join(found.droppable)}. "
             "Without all of them together it is not known to be as steady, so they stay."

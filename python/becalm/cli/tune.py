@@ -1,0 +1,154 @@
+"""`becalm tune`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from becalm.cli import options
+from becalm.errors import MachineError, UsageError
+from becalm.quantity import fraction
+
+MEASURING = (
+    click.option(
+        "--budget", type=options.BUDGET, help="Take at most so long, more or less: 10min, 2h  [default: none]."
+    ),
+    click.option("--seed", type=int, help="Repeat the same random choices."),
+    click.option("--confidence", type=options.SHARE, default="95%", show_default=True, help="Of all intervals."),
+    click.option("--title", default="", help="What to call the study."),
+    options.host,
+    click.option("--user", help="Run the programs as this user (root only)."),
+    options.sudo,
+    options.root,
+    options.dangerous,
+    options.store,
+)
+
+SEARCH = (
+    click.option("--method", default="race", show_default=True, help="race, greedy, fast or anneal (docs/methods.md)."),
+    click.option(
+        "--objective", type=click.Choice(["cv", "mad"]), default="cv", show_default=True, help="What spread is."
+    ),
+    click.option("--threshold", type=options.SHARE, help="Stop when the spread is at most this: 0.5%."),
+    click.option("--margin", type=options.SHARE, default="25%", show_default=True, help="A smaller loss matters not."),
+    click.option("--loops", type=int, help="Loops of a trial  [default: the method's]."),
+    click.option("--runs", type=int, help="Runs in a row of a loop  [default: the method's]."),
+    click.option("--warmups", type=int, help="Loops before a trial that are not counted  [default: the method's]."),
+    click.option("--most-runs", type=int, help="Runs of the search at most."),
+    click.option("--only", metavar="KNOB", multiple=True, help="Try these settings only."),
+    click.option("--without", metavar="KNOB", multiple=True, help="Do not try these."),
+    click.option("--preserve-multicore", is_flag=True, help="Try nothing that keeps a program on fewer CPUs."),
+    click.option("--confirm-loops", type=int, default=12, show_default=True, help="Loops of the confirmation."),
+    click.option("--confirm-runs", type=int, default=5, show_default=True, help="Runs in a row of each."),
+    click.option("--no-single-out", is_flag=True, help="Do not measure what each setting contributes."),
+    click.option("--no-profiles", is_flag=True, help="Do not compare with llvm-tips and pyperf."),
+    click.option("--try", "tried", metavar="PROFILE", multiple=True, help="Search nothing: try these settings here."),
+)
+
+
+@click.command("tune")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"
+)
+@click.option("--resume", metavar="STUDY", help="Go on with a study that was stopped: its number, or last.")
+@click.option("--save", metavar="NAME|FILE", help="Save what is recommended as a profile.")
+@click.option("--report", metavar="FILE", help="Write the report there: .html or .md.")
+@options.together(*SEARCH)
+@options.together(*MEASURING)
+@options.workload
+@options.display
+def command_tune(
+    command: tuple[str, ...],
+    programs: tuple[str, ...],
+    resume: str | None,
+    save: str | None,
+    report: str | None,
+    no_single_out: bool,
+    no_profiles: bool,
+    as_json: bool,
+    quiet: bool,
+    plain: bool,
+    **given: Any,
+) -> None:
+    """Find the system settings under which a program varies least, confirm them, and explain them.
+
+    Afterwards the machine is exactly as before. Without --sudo only settings of the program itself are tried.
+
+    \b
+    becalm tune --sudo -- ./bench input
+    becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
+    becalm tune --try llvm-tips --try 12 -- ./other
+    """
+    if quiet and as_json:
+        raise UsageError("--quiet and --json contradict each other. Leave one out.")
+    if not command and not programs and resume is None:
+        raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
+    from becalm.report.progress import listener
+    from becalm.verbs.tune import tune
+
+    given = _keywords(given)
+    given["single_out"], given["compare_profiles"] = not no_single_out, not no_profiles
+    named: list[Any] = [*([list(command)] if command else []), *programs]
+    with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
+        found = tune(named, resume=resume, listener=heard, **given)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+    elif quiet:
+        click.echo(found.sentence)
+    else:
+        from becalm.report.steady.terminal import steadiness
+        from becalm.report.terminal import console
+
+        console(plain=plain).print(steadiness(found, plain=plain))
+    if report is not None:
+        click.echo(f"Report: {_report(found, Path(report))}", err=True)
+    if save is not None:
+        click.echo(f"Profile: {_save(found, save)}", err=True)
+    sys.stdout.flush()
+
+
+def _keywords(given: dict[str, Any]) -> dict[str, Any]:
+    """What the options mean as keywords of `becalm.tune`."""
+    given["confidence"] = fraction(given["confidence"])
+    if given["user"] and given["sudo"]:
+        raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
+    if given.pop("cold"):
+        given["cold"] = True
+    if given["expect"] == "any":
+        given["expect"] = None
+    given["environment"] = dict(given["environment"])
+    if given["seed"] is not None and given["seed"] < 0:
+        raise UsageError("--seed must not be negative.")
+    return {key: value for key, value in given.items() if value is not None or key == "expect"}
+
+
+def _report(found: Any, path: Path) -> Path:
+    """Write the report in the form that the file's name asks for."""
+    from becalm.report.steady import html, markdown
+
+    writers = {".html": html.page, ".htm": html.page, ".md": markdown.write}
+    if path.suffix not in writers:
+        raise UsageError(f"--report writes .html and .md, not {path.name!r}.")
+    try:
+        path.write_text(writers[path.suffix](found))
+    except OSError as error:
+        raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
+    return path
+
+
+def _save(found: Any, where: str) -> Path:
+    """Save the recommended settings as a profile."""
+    from becalm.nouns import Settings
+    from becalm.profiles import Profile, write
+
+    if not found.settings:
+        raise UsageError("Nothing is recommended, so there is no profile to save.")
+    path = Path(where) if "/" in where or where.endswith(".toml") else None
+    name = where if path is None else path.stem
+    about = f"found by becalm tune for {', '.join(found.programs)} on {found.host}"
+    return write(Profile(name, Settings.of(found.settings), about), path)
