@@ -42,7 +42,7 @@ def measure(
     history: Remembered,
     sink: Sink,
     listener: Listener,
-    noticed: Callable[[Noticed], None] = lambda noticed: None,
+    noticed: Callable[[Noticed], None] | None = None,
 ) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
@@ -64,7 +64,8 @@ def measure(
             if texts:
                 sink((), dict(texts))
                 texts.clear()
-            noticed(host.noticed())
+            if noticed is not None:
+                noticed(host.noticed())
             if history.failure is not None:
                 return
 

@@ -17,7 +17,7 @@ from becalm.history import Floats
 from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Ask, Choice, Method, Rule, Sample, Search
 from becalm.space import Space
-from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, Course
+from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Course
 from becalm.verdict import Finding
 
 LOOK_LOOPS, LOOK_RUNS = 2, 12
@@ -41,7 +41,8 @@ PARALLEL = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a study is made. `budget_ns` None: no limit in time. `confirm_loops`, `confirm_runs`: of the confirmation.
+    """How a study is made. `budget_ns` None: no limit in time; `least_runs`: of the search, however small the budget.
+    `confirm_loops`, `confirm_runs`: of the confirmation.
 
     `single_out`: measure the chosen settings without each one of them. `tried`: named settings to try instead of
     searching.
@@ -50,6 +51,7 @@ class Options:
     rule: Rule
     confidence: float = 0.95
     budget_ns: int | None = None
+    least_runs: int = 1
     confirm_loops: int = 12
     confirm_runs: int = 5
     single_out: bool = True
@@ -105,7 +107,7 @@ def tune_course(space: Space, method: Method, options: Options, programs: Sequen
         tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
     else:
         if left_ns is not None and rule.most_runs is None:
-            rule = replace(rule, most_runs=max(1, int(SEARCH_SHARE * left_ns / run_ns)))
+            rule = replace(rule, most_runs=max(options.least_runs, int(SEARCH_SHARE * left_ns / run_ns)))
         took_ns = yield from _search(Search(method, space, rule, seed), tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
     yield from _confirm(space, options, programs, tuned, run_ns, left_ns)
@@ -155,12 +157,28 @@ def _confirm(
             arms |= steady.leave_one_out(tuned.choice.settings, needs)
     else:
         return
-    arms = _distinct(arms)
-    arms, loops = _affordable(arms, options, run_ns, left_ns)
+    wanted = _distinct(arms)
+    arms, loops = _affordable(wanted, options, run_ns, left_ns)
+    if missing := [name for name in wanted if name not in arms]:
+        what = (
+            "what each setting contributes"
+            if len(missing) < len(wanted) - 2 or not space.profiles
+            else "more than that"
+        )
+        tuned.findings.append(
+            Finding(
+                "budget",
+                f"The budget was too short to measure {what}; the chosen settings and the untouched machine were "
+                "compared. A longer --budget says more.",
+                {"left_out": missing},
+            )
+        )
     gained = yield Wish(_ask(arms, options, loops, "fresh runs of what was chosen"), "confirm")
     tuned.confirm_runs += _counted(gained)
     tuned.judged = _judge(arms, gained, programs, options)
-    yield from _slim(space, options, programs, tuned, loops * len(arms))
+    spent_ns = gained.took_ns
+    if left_ns is None or left_ns - spent_ns > 3 * FEWEST_LOOPS * options.confirm_runs * run_ns:
+        yield from _slim(space, options, programs, tuned, loops * len(arms))
 
 
 def _slim(
@@ -218,8 +236,9 @@ def _affordable(
     def loops(count: int) -> int:
         return int(left_ns / max(1.0, run_ns * options.confirm_runs * count))
 
-    while len(arms) > 2 and loops(len(arms)) < FEWEST_LOOPS:
-        arms.popitem()
+    for dispensable in (lambda name: name.startswith(WITHOUT), lambda name: name not in (UNTOUCHED, TUNED)):
+        if loops(len(arms)) < FEWEST_LOOPS:
+            arms = {name: settings for name, settings in arms.items() if not dispensable(name)}
     return arms, min(options.confirm_loops, max(FEWEST_LOOPS, loops(len(arms))))
 
 

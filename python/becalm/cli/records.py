@@ -15,7 +15,7 @@ from becalm.errors import UsageError
 @click.command("list")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--all", "everything", is_flag=True, help="All of them.")
-@click.option("--kind", type=click.Choice(["run", "compare", "import"]), help="Only those of one kind.")
+@click.option("--kind", type=click.Choice(["run", "compare", "tune", "import"]), help="Only those of one kind.")
 @options.store
 @options.as_json
 @options.plain
@@ -86,6 +86,7 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     becalm show
     becalm show 12 --json
     """
+    from becalm.steadiness import Steadiness
     from becalm.verbs.records import show
     from becalm.verbs.review import review
 
@@ -101,6 +102,11 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     from becalm.report import terminal
 
     out = terminal.console(plain=plain)
+    if isinstance(verdict, Steadiness):
+        from becalm.report.steady.terminal import steadiness
+
+        out.print(steadiness(verdict, plain=plain))
+        return
     if document.environment == "unknown":
         out.print("Imported from another tool: machine, order and conditions of these runs are unknown.")
     out.print(terminal.verdict(verdict, plain=plain))
@@ -108,7 +114,7 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
 
 @click.command("export")
 @click.argument("study", default="last")
-@click.option("--format", "format_", help="json, csv, markdown, hyperfine or pyperf  [default: json].")
+@click.option("--format", "format_", help="json, csv, markdown, html, hyperfine or pyperf  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @options.store
 @options.as_json

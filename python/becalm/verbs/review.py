@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from becalm import steadiness
+from becalm.errors import UsageError
 from becalm.findings import of_series
 from becalm.history import History
 from becalm.judge import Judge, left_behind, summarise
@@ -20,11 +22,17 @@ from becalm.nouns import Averages, Run
 from becalm.plan import Goal
 from becalm.report import sentence
 from becalm.report.formats import Document
+from becalm.steadiness import Steadiness
 from becalm.verdict import Stopped, Verdict, from_json
 
 
-def review(document: Document) -> Verdict:
-    """The verdict that a study came to; else one from its runs, whose intervals hold for this one look."""
+def review(document: Document) -> Verdict | Steadiness:
+    """The verdict that a study came to; else one from its runs, whose intervals hold for this one look.
+
+    Raises UsageError for a search for settings that was not finished: its runs by themselves conclude nothing.
+    """
+    if document.study.kind == "tune":
+        return _steadiness(document)
     if document.verdict is not None:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             return replace(from_json(document.verdict), study=document.number)
@@ -60,6 +68,16 @@ def review(document: Document) -> Verdict:
         findings=found,
         seed=study.seed,
         sentence="\n".join(lines) or "This study has no finished run.",
+    )
+
+
+def _steadiness(document: Document) -> Steadiness:
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        if document.verdict is not None:
+            return replace(steadiness.from_json(document.verdict), study=document.number)
+    raise UsageError(
+        f"Study {document.number} is a search for settings that was not finished; its {len(document.runs)} runs are "
+        f"kept. Go on with it: becalm tune --resume {document.number}"
     )
 
 

@@ -36,6 +36,12 @@ from becalm.verbs.profile import named
 from becalm.verbs.studying import Studying, studying
 from becalm.verdict import Finding, Stopped
 
+DEFAULT_BUDGET = 1800.0
+"""Seconds, more or less, when no budget is given."""
+
+LEAST_RUNS = 60
+"""Of the search when no budget is given: with fewer the race would only guess, however long a run takes."""
+
 KERNEL_ITERATIONS = 4_000_000
 """Of the first run of the built-in kernel; the study's kernel is made as long as the programs, within limits."""
 
@@ -110,7 +116,7 @@ def tune(
         return _resume(resume, measuring)
     shell = bool(workload.pop("shell", False))
     made = sources.open(list(programs), shell=shell, user=measuring.user, **workload)
-    budget_ns = None if measuring.budget is None else limit_ns(measuring.budget, 0.0)
+    budget_ns = limit_ns(measuring.budget, DEFAULT_BUDGET)
     study = Study(
         kind="tune",
         workloads=made,
@@ -118,6 +124,7 @@ def tune(
             "search": asdict(search),
             "rule": asdict(rule),
             "budget_ns": budget_ns,
+            "least_runs": LEAST_RUNS if measuring.budget is None else 1,
             "confidence": measuring.confidence,
             "dangerous": measuring.dangerous,
             "reference": 0,
@@ -380,6 +387,7 @@ def _conduct(opened: Studying, study: Study, trials: Trials, settings: list[Sett
         rule=Rule(**chosen["rule"]),
         confidence=float(chosen["confidence"]),
         budget_ns=chosen["budget_ns"],
+        least_runs=chosen["least_runs"],
         confirm_loops=chosen["search"]["confirm_loops"],
         confirm_runs=chosen["search"]["confirm_runs"],
         single_out=chosen["search"]["single_out"],

@@ -6,10 +6,14 @@ import numpy as np
 
 from becalm.report.formats import Document, by_program
 from becalm.report.sentence import duration, percent
+from becalm.report.steady import markdown as steady
+from becalm.steadiness import from_json
 
 
 def write(document: Document) -> str:
-    """The summary of a study."""
+    """The summary of a study; of a search for settings its whole report."""
+    if document.study.kind == "tune" and document.verdict is not None:
+        return steady.write(from_json(document.verdict))
     lines = [
         "| program | runs | mean | median | min | max | spread |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
