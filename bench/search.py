@@ -149,12 +149,14 @@ def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Setting
 def trials(model: Machine, space: Space, seeds: int) -> Iterator[Trial]:
     """Searches by every method, each confirmed on fresh runs."""
     truths: dict[Settings, float] = {}
-    for row in TABLE:
+    for number, row in enumerate(TABLE, 1):
         for seed in range(seeds):
             settings, runs, seen = searched(row, model, space, seed)
             if settings not in truths:
                 truths[settings] = truth(model, settings)
-            (untouched, chosen), _ = Simulation(model, 10_000 + seed).times((NO_SETTINGS, settings), LOOPS, RUNS)
+            (untouched, chosen), _ = Simulation(model, 10**6 * number + seed).times(
+                (NO_SETTINGS, settings), LOOPS, RUNS
+            )
             confirmed, before = (float(np.sqrt(np.mean(loop_spreads(t) ** 2))) for t in (chosen, untouched))
             interval = ratio_interval(untouched, chosen)
             size = len(settings.values)
@@ -235,9 +237,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=40, help="searches by each method on each machine")
     parser.add_argument("--machines", nargs="+", default=machine.names(), metavar="NAME")
     parser.add_argument("--dangerous", choices=("yes", "no"), default="yes", help="whether the person consented")
-    parser.add_argument(
-        "--document", type=Path, help="put the tables between <!-- search --> and <!-- /search --> there"
-    )
+    parser.add_argument("--document", type=Path, help="file with a block <!-- search --> to fill")
     chosen = parser.parse_args()
     done: list[Trial] = []
     for name in chosen.machines:
