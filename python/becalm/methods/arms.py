@@ -35,7 +35,7 @@ class Arms:
         self.objective = objective
         self._squares: dict[Arm, float] = {}
         self._freedom: dict[Arm, float] = {}
-        self._rounds: dict[Arm, int] = {}
+        self._first: dict[Arm, tuple[float, float]] = {}
         self._worth = MAD_WORTH if objective == "mad" else 1.0
         self._failed: set[Arm] = set()
         index = {each.knob: i for i, each in enumerate(space.candidates)}
@@ -64,7 +64,7 @@ class Arms:
             self._freedom.pop(arm, None)
             return
         freedom = self._worth * sum(len(loop) - 1 for loop in sample.loops)
-        self._rounds[arm] = self._rounds.get(arm, 0) + 1
+        self._first.setdefault(arm, (freedom * spread**2, freedom))
         self._squares[arm] = self._squares.get(arm, 0.0) + freedom * spread**2
         self._freedom[arm] = self._freedom.get(arm, 0.0) + freedom
 
@@ -72,9 +72,14 @@ class Arms:
         """Degrees of freedom of the spread of an arm that was tried."""
         return self._freedom[arm]
 
-    def rounds(self, arm: Arm) -> int:
-        """How often an arm was asked for."""
-        return self._rounds.get(arm, 0)
+    def again(self, arm: Arm) -> tuple[float, float]:
+        """Spread and degrees of freedom of an arm without its first look, which may have been a lucky one.
+
+        Both 0 when it was looked at once.
+        """
+        squares, freedom = self._first[arm]
+        rest = self._freedom[arm] - freedom
+        return (max(LEAST, math.sqrt(max(0.0, self._squares[arm] - squares) / rest)), rest) if rest > 0 else (0.0, 0.0)
 
     def spread(self, arm: Arm) -> float:
         """The spread of an arm that was tried, a fraction, from all its runs."""

@@ -1,8 +1,9 @@
 """The race: many combinations on few runs each, and runs only where they can still change the choice.
 
 1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
-2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), the noise is not of
-   the operating system, and the race ends at once.
+2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), a duel of the untouched
+   machine and the leader follows. A leader that does not win it, not counting the look that made it the leader, shows
+   that the noise is not of the operating system: the race ends at once.
 3. Batches of arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
    surface that all runs support together: an arm gets runs as often as it may be the best.
 4. A final on the last quarter of the runs: the leaders against each other, and against the untouched machine.
@@ -37,11 +38,11 @@ FINAL = 0.25
 TENTH, FEWEST = 6, 30
 """Runs for each trial that greedy search would make, a tenth of 3 x 15 + 15; and for however small a space."""
 
-PROMISING = 0.4
-"""A gain in log spread, a third, for which one goes on even where the arms look alike as a whole."""
+PROMISING = 0.7
+"""A gain in log spread, a factor of two, with which no duel is needed."""
 
-CLEAR, UNCLEAR = 2.5, 0.5
-"""Standard errors between two arms' log spreads from which one is out, and below which they count as alike."""
+CLEAR, WON = 2.5, 0.4
+"""Standard errors between two arms' log spreads from which one is out, and with which the untouched one is beaten."""
 
 Asking = Generator[Ask, Sequence[Sample], None]
 
@@ -52,10 +53,13 @@ def race(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     if not space.candidates or here.left < 2 * (RUNS + 1):
         return Choice(NO_SETTINGS, "There is nothing to choose from, or no runs to compare it with.")
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
-    if here.open(check=False):
+    if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
         yield from here.ask(again, "the best so far against the untouched machine, again")
     while here.left > FINAL * here.allowed and here.open():
+        if here.alike():
+            yield from here.duel()
+            continue
         batch = here.sampled()
         if not batch:
             break
@@ -82,22 +86,52 @@ class _Race:
         self._warmups = min(1, rule.warmups)
         self._cost = RUNS + self._warmups
         self._better = math.log1p(rule.margin)
-        self._futile = False
+        self._futile = self._duelled = False
 
     @property
     def left(self) -> int:
         """Runs that may still be asked for."""
         return self.allowed - self.used
 
-    def ask(self, arms: Sequence[Arm], why: str) -> Asking:
+    def ask(self, arms: Sequence[Arm], why: str, loops: int = 1) -> Asking:
         """Measure the first of these arms, as many as there are runs left for."""
-        arms = list(dict.fromkeys(arms))[: self.left // self._cost]
-        if arms:
-            self.used += self._cost * len(arms)
-            settings = tuple(self.arms.settings(arm) for arm in arms)
-            samples = yield Ask(settings, 1, RUNS, self._warmups, why, self.arms.settings(self.leaders(1)[0]))
-            for arm, sample in zip(arms, samples, strict=True):
-                self.arms.told(arm, sample)
+        cost = loops * RUNS + self._warmups
+        arms = list(dict.fromkeys(arms))[: self.left // cost]
+        if not arms:
+            return
+        self.used += cost * len(arms)
+        settings = tuple(self.arms.settings(arm) for arm in arms)
+        samples = yield Ask(settings, loops, RUNS, self._warmups, why, self.arms.settings(self.leaders(1)[0]))
+        for arm, sample in zip(arms, samples, strict=True):
+            self.arms.told(arm, sample)
+
+    def alike(self) -> bool:
+        """Whether the arms look alike; asked until a duel has settled it."""
+        if self._duelled or UNTOUCHED not in self.arms.tried or self.left < 2 * (2 * RUNS + self._warmups):
+            return False
+        expected = self.expected()
+        gain = expected[UNTOUCHED] - min(expected.values())
+        return gain < PROMISING and self.surface().evidence() < 0.0
+
+    def duel(self) -> Asking:
+        """The leader against the untouched machine, not judged by the look that made it the leader."""
+        self._duelled = True
+        leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
+        yield from self.ask([UNTOUCHED, leader], "whether anything beats the untouched machine", loops=2)
+        self._futile = not self._wins(leader)
+
+    def _wins(self, arm: Arm) -> bool:
+        """Whether an arm beats the untouched machine when it is looked at again."""
+        if arm == UNTOUCHED or arm not in self.arms.tried:
+            return False
+        if UNTOUCHED not in self.arms.tried:
+            return True
+        (spread, freedom), both = self.arms.again(arm), [UNTOUCHED, arm]
+        if not freedom:
+            return False
+        spreads = np.array([self.arms.spread(UNTOUCHED), spread])
+        fresh = Surface.of(self.arms.matrix(both), spreads, np.array([self.arms.freedom(UNTOUCHED), freedom]))
+        return bool(fresh.y[0] - fresh.y[1] >= WON * math.sqrt(float(fresh.variance.sum())))
 
     def surface(self) -> Surface:
         """What all good runs so far say."""
@@ -143,15 +177,9 @@ class _Race:
         error = math.sqrt(surface.variance[a] + surface.variance[b])
         return (float(surface.y[a] - surface.y[b]) + plus) / error
 
-    def open(self, *, check: bool = True) -> bool:
-        """Whether more runs are allowed and may change the choice; `check`: also whether anything helps at all."""
-        if self.left < 2 * self._cost or not self.arms.tried or self.reached():
-            return False
-        if check and UNTOUCHED in self.arms.tried:
-            expected = self.expected()
-            gain = expected[UNTOUCHED] - min(expected.values())
-            self._futile = gain < PROMISING and self.surface().evidence() < 0.0
-        return not self._futile
+    def open(self) -> bool:
+        """Whether more runs are allowed and may change the choice."""
+        return self.left >= 2 * self._cost and bool(self.arms.tried) and not self._futile and not self.reached()
 
     def reached(self) -> list[Arm]:
         """Arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
@@ -185,14 +213,12 @@ class _Race:
     def _best(self) -> Arm:
         """The leader among those that ran more than once, or one with fewer settings that is as good."""
         expected = self.expected()
-        known = [arm for arm in expected if self.arms.rounds(arm) > 1] or list(expected)
+        known = [arm for arm in expected if self.arms.again(arm)[1]] or list(expected)
         least = min(expected[arm] for arm in known)
         alike = [arm for arm in known if expected[arm] <= least + self._better]
         best = min(alike, key=lambda arm: (len(arm), expected[arm]))
-        if UNTOUCHED in expected and best != UNTOUCHED:
-            gain = expected[UNTOUCHED] - expected[best]
-            if self._futile or gain < self._better or self._gain(UNTOUCHED, best) < UNCLEAR:
-                return UNTOUCHED
+        if self._futile or not self._wins(best) or expected.get(UNTOUCHED, math.inf) - expected[best] < self._better:
+            return UNTOUCHED
         return best
 
 

@@ -18,9 +18,9 @@ SPACE = Space(
 )
 
 
-def conduct(spread, seed=0, rule=None):
+def conduct(spread, seed=0, rule=None, space=SPACE):
     """A whole race under normal noise; returns choice, runs used and asks."""
-    rng, search, asks = np.random.default_rng([seed, 1]), Search(race, SPACE, rule or Rule(), seed), []
+    rng, search, asks = np.random.default_rng([seed, 1]), Search(race, space, rule or Rule(), seed), []
     while search.ask is not None:
         asks.append(search.ask)
         search.tell(
@@ -44,11 +44,12 @@ def test_it_asks_for_at_most_a_tenth_of_the_runs_of_greedy_search():
 
 
 def test_where_nothing_helps_it_stops_early_or_keeps_the_machine_as_it_is():
-    found = [conduct(lambda s: 0.02, seed) for seed in range(40)]
-    kept = [choice for choice, _, _ in found if choice.settings == NO_SETTINGS]
-    assert len(kept) >= 16
-    assert all("seems to lie outside" in choice.why for choice in kept)
-    assert sum(runs <= 60 for _, runs, _ in found) >= 15
+    many = Space(SPACE.candidates + tuple(Candidate(f"more-{i}", 1, Group.NORMAL) for i in range(8)), SPACE.profiles)
+    found = [conduct(lambda s: 0.02, seed, space=many) for seed in range(60)]
+    kept = [runs for choice, runs, _ in found if choice.settings == NO_SETTINGS]
+    assert len(kept) >= 24
+    assert all("seems to lie outside" in choice.why for choice, _, _ in found if choice.settings == NO_SETTINGS)
+    assert np.median(kept) <= 0.75 * (1 + 1 + 13 + 5) * 60 / 10
 
 
 def test_a_single_harmful_setting_is_found_out():
@@ -103,7 +104,10 @@ def test_runs_of_an_arm_count_together():
     arms.told(UNTOUCHED, sample(0.03))
     arms.told(UNTOUCHED, sample(0.04))
     assert arms.spread(UNTOUCHED) == pytest.approx(0.05 / math.sqrt(2))
-    assert (arms.freedom(UNTOUCHED), arms.rounds(UNTOUCHED)) == (2, 2)
+    assert arms.freedom(UNTOUCHED) == 2
+    assert arms.again(UNTOUCHED) == pytest.approx((0.04, 1))
+    arms.told(frozenset({1}), sample(0.01))
+    assert arms.again(frozenset({1})) == (0, 0)
 
 
 def test_the_surface_recovers_effects_from_all_runs_at_once():
