@@ -11,18 +11,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
 use becalm_core::exec::watch::readable;
-use becalm_core::knob::hold;
 use becalm_core::knob::journal;
 use becalm_core::knob::place::{start_and_state, Place};
+use becalm_core::knob::recover::clear;
+use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::tree::Tree;
 
 /// How long the agent waits for a guard that is no longer needed, ms.
 const PATIENCE_MS: i32 = 2_000;
 
-/// A running guard. It acts when this is dropped and the journal still says that there is something to restore.
+/// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
 pub struct Guard {
     /// What it waits on: its end of the pipe sees when ours is closed.
-    line: Option<OwnedFd>,
+    line: File,
     process: OwnedFd,
 }
 
@@ -32,7 +33,7 @@ impl Guard {
         let (read, write) = pipe()?;
         let tree = tree.clone();
         let process = outlive(&[read.as_raw_fd(), lock], "becalm-guard", move |kept| watch(kept[0], &tree))?;
-        Ok(Self { line: Some(write), process: process.1 })
+        Ok(Self { line: write.into(), process: process.1 })
     }
 
     /// Whether it still runs.
@@ -42,34 +43,55 @@ impl Guard {
 
     /// Let it go, and wait for that: with it goes its copy of the lock.
     pub fn dismiss(mut self) {
-        self.line = None;
+        // A guard that cannot be written to has ended already.
+        drop(self.line.write_all(b"."));
         let mut poll = libc::pollfd { fd: self.process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one live pollfd.
         unsafe { libc::poll(&mut poll, 1, PATIENCE_MS) };
     }
 }
 
-/// Keep a device open until somebody kills the process that does, which is given as a place.
-pub fn keeper(device: &File) -> io::Result<Place> {
-    let (pid, _) = outlive(&[device.as_raw_fd()], "becalm-keeper", |_| loop {
-        // SAFETY: waits for a signal.
-        unsafe { libc::pause() };
+/// Keep a device open until somebody kills the process that does, which is given as a place. It ends by itself when the
+/// line, given too, is closed before anything was written to it: nobody would know of it.
+pub fn keeper(device: &File) -> io::Result<(Place, File)> {
+    let (read, write) = pipe()?;
+    let (pid, _) = outlive(&[read.as_raw_fd(), device.as_raw_fd()], "becalm-keeper", |kept| {
+        // SAFETY: the descriptor is this process's own copy; the set is initialised before use.
+        unsafe {
+            // The agent holds back signals that ask to end; a machine that shuts down sends one.
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            let stays = matches!(File::from_raw_fd(kept[0]).read(&mut [0]), Ok(1));
+            while stays {
+                libc::pause();
+            }
+        }
     })?;
     let live = Tree::new(std::path::Path::new("/"));
     let (start, _) = start_and_state(&live, pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
-    Ok(Place::Process { pid, start, name: "becalm-keeper".to_owned() })
+    Ok((Place::Process { pid, start, name: "becalm-keeper".to_owned() }, write.into()))
 }
 
-/// The guard's life: wait until the agent's end of the line is closed, then put back what is left in the journal.
+/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
 fn watch(line: RawFd, tree: &Tree) {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
-    while !matches!(line.read(&mut [0]), Ok(0)) {}
+    loop {
+        match line.read(&mut [0]) {
+            Ok(0) => break,
+            Ok(_) => return,
+            Err(_) => {}
+        }
+    }
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let said = match hold::clear(tree, now, false) {
-            Ok(recovered) => recovered.sentence,
+        let said = match clear(tree, now, false) {
+            Ok(recovered) => std::iter::once(recovered.sentence)
+                .chain(unsettled(&recovered.places))
+                .collect::<Vec<_>>()
+                .join("\n"),
             Err(error) => error.to_string(),
         };
         drop(journal::note(
@@ -96,13 +118,14 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
         }
         enter(keep, name, write, life);
     }
+    let forked = if middle < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
     drop(write);
-    // SAFETY: our own child, which ends at once.
-    unsafe { libc::waitpid(middle, std::ptr::null_mut(), 0) };
-    adopt_orphans()?;
-    if middle < 0 {
-        return Err(io::Error::last_os_error());
+    if forked.is_ok() {
+        // SAFETY: our own child, which ends at once.
+        unsafe { libc::waitpid(middle, std::ptr::null_mut(), 0) };
     }
+    adopt_orphans()?;
+    forked?;
     let mut number = [0; 4];
     File::from(read).read_exact(&mut number)?;
     let pid = i32::from_ne_bytes(number);
@@ -117,13 +140,8 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
 
 /// The new process: a name, no descriptors but its own, no working directory; then its life.
 fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
-    let kept: Vec<RawFd> = (100..).take(keep.len()).collect();
-    // SAFETY: plain system calls on descriptors of this process alone; the name is shorter than a page.
+    // SAFETY: plain system calls on descriptors of this process alone; the name ends with a zero.
     unsafe {
-        // Sockets and pipes of becalm must not stay open on our account.
-        for (from, to) in keep.iter().zip(&kept) {
-            libc::dup2(*from, *to);
-        }
         let mut report = File::from(report);
         drop(report.write_all(&libc::getpid().to_ne_bytes()));
         drop(report);
@@ -131,14 +149,23 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         for stream in 0..3 {
             libc::dup2(null, stream);
         }
-        libc::syscall(libc::SYS_close_range, 3, 99, 0);
-        libc::syscall(libc::SYS_close_range, 100 + kept.len(), u32::MAX, 0);
+        // Sockets, pipes and devices of becalm must not stay open on our account.
+        let mut kept = keep.to_vec();
+        kept.sort_unstable();
+        let mut first = 3;
+        for descriptor in kept {
+            if descriptor > first {
+                libc::syscall(libc::SYS_close_range, first, descriptor - 1, 0);
+            }
+            first = descriptor + 1;
+        }
+        libc::syscall(libc::SYS_close_range, first, u32::MAX, 0);
         libc::chdir(c"/".as_ptr());
         let mut short = [0_u8; 16];
         short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
         libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
     }
-    life(&kept);
+    life(keep);
     // SAFETY: ends this process without the agent's exit handlers.
     unsafe { libc::_exit(0) }
 }

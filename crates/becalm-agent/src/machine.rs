@@ -8,9 +8,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use becalm_core::knob::catalogue::CATALOGUE;
-use becalm_core::knob::hold::{clear, Drift, Hold, HoldError};
+use becalm_core::knob::hold::{Drift, Hold, HoldError};
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock::{holder, Lock, LockError};
+use becalm_core::knob::recover::clear;
 use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::row::{Domain, Knob};
@@ -63,8 +64,14 @@ impl Machine {
             }
         }
         if let Some(set) = wanted.join.as_ref().filter(|_| self.tree.live) {
-            let file = OpenOptions::new().write(true).open(self.tree.path(&set.tasks()));
-            self.join = Some(file.map_err(|error| failure(&error.into()))?);
+            match OpenOptions::new().write(true).open(self.tree.path(&set.tasks())) {
+                Ok(file) => self.join = Some(file),
+                Err(error) => {
+                    // A program that did not join would be measured among all the others.
+                    self.switch(&Changes::default())?;
+                    return Err(failure(&error.into()));
+                }
+            }
         }
         Ok(())
     }
@@ -87,9 +94,13 @@ impl Machine {
             self.check_rights()?;
             let (hold, recovered) = Hold::open(&self.tree, &self.begin()).map_err(|error| failure(&error))?;
             self.remarks.extend(recovered.map(|recovered| recovered.sentence));
-            let guard = Guard::start(&self.tree, hold.lock());
-            let guard = guard.map_err(|error| failure(&HoldError::System(error)))?;
-            self.hold = Some((hold, guard));
+            match Guard::start(&self.tree, hold.lock()) {
+                Ok(guard) => self.hold = Some((hold, guard)),
+                Err(error) => {
+                    drop(hold.release(false));
+                    return Err(failure(&error.into()));
+                }
+            }
         }
         if let Some((hold, guard)) = &mut self.hold {
             if !guard.alive() {
@@ -123,16 +134,20 @@ impl Machine {
     }
 
     /// What somebody else has changed since it was set.
-    pub fn drift(&self) -> Vec<Drift> {
-        self.hold.as_ref().map_or(Vec::new(), |(hold, _)| hold.drift())
+    pub fn drift(&mut self) -> Vec<Drift> {
+        self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
     }
 
-    /// Put everything back.
+    /// Put everything back but what somebody else changed.
     pub fn release(&mut self) -> Vec<Restored> {
+        self.put_back(false)
+    }
+
+    fn put_back(&mut self, force: bool) -> Vec<Restored> {
         self.join = None;
         self.on = Changes::default();
         let Some((hold, guard)) = self.hold.take() else { return Vec::new() };
-        let (outcomes, lock) = hold.release();
+        let (outcomes, lock) = hold.release(force);
         // The guard goes before the lock does, so that the next becalm finds it free.
         guard.dismiss();
         drop(lock);
@@ -141,18 +156,24 @@ impl Machine {
 
     /// Leave what is on, until it is reset.
     pub fn keep(&mut self, settings: &Map<String, Value>) -> Result<(), Failure> {
-        let Some((hold, guard)) = self.hold.take() else { return Ok(()) };
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        if let Err(error) = hold.keep(settings, keeper) {
+            self.release();
+            return Err(failure(&error));
+        }
         self.join = None;
         self.on = Changes::default();
-        let kept = hold.keep(settings, |device| keeper(&device));
-        guard.dismiss();
-        kept.map(drop).map_err(|error| failure(&error))
+        if let Some((hold, guard)) = self.hold.take() {
+            guard.dismiss();
+            drop(hold);
+        }
+        Ok(())
     }
 
     /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed.
     pub fn restore(&mut self, force: bool) -> Result<Value, Failure> {
         if self.hold.is_some() {
-            return Ok(report(&self.release(), ""));
+            return Ok(report(&self.put_back(force), ""));
         }
         match journal::load(&self.tree) {
             Ok(None) => return Ok(report(&[], "")),
@@ -260,9 +281,9 @@ fn failure(error: &HoldError) -> Failure {
     let kind = match error {
         HoldError::Busy(_) => "busy",
         HoldError::Kept { .. } => "kept",
-        HoldError::Unsettled(_) => "unsettled",
+        HoldError::Unsettled(_) | HoldError::Stuck(_) => "unsettled",
         HoldError::Journal { .. } => "journal",
-        HoldError::Refused { .. } | HoldError::NotTaken { .. } => "refused",
+        HoldError::Refused { .. } | HoldError::NotTaken { .. } | HoldError::Restless { .. } => "refused",
         HoldError::System(_) => "system",
     };
     let message = match error {

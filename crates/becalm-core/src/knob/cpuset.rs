@@ -23,7 +23,7 @@ const V2: &str = "/sys/fs/cgroup";
 const PASSES: usize = 10;
 
 /// A set that exists only while it is used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cpuset {
     pub path: String,
     pub version: u8,
@@ -133,14 +133,14 @@ impl Cpuset {
             drop(self.set(tree, "cpuset.cpus.partition", "member"));
         }
         let mut last = Ok(());
-        for _ in 0..PASSES {
+        for attempt in 0..PASSES as u32 {
             move_tasks(tree, &self.path, hierarchy(self.version), self.version)?;
             let path = tree.path(&self.path);
             last = if tree.live { fs::remove_dir(&path) } else { fs::remove_dir_all(&path) };
             match &last {
-                // A task that is just ending.
+                // Tasks that are just ending, of a killed agent many; in all a second.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    std::thread::sleep(Duration::from_millis(2));
+                    std::thread::sleep(Duration::from_millis(1 << attempt));
                 }
                 _ => break,
             }
@@ -206,7 +206,8 @@ fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> 
         let mut both = tasks(tree, to, version);
         both.extend(tasks(tree, from, version));
         fs::write(tree.path(&format!("{from}/{}", members(version))), "")?;
-        return fs::write(tree.path(&target), both.join("\n"));
+        let lines: String = both.iter().map(|task| format!("{task}\n")).collect();
+        return fs::write(tree.path(&target), lines);
     }
     let mut refused: Vec<String> = Vec::new();
     for _ in 0..PASSES {

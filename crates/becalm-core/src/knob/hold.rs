@@ -4,15 +4,18 @@
 //! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
 //! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::cpuset::ABSENT;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
-use super::place::Place;
+use super::place::{Place, GONE, LATENCY, RUNNING};
+use super::recover::{recover, Recovered};
 use super::resolve::{Change, Changes};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
@@ -31,12 +34,16 @@ pub enum HoldError {
     Kept { title: String, user: String, minutes: u64 },
     #[error("An earlier becalm was ended before it could put everything back, and this could not be put back now:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
     Unsettled(Vec<String>),
+    #[error("This could not be put back:\n{}\nThe old values are in the journal. Look at it, then: becalm reset", .0.join("\n"))]
+    Stuck(Vec<String>),
     #[error("The journal of old values cannot be written, so nothing was changed: {path}: {error}. Free some space or rights there.")]
     Journal { path: String, error: io::Error },
     #[error("{knob}: {place} does not take {value:?}: {error}. Everything was put back.")]
     Refused { knob: String, place: String, value: String, error: io::Error },
     #[error("{knob}: {place} was set to {value:?} but holds {found:?}: the kernel or a service does not accept it. Everything was put back.")]
     NotTaken { knob: String, place: String, value: String, found: String },
+    #[error("{knob}: {place} does not stay {value:?}: other settings or a service change it again and again. Everything was put back.")]
+    Restless { knob: String, place: String, value: String },
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -50,22 +57,29 @@ pub struct Drift {
     pub found: String,
 }
 
+/// What a place was last given, and what it made of that.
+struct Left {
+    asked: String,
+    found: String,
+}
+
 /// Settings on a machine, until they are released.
 pub struct Hold {
     tree: Tree,
     lock: Lock,
     journal: Journal,
     entries: Vec<Entry>,
-    /// What each entry's place held when it was last written, None while it has its original value.
-    left: Vec<Option<String>>,
+    /// Each place's number in `entries`.
+    numbers: HashMap<Place, usize>,
+    /// By number; None while the place has its original value.
+    left: Vec<Option<Left>>,
+    /// By number: whether the place is changed by what is done to others now.
+    watched: Vec<bool>,
+    /// Seen and not reported yet.
+    drifted: Vec<Drift>,
+    /// Values were announced that are not read back yet.
+    announced: bool,
     latency: Option<File>,
-}
-
-/// What was found from an earlier becalm, and put back.
-#[derive(Debug, Default)]
-pub struct Recovered {
-    pub places: Vec<Restored>,
-    pub sentence: String,
 }
 
 impl Hold {
@@ -78,8 +92,18 @@ impl Hold {
         let recovered = recover(tree, begin.at)?;
         let path = journal::path(tree).display().to_string();
         let journal = Journal::create(tree, begin).map_err(|error| HoldError::Journal { path, error })?;
-        let hold =
-            Self { tree: tree.clone(), lock, journal, entries: Vec::new(), left: Vec::new(), latency: None };
+        let hold = Self {
+            tree: tree.clone(),
+            lock,
+            journal,
+            entries: Vec::new(),
+            numbers: HashMap::new(),
+            left: Vec::new(),
+            watched: Vec::new(),
+            drifted: Vec::new(),
+            announced: false,
+            latency: None,
+        };
         Ok((hold, recovered))
     }
 
@@ -92,191 +116,236 @@ impl Hold {
     ///
     /// Gives remarks on what was done. On an error everything has been put back.
     pub fn switch(&mut self, wanted: &Changes) -> Result<Vec<String>, HoldError> {
-        match self.try_switch(wanted) {
-            Ok(remarks) => Ok(remarks),
-            Err(error) => {
-                let outcomes = self.put_back_all();
-                match unsettled(&outcomes) {
-                    sentences if sentences.is_empty() => Err(error),
-                    sentences => Err(HoldError::Unsettled(
-                        std::iter::once(error.to_string()).chain(sentences).collect(),
-                    )),
-                }
+        self.try_switch(wanted).map_err(|error| {
+            let outcomes = self.put_back_all(false);
+            let failed = failures(&outcomes);
+            if failed.is_empty() {
+                return error;
             }
-        }
+            HoldError::Stuck(std::iter::once(error.to_string()).chain(failed).collect())
+        })
     }
 
     fn try_switch(&mut self, wanted: &Changes) -> Result<Vec<String>, HoldError> {
+        // Before our own writes disturb anything.
+        let moved = self.moved();
+        self.drifted.extend(moved);
         self.take_off(wanted)?;
         self.record(wanted)?;
         let mut remarks = Vec::new();
+        let mut restless = None;
         for round in 0..ROUNDS {
-            let mut settled = true;
+            restless = None;
             for change in &wanted.writes {
-                settled &= self.put_on(change, round, &mut remarks)?;
+                if self.put_on(change, round, &mut remarks)? {
+                    restless = Some(change);
+                }
             }
-            if settled {
+            if restless.is_none() {
                 break;
             }
+        }
+        if let Some(Change { knob, place, value, .. }) = restless {
+            let (knob, place, value) = ((*knob).to_owned(), place.shown(), value.clone());
+            return Err(HoldError::Restless { knob, place, value });
+        }
+        if std::mem::take(&mut self.announced) {
+            self.journaled(|journal| journal.settled())?;
         }
         Ok(remarks)
     }
 
-    /// Give places that are not wanted any more their original values.
+    /// Give places that are not wanted any more their original values, and those that changed with them.
     fn take_off(&mut self, wanted: &Changes) -> Result<(), HoldError> {
-        let unwanted = |place: &Place| !wanted.writes.iter().any(|change| change.place == *place);
-        let held = |index: &usize| self.left[*index].is_some();
-        let going: Vec<usize> = (0..self.entries.len()).filter(held).collect();
+        let mut stays = vec![false; self.entries.len()];
+        let places = wanted.writes.iter().map(|change| &change.place).chain(&wanted.watched);
+        for number in places.filter_map(|place| self.numbers.get(place)) {
+            stays[*number] = true;
+        }
+        let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
         let going: Vec<usize> =
-            going.into_iter().filter(|index| unwanted(&self.entries[*index].place)).collect();
+            (0..self.entries.len()).filter(|number| on(number) && !stays[*number]).collect();
         if going.is_empty() {
             return Ok(());
         }
-        if going.iter().any(|index| self.entries[*index].place == Place::Latency) {
+        let entries: Vec<Entry> = going.iter().map(|number| self.entries[*number].clone()).collect();
+        if entries.iter().any(|entry| entry.place == Place::Latency) {
             self.latency = None;
         }
-        let side = |index: &usize| self.entries[*index].side_effect;
-        let entries: Vec<Entry> = (0..self.entries.len())
-            .filter(|index| going.contains(index) || side(index))
-            .map(|index| self.entries[index].clone())
-            .collect();
-        let failed = unsettled(&restore(&self.tree, &entries, false));
+        let failed = failures(&restore(&self.tree, &entries, false));
         if !failed.is_empty() {
-            return Err(HoldError::Unsettled(failed));
+            return Err(HoldError::Stuck(failed));
         }
-        for index in going {
-            self.left[index] = None;
+        for number in going {
+            self.left[number] = None;
+            self.watched[number] = false;
         }
         Ok(())
     }
 
     /// Have all places that will be written, and those that change with them, in the journal.
     fn record(&mut self, wanted: &Changes) -> Result<(), HoldError> {
-        let mut fresh: Vec<Entry> = Vec::new();
-        let known = |entries: &[Entry], place: &Place| entries.iter().any(|entry| entry.place == *place);
+        let mut fresh: Vec<(usize, Entry)> = Vec::new();
+        let mut next = self.entries.len();
+        let mut numbers: HashMap<&Place, usize> = HashMap::new();
         for change in &wanted.writes {
-            if known(&self.entries, &change.place) || known(&fresh, &change.place) {
+            let place = &change.place;
+            let known = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
+            if numbers.contains_key(place) || known.is_some_and(|(_, entry)| !entry.side_effect) {
                 continue;
             }
-            let original = change.place.read(&self.tree).map_err(|error| refused(change, error))?;
-            fresh.push(Entry {
-                knob: change.knob.to_owned(),
-                place: change.place.clone(),
-                original,
-                ours: vec![change.value.clone()],
-                side_effect: false,
-            });
+            let original = match (known, place) {
+                (Some((_, entry)), _) => entry.original.clone(),
+                // One that is there was left by somebody whose journal is lost.
+                (None, Place::Cpuset(_)) => ABSENT.to_owned(),
+                (None, _) => match place.read(&self.tree) {
+                    Ok(original) => original,
+                    Err(error) if change.required => return Err(refused(change, error)),
+                    Err(_) => continue,
+                },
+            };
+            let number = known.map_or(next, |(number, _)| number);
+            next = next.max(number + 1);
+            numbers.insert(place, number);
+            let (knob, ours) = (change.knob.to_owned(), vec![change.value.clone()]);
+            let entry =
+                Entry { knob, place: place.clone(), original, ours, side_effect: false, doubtful: true };
+            fresh.push((number, entry));
         }
         for place in &wanted.watched {
-            if known(&self.entries, place) || known(&fresh, place) {
+            if self.numbers.contains_key(place) || numbers.contains_key(place) {
                 continue;
             }
             // What cannot be read cannot be put back; a task may just have ended.
             let Ok(original) = place.read(&self.tree) else { continue };
             let (knob, place) = ("side effect".to_owned(), place.clone());
-            fresh.push(Entry { knob, place, original, ours: Vec::new(), side_effect: true });
+            let entry = Entry { knob, place, original, ours: Vec::new(), side_effect: true, doubtful: true };
+            fresh.push((next, entry));
+            next += 1;
         }
-        if fresh.is_empty() {
-            return Ok(());
+        if !fresh.is_empty() {
+            self.journaled(|journal| journal.places(fresh.iter().map(|(number, entry)| (*number, entry))))?;
+            self.announced = true;
         }
-        let path = journal::path(&self.tree).display().to_string();
-        self.journal
-            .places(self.entries.len(), &fresh)
-            .map_err(|error| HoldError::Journal { path, error })?;
-        self.left.resize(self.entries.len() + fresh.len(), None);
-        self.entries.extend(fresh);
+        for (number, entry) in fresh {
+            self.numbers.insert(entry.place.clone(), number);
+            match self.entries.get_mut(number) {
+                Some(known) => *known = entry,
+                None => self.entries.push(entry),
+            }
+        }
+        self.left.resize_with(self.entries.len(), || None);
+        self.watched.resize(self.entries.len(), false);
+        for place in &wanted.watched {
+            if let Some(number) = self.numbers.get(place) {
+                self.watched[*number] = true;
+            }
+        }
         Ok(())
     }
 
-    /// Write one place if it does not hold its value; whether it did.
+    /// Write one place if it does not hold its value; whether that was needed.
     fn put_on(
         &mut self,
         change: &Change,
         round: usize,
         remarks: &mut Vec<String>,
     ) -> Result<bool, HoldError> {
-        let Some(index) = self.entries.iter().position(|entry| entry.place == change.place) else {
-            return Ok(true);
-        };
-        let place = &change.place;
+        let Change { place, value, .. } = change;
+        let Some(number) = self.numbers.get(place).copied() else { return Ok(false) };
         let now = match place.read(&self.tree) {
             Ok(now) => now,
-            Err(error) => return Err(refused(change, error)),
+            Err(error) if change.required => return Err(refused(change, error)),
+            Err(_) => return Ok(false),
         };
-        let known = self.left[index].as_ref().is_some_and(|left| place.agree(left, &now));
-        let ours = place.agree(&now, &change.value);
-        if ours || (known && self.means(index, change)) {
-            self.left[index].get_or_insert(now);
-            return Ok(true);
+        let left = self.left[number].as_ref().filter(|left| left.asked == *value);
+        // What ends with its holder must be ours, even when somebody else's has the same value.
+        let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_));
+        if left.is_some_and(|left| place.agree(&left.found, &now)) {
+            return Ok(false);
         }
-        if !self.entries[index].ours.contains(&change.value) {
-            self.entries[index].ours.push(change.value.clone());
-            self.ours(index, &change.value)?;
+        if place.agree(&now, value) && !(must_be_ours && left.is_none()) {
+            self.left[number] = Some(Left { asked: value.clone(), found: now });
+            return Ok(false);
         }
-        if let Err(error) = self.write(place, &change.value) {
+        self.announce(number, value)?;
+        self.entries[number].doubtful = true;
+        if let Err(error) = self.write(place, value) {
             if change.required {
                 return Err(refused(change, error));
             }
             if round == 0 {
                 remarks.push(format!("{}: {} stays as it is: {error}.", change.knob, place.shown()));
             }
-            return Ok(true);
+            return Ok(false);
         }
         let found = place.read(&self.tree).map_err(|error| refused(change, error))?;
-        let taken = place.agree(&found, &change.value);
-        let original = &self.entries[index].original;
-        // Clamped to what the hardware can: a number that differs from both.
-        let clamped = found.parse::<i64>().is_ok() && !place.agree(&found, original);
-        if !taken && !clamped && change.required {
-            let (knob, place, value) = (change.knob.to_owned(), place.shown(), change.value.clone());
-            return Err(HoldError::NotTaken { knob, place, value, found });
-        }
-        if !taken && clamped {
-            remarks.push(format!("{}: {} took {found} for {}.", change.knob, place.shown(), change.value));
-            self.entries[index].ours.push(found.clone());
-            self.ours(index, &found)?;
+        if !place.agree(&found, value) {
+            let original = &self.entries[number].original;
+            // Clamped to what the hardware can, or a bound that somebody else has made tighter.
+            let number_of = |text: &str| text.parse::<i64>().ok();
+            let tighter = *place == Place::Latency && number_of(&found) < number_of(value);
+            let clamped = number_of(&found).is_some() && !place.agree(&found, original);
+            if change.required && !clamped && !tighter {
+                let (knob, place, value) = (change.knob.to_owned(), place.shown(), value.clone());
+                return Err(HoldError::NotTaken { knob, place, value, found });
+            }
+            remarks.push(format!("{}: {} took {found} for {value}.", change.knob, place.shown()));
+            self.announce(number, &found)?;
         }
         if let Place::Cpuset(set) = place {
             remarks.extend(set.remark(&self.tree));
         }
-        self.left[index] = Some(found);
-        Ok(false)
+        self.entries[number].doubtful = false;
+        self.left[number] = Some(Left { asked: value.clone(), found });
+        Ok(true)
     }
 
-    /// Whether a clamped value that was left stands for this change.
-    fn means(&self, index: usize, change: &Change) -> bool {
-        self.entries[index].ours.last().is_some_and(|last| Some(last) == self.left[index].as_ref())
-            && self.entries[index].ours.contains(&change.value)
+    /// Have a value of ours in the journal, once.
+    fn announce(&mut self, number: usize, value: &str) -> Result<(), HoldError> {
+        if self.entries[number].ours.iter().any(|ours| ours == value) {
+            return Ok(());
+        }
+        self.entries[number].ours.push(value.to_owned());
+        self.announced = true;
+        self.journaled(|journal| journal.ours(number, value))
     }
 
-    fn ours(&mut self, index: usize, value: &str) -> Result<(), HoldError> {
+    fn journaled(&mut self, write: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), HoldError> {
         let path = journal::path(&self.tree).display().to_string();
-        self.journal.ours(index, value).map_err(|error| HoldError::Journal { path, error })
+        write(&mut self.journal).map_err(|error| HoldError::Journal { path, error })
     }
 
     fn write(&mut self, place: &Place, value: &str) -> io::Result<()> {
-        if *place != Place::Latency {
+        if *place != Place::Latency || !self.tree.live {
             return place.write(&self.tree, value);
         }
         // The bound holds as long as the device is open, and ends with us.
         let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-        let mut device = OpenOptions::new().write(true).open(self.tree.path("/dev/cpu_dma_latency"))?;
+        let mut device = OpenOptions::new().write(true).open(self.tree.path(LATENCY))?;
         device.write_all(&number.to_ne_bytes())?;
         self.latency = Some(device);
         Ok(())
     }
 
+    /// Held places that somebody else has changed since this was last asked, whether they were set again or not.
+    pub fn drift(&mut self) -> Vec<Drift> {
+        let mut found = std::mem::take(&mut self.drifted);
+        found.extend(self.moved());
+        found
+    }
+
     /// Held places that do not hold what was left there.
-    pub fn drift(&self) -> Vec<Drift> {
+    fn moved(&self) -> Vec<Drift> {
         let mut found = Vec::new();
         for (entry, left) in self.entries.iter().zip(&self.left) {
-            let Some(wanted) = left else { continue };
+            let Some(left) = left else { continue };
             let now = entry.place.read(&self.tree).unwrap_or_default();
-            if !entry.place.agree(&now, wanted) {
+            if !entry.place.agree(&now, &left.found) {
                 found.push(Drift {
                     knob: entry.knob.clone(),
                     place: entry.place.shown(),
-                    wanted: wanted.clone(),
+                    wanted: left.found.clone(),
                     found: now,
                 });
             }
@@ -286,92 +355,52 @@ impl Hold {
 
     /// Put everything back. The journal goes when all is settled; else it stays for `becalm reset`.
     ///
-    /// Gives the lock too: whoever else has a copy should let go of it first.
-    pub fn release(mut self) -> (Vec<Restored>, Lock) {
-        let outcomes = self.put_back_all();
+    /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
+    pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
+        let outcomes = self.put_back_all(force);
         if unsettled(&outcomes).is_empty() {
+            // An empty-handed journal that cannot be removed does no harm: the next becalm finds all as it was.
             drop(journal::remove(&self.tree));
         }
         (outcomes, self.lock)
     }
 
     /// Leave the settings on: the journal says so, and a keeper holds what only an open file holds.
+    ///
+    /// `keeper` gives its place and a line: it ends by itself unless it is told through the line to stay.
     pub fn keep(
-        mut self,
+        &mut self,
         settings: &Map<String, Value>,
-        keeper: impl FnOnce(File) -> io::Result<Place>,
-    ) -> Result<Lock, HoldError> {
-        if let Some(device) = self.latency.take() {
-            let place = keeper(device)?;
-            let entry = Entry {
-                knob: "cpu_dma_latency".to_owned(),
-                place,
-                original: super::place::GONE.to_owned(),
-                ours: vec![super::place::RUNNING.to_owned()],
-                side_effect: false,
-            };
-            self.journal.places(self.entries.len(), &[entry])?;
+        keeper: impl FnOnce(&File) -> io::Result<(Place, File)>,
+    ) -> Result<(), HoldError> {
+        if let Some(device) = &self.latency {
+            let (place, mut line) = keeper(device)?;
+            let (knob, ours) = ("cpu_dma_latency".to_owned(), vec![RUNNING.to_owned()]);
+            let original = GONE.to_owned();
+            let entry = Entry { knob, place, original, ours, side_effect: false, doubtful: false };
+            let number = self.entries.len();
+            self.journaled(|journal| journal.places([(number, &entry)]))?;
+            self.numbers.insert(entry.place.clone(), number);
+            self.entries.push(entry);
+            self.left.push(Some(Left { asked: RUNNING.to_owned(), found: RUNNING.to_owned() }));
+            self.watched.push(false);
+            line.write_all(b"stay")?;
         }
-        self.journal.keep(settings)?;
-        Ok(self.lock)
+        self.journaled(|journal| journal.keep(settings))
     }
 
-    fn put_back_all(&mut self) -> Vec<Restored> {
+    fn put_back_all(&mut self, force: bool) -> Vec<Restored> {
         self.latency = None;
-        let outcomes = restore(&self.tree, &self.entries, false);
-        self.left.fill(None);
+        let outcomes = restore(&self.tree, &self.entries, force);
+        self.left.iter_mut().for_each(|left| *left = None);
+        self.watched.fill(false);
         outcomes
     }
 }
 
-/// Put back what an earlier becalm left on this machine; the lock is held. None when there was nothing.
-pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, HoldError> {
-    let Some(found) = journal::load(tree)? else { return Ok(None) };
-    if let (Some(_), true) = (&found.kept, found.begin.boot == journal::boot_id(tree)) {
-        let minutes = now.saturating_sub(found.begin.at) / 60;
-        let title = if found.begin.title.is_empty() { "A profile".to_owned() } else { found.begin.title };
-        return Err(HoldError::Kept { title, user: found.begin.user, minutes });
-    }
-    let recovered = clear(tree, now, false)?;
-    let open = unsettled(&recovered.places);
-    if open.is_empty() {
-        return Ok(Some(recovered));
-    }
-    Err(HoldError::Unsettled(open))
-}
-
-/// Put back everything the journal says, whoever wrote it; the lock is held. `force`: also what somebody else changed.
-///
-/// The journal stays as long as something could not be put back; what somebody else changed is theirs, and only
-/// reported.
-pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError> {
-    let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
-    let who = if found.begin.title.is_empty() { "becalm".to_owned() } else { found.begin.title.clone() };
-    if found.begin.boot != journal::boot_id(tree) && found.damaged.is_empty() {
-        journal::remove(tree)?;
-        let sentence =
-            format!("The machine was restarted since {who} changed it, which took its settings off.");
-        return Ok(Recovered { places: Vec::new(), sentence });
-    }
-    let places = restore(tree, &found.entries, force);
-    if !found.damaged.is_empty() {
-        let aside = journal::put_aside(tree, now)?;
-        let lines: Vec<String> = found.damaged.iter().map(ToString::to_string).collect();
-        let sentence = format!(
-            "The journal of {who} was damaged in line {}; what could be read of it was put back. It is now {}.",
-            lines.join(", "),
-            aside.display()
-        );
-        return Err(HoldError::Unsettled(std::iter::once(sentence).chain(unsettled(&places)).collect()));
-    }
-    if places.iter().all(|place| place.fate != Fate::Failed) {
-        journal::remove(tree)?;
-    }
-    let count = places.iter().filter(|place| place.fate == Fate::Restored).count();
-    Ok(Recovered {
-        sentence: format!("What {who} had left on was put back: {count} of {} places.", places.len()),
-        places,
-    })
+fn failures(outcomes: &[Restored]) -> Vec<String> {
+    let failed = outcomes.iter().filter(|outcome| outcome.fate == Fate::Failed);
+    unsettled(&failed.cloned().collect::<Vec<_>>())
 }
 
 fn refused(change: &Change, error: io::Error) -> HoldError {

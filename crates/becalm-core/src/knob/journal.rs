@@ -5,9 +5,9 @@
 //! The values of a running machine do not outlive it, so records of another boot have nothing to restore.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,8 @@ enum Record {
         index: usize,
         value: String,
     },
+    /// All values announced so far have been written and read back.
+    Settled {},
     /// The settings stay when becalm ends, until they are reset.
     Kept {
         settings: Map<String, Value>,
@@ -65,6 +67,8 @@ pub struct Entry {
     pub original: String,
     pub ours: Vec<String>,
     pub side_effect: bool,
+    /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
+    pub doubtful: bool,
 }
 
 /// What a journal says.
@@ -80,6 +84,8 @@ pub struct Recorded {
 /// A journal that is written to.
 pub struct Journal {
     file: File,
+    /// Bytes of whole records. A full disk may take a part of one, which is cut off again.
+    length: u64,
 }
 
 /// This boot's id; empty where the kernel does not tell.
@@ -92,9 +98,13 @@ pub fn path(tree: &Tree) -> PathBuf {
     tree.path(DIRECTORY).join(NAME)
 }
 
-/// Make a directory of ours with its parents.
+/// Make a directory of ours with its parents, readable by everybody whatever the umask is.
 pub fn directory(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
 impl Journal {
@@ -108,8 +118,12 @@ impl Journal {
             .mode(0o644)
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(&path)?;
-        let mut journal = Self { file };
-        let begun = journal.append(&[Record::Begin(begin.clone())]).and_then(|()| journal.sync(tree));
+        let mut journal = Self { file, length: 0 };
+        let begun = journal
+            .file
+            .set_permissions(Permissions::from_mode(0o644))
+            .and_then(|()| journal.append(&[Record::Begin(begin.clone())]))
+            .and_then(|()| journal.sync(tree));
         if let Err(error) = begun {
             // An empty journal would be taken for a damaged one.
             drop(fs::remove_file(&path));
@@ -118,12 +132,11 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Record places that are about to be changed, and what they will hold. On the disk when this returns.
-    pub fn places(&mut self, first: usize, entries: &[Entry]) -> io::Result<()> {
+    /// Record places that are about to be changed, by number, and what they will hold. On the disk when this returns.
+    pub fn places<'a>(&mut self, entries: impl IntoIterator<Item = (usize, &'a Entry)>) -> io::Result<()> {
         let mut records = Vec::new();
-        for (offset, entry) in entries.iter().enumerate() {
-            let Entry { knob, place, original, ours, side_effect } = entry.clone();
-            let index = first + offset;
+        for (index, entry) in entries {
+            let Entry { knob, place, original, ours, side_effect, .. } = entry.clone();
             records.push(Record::Place { index, knob, place, original, side_effect });
             records.extend(ours.into_iter().map(|value| Record::Ours { index, value }));
         }
@@ -134,6 +147,11 @@ impl Journal {
     /// Record another value of ours. Not forced to disk: it matters only while this kernel runs, and it has it.
     pub fn ours(&mut self, index: usize, value: &str) -> io::Result<()> {
         self.append(&[Record::Ours { index, value: value.to_owned() }])
+    }
+
+    /// Record that what the places hold now is known. Not forced to disk either.
+    pub fn settled(&mut self) -> io::Result<()> {
+        self.append(&[Record::Settled {}])
     }
 
     /// Record that the settings stay.
@@ -148,7 +166,13 @@ impl Journal {
             let json = serde_json::to_string(record)?;
             text.push_str(&format!("{:08x} {json}\n", checksum(json.as_bytes())));
         }
-        self.file.write_all(text.as_bytes())
+        let written = self.file.write_all(text.as_bytes());
+        match written {
+            Ok(()) => self.length += text.len() as u64,
+            // What comes after half a line would be unreadable with it.
+            Err(_) => self.file.set_len(self.length)?,
+        }
+        written
     }
 
     fn sync(&self, tree: &Tree) -> io::Result<()> {
@@ -210,12 +234,17 @@ fn parse(bytes: &[u8]) -> Recorded {
         match record(line) {
             Some(Record::Begin(begin)) => found.begin = begin,
             Some(Record::Place { index, knob, place, original, side_effect }) => {
-                entries.insert(index, Entry { knob, place, original, ours: Vec::new(), side_effect });
+                let ours = Vec::new();
+                entries.insert(index, Entry { knob, place, original, ours, side_effect, doubtful: false });
             }
             Some(Record::Ours { index, value }) => match entries.get_mut(&index) {
-                Some(entry) => entry.ours.push(value),
+                Some(entry) => {
+                    entry.ours.push(value);
+                    entry.doubtful = true;
+                }
                 None => found.damaged.push(number + 1),
             },
+            Some(Record::Settled {}) => entries.values_mut().for_each(|entry| entry.doubtful = false),
             Some(Record::Kept { settings }) => found.kept = Some(settings),
             None => found.damaged.push(number + 1),
         }

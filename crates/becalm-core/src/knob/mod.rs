@@ -15,6 +15,7 @@ pub mod journal;
 pub mod lock;
 pub mod place;
 pub mod process;
+pub mod recover;
 pub mod resolve;
 pub mod restore;
 pub mod row;

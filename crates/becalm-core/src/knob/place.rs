@@ -17,8 +17,11 @@ pub const RUNNING: &str = "running";
 pub const STOPPED: &str = "stopped";
 pub const GONE: &str = "gone";
 
+/// The device whose open descriptions bound the wake-up latency, each an i32 in us (cpuidle.rst).
+pub const LATENCY: &str = "/dev/cpu_dma_latency";
+
 /// One piece of state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Place {
     /// A file that holds one value.
@@ -48,7 +51,7 @@ impl Place {
             Place::Process { pid, name, .. } => format!("process {pid} ({name})"),
             Place::Affinity { tid, .. } => format!("CPUs of task {tid}"),
             Place::Cpuset(set) => set.path.clone(),
-            Place::Latency => "/dev/cpu_dma_latency".to_owned(),
+            Place::Latency => LATENCY.to_owned(),
         }
     }
 
@@ -69,7 +72,7 @@ impl Place {
         }
     }
 
-    /// Make `value` the present value. `Latency` cannot be written here: whoever holds it writes it.
+    /// Make `value` the present value. A running machine's `Latency` is not written here: whoever holds it writes it.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         match self {
             Place::File { path } | Place::Mask { path } => tree.write(path, value),
@@ -78,7 +81,11 @@ impl Place {
             Place::Affinity { tid, start } => set_affinity(tree, *tid, *start, value),
             Place::Cpuset(set) => set.write(tree, value),
             Place::Controller { path } => controller(tree, path, value == "on"),
-            Place::Latency => Ok(()),
+            Place::Latency if tree.live => Ok(()),
+            Place::Latency => {
+                let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+                fs::write(tree.path(LATENCY), number.to_ne_bytes())
+            }
         }
     }
 
@@ -193,7 +200,7 @@ fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {
 }
 
 fn latency(tree: &Tree) -> io::Result<String> {
-    let bytes = fs::read(tree.path("/dev/cpu_dma_latency"))?;
+    let bytes = fs::read(tree.path(LATENCY))?;
     match bytes.first_chunk::<4>() {
         Some(word) => Ok(i32::from_ne_bytes(*word).to_string()),
         None => Err(io::Error::from_raw_os_error(libc::ENODATA)),

@@ -4,6 +4,9 @@
 //! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been put back is
 //! looked at again until all of it stays.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::journal::Entry;
@@ -11,7 +14,11 @@ use super::place::Place;
 use super::tree::Tree;
 
 /// Rounds of putting back and looking again.
-const ROUNDS: usize = 4;
+const ROUNDS: u64 = 5;
+
+/// Before the second round in which something failed, ms; each later one waits five times as long. What is in the way
+/// may be about to end: a program of a killed agent in our cpuset, or one that has the latency device open.
+const PATIENCE_MS: u64 = 2;
 
 /// What became of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,13 +68,16 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
                     continue;
                 }
                 let outcome = &mut outcomes[index];
-                let judged = round == 0 && !force && !entry.side_effect;
+                let judged = round == 0 && !force && !entry.side_effect && !entry.doubtful;
                 settled &= put_back(tree, entry, judged, outcome);
                 foreign[index] = outcome.fate == Fate::Foreign;
             }
         }
         if settled {
             break;
+        }
+        if round + 1 < ROUNDS && outcomes.iter().any(|outcome| outcome.fate == Fate::Failed) {
+            sleep(Duration::from_millis(PATIENCE_MS * 5_u64.pow(round as u32)));
         }
     }
     outcomes
@@ -91,9 +101,10 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, outcome: &mut Restored) ->
         Ok(now) => now,
         Err(error) => {
             outcome.found = String::new();
-            // A CPU that is still offline hides its files; the next round sees them.
+            // A CPU that is still offline hides its files; the next round sees them. Devices and other people's groups
+            // go for good.
             let vanished = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV));
-            outcome.fate = if vanished && outlived(place) { Fate::Gone } else { Fate::Failed };
+            outcome.fate = if vanished { Fate::Gone } else { Fate::Failed };
             outcome.error = error.to_string();
             return false;
         }
@@ -117,18 +128,18 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, outcome: &mut Restored) ->
     let written = place.write(tree, original);
     outcome.found = place.read(tree).unwrap_or_default();
     let back = place.agree(&outcome.found, original);
-    outcome.fate = if back { Fate::Restored } else { Fate::Failed };
+    outcome.fate = match place {
+        _ if back => Fate::Restored,
+        // Ours ended with the file that held it; what is left is the bound of another process.
+        Place::Latency if tree.live && !entry.ours.contains(&outcome.found) => Fate::Foreign,
+        _ => Fate::Failed,
+    };
     outcome.error = match written {
         _ if back => String::new(),
         Err(error) => error.to_string(),
         Ok(()) => "the value was taken without effect".to_owned(),
     };
     false
-}
-
-/// Whether a place that is not there is no loss: processes end, tasks too; files of the kernel stay.
-fn outlived(place: &Place) -> bool {
-    matches!(place, Place::Process { .. } | Place::Affinity { .. })
 }
 
 /// All that is not as it was, in a sentence for each.

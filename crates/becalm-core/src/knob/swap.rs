@@ -1,7 +1,8 @@
 //! Swap areas: which are on, with which priority, and switching them (swapon(2), /proc/swaps).
 //!
-//! An area that was given its priority by the kernel has a negative one; it gets such a one again, in the old order,
-//! because areas are switched on in the opposite order of switching off.
+//! An area that was given its priority by the kernel has a negative one: -2 for the first one that was switched on, -3
+//! for the next (enable_swap_info in mm/swapfile.c). The areas get the same ones again because they are switched off
+//! from the lowest priority up, and on again in the opposite order.
 
 use std::ffi::CString;
 use std::io;
@@ -15,7 +16,7 @@ const SWAPS: &str = "/proc/swaps";
 /// swapon(2): the priority is in the low 15 bits.
 const FLAG_PREFER: i32 = 0x8000;
 
-/// The areas that are on, highest priority first, with their priorities.
+/// The areas that are on, lowest priority first, with their priorities.
 pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
     let text = tree.read(SWAPS)?;
     let line = |line: &str| {
@@ -23,7 +24,7 @@ pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
         Some((unescape(fields.first()?), fields.last()?.parse().ok()?))
     };
     let mut areas: Vec<(String, i32)> = text.lines().skip(1).filter_map(line).collect();
-    areas.sort_by_key(|(_, priority)| -priority);
+    areas.sort_by_key(|(_, priority)| *priority);
     Ok(areas)
 }
 

@@ -34,12 +34,27 @@ impl Tree {
 
     /// Write a value in one call, as the kernel's files want it. The file must exist.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).truncate(true).open(self.path(path))?;
-        let line = if self.live { value.to_owned() } else { format!("{value}\n") };
+        let line = if self.live { value.to_owned() } else { self.played(path, value)? };
+        let mut file = OpenOptions::new().write(true).truncate(!self.live).open(self.path(path))?;
         match file.write(line.as_bytes())? {
             written if written == line.len() => Ok(()),
             written => Err(io::Error::other(format!("only {written} of {} bytes were taken", line.len()))),
         }
+    }
+
+    /// On a directory: what the kernel would show after this was written. Brackets go to the word that is chosen.
+    fn played(&self, path: &str, value: &str) -> io::Result<String> {
+        let text = self.read(path)?;
+        if chosen(&text) == text {
+            return Ok(format!("{value}\n"));
+        }
+        let words: Vec<&str> =
+            text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+        if !words.contains(&value) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let spelled = |word: &&str| if *word == value { format!("[{word}]") } else { (*word).to_owned() };
+        Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
     }
 
     /// Whether there is such a file or directory.
