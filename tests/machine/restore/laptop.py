@@ -1,0 +1,153 @@
+"""A directory that looks like the `/` of a laptop, as far as becalm's settings go; the agent takes it with `--root`.
+
+Values are spelled as the kernel spells them (a trailing newline each), so that a tree that was changed and put back
+can be compared byte for byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+BOOT_ID = "5f0c1c1e-0000-4000-8000-000000000001"
+SWAP_HEADER = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"
+OURS = ("run/becalm", "var/lib/becalm")
+"""What becalm may leave on a machine: its lock, and its note of what a guard did."""
+
+Snapshot = dict[str, tuple[int, bytes]]
+
+
+def put(root: Path, path: str, text: str | bytes) -> None:
+    """Write one file of the tree with its directories; text gets the newline that the kernel writes."""
+    target = root / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text if isinstance(text, bytes) else f"{text}\n".encode())
+
+
+def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -> Path:
+    """Build the tree below `root` and return it. `cpus`: hardware threads, two a core; `cgroup`: version with cpuset."""
+    processors(root, cpus)
+    system = {
+        "proc/sys/kernel/random/boot_id": boot,
+        "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        "sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never",
+        "sys/kernel/mm/ksm/run": "1",
+        "proc/sys/kernel/numa_balancing": "1",
+        "proc/sys/vm/swappiness": "60",
+        "proc/sys/vm/stat_interval": "1",
+        "proc/sys/kernel/perf_event_max_sample_rate": "100000",
+        "proc/sys/kernel/nmi_watchdog": "1",
+        "proc/sys/kernel/soft_watchdog": "1",
+        "proc/sys/kernel/watchdog": "1",
+        "proc/sys/kernel/randomize_va_space": "2",
+        "proc/sys/kernel/timer_migration": "1",
+        "proc/sys/kernel/sched_autogroup_enabled": "1",
+        "sys/devices/virtual/workqueue/cpumask": mask(cpus),
+        "proc/irq/default_smp_affinity": mask(cpus),
+    }
+    for path, text in system.items():
+        put(root, path, text)
+    for irq in (0, 1, 9, 16, 120, 121, 122):
+        put(root, f"proc/irq/{irq}/smp_affinity", mask(cpus) if irq < 120 else f"{1 << (irq % 4):x}")
+    swap(root, {"/swap file": -2, "/dev/dm-1": -3})
+    put(root, "dev/cpu_dma_latency", struct.pack("=i", 2_000_000_000))
+    cgroups(root, cpus, cgroup)
+    for pid, name, allowed in ((1, "systemd", f"0-{cpus - 1}"), (812, "tuned", f"0-{cpus - 1}"), (815, "irqbalance", "0")):
+        process(root, pid, name, allowed)
+    return root
+
+
+def mask(cpus: int) -> str:
+    """The mask of the first CPUs, as smp_affinity shows it up to 32 of them."""
+    return f"{(1 << cpus) - 1:x}"
+
+
+def processors(root: Path, cpus: int) -> None:
+    """CPUs 0 to n-1, of which i and i + n/2 share a core, under intel_pstate."""
+    cpu = "sys/devices/system/cpu"
+    put(root, f"{cpu}/intel_pstate/no_turbo", "0")
+    put(root, f"{cpu}/smt/control", "on")
+    put(root, f"{cpu}/online", f"0-{cpus - 1}")
+    cores = cpus // 2
+    for number in range(cpus):
+        here = f"{cpu}/cpu{number}"
+        if number:
+            put(root, f"{here}/online", "1")
+        put(root, f"{here}/topology/thread_siblings_list", f"{number % cores},{number % cores + cores}")
+        put(root, f"{here}/cpufreq/scaling_available_governors", "performance powersave")
+        put(root, f"{here}/cpufreq/scaling_governor", "powersave")
+        put(root, f"{here}/cpufreq/energy_performance_preference", "balance_performance")
+        put(root, f"{here}/cpufreq/scaling_min_freq", "400000")
+        # Efficient cores have another highest frequency than fast ones.
+        highest = "4700000" if number % cores < cores / 2 else "3600000"
+        put(root, f"{here}/cpufreq/scaling_max_freq", highest)
+        put(root, f"{here}/cpufreq/cpuinfo_max_freq", highest)
+        put(root, f"{here}/cpufreq/cpuinfo_min_freq", "400000")
+
+
+def swap(root: Path, areas: dict[str, int]) -> None:
+    """`/proc/swaps` with these areas and priorities, in that order, and a file for each."""
+    lines = [SWAP_HEADER]
+    for area, priority in areas.items():
+        put(root, area, "")
+        spelled = area.replace(" ", "\\040")
+        lines.append(f"{spelled}\tpartition\t1048572\t0\t{priority}")
+    put(root, "proc/swaps", "\n".join(lines))
+
+
+def cgroups(root: Path, cpus: int, version: int) -> None:
+    """The cpuset controller on v2 (not handed to children yet), or on v1 with two sets of other people."""
+    base = "sys/fs/cgroup"
+    if version == 2:
+        put(root, f"{base}/cgroup.controllers", "cpuset cpu io memory pids")
+        put(root, f"{base}/cgroup.subtree_control", "cpu io memory pids")
+        put(root, f"{base}/cgroup.procs", "1\n812\n815")
+        put(root, f"{base}/cpuset.mems.effective", "0")
+        return
+    put(root, f"{base}/cpuset/cpuset.cpus", f"0-{cpus - 1}")
+    put(root, f"{base}/cpuset/cpuset.mems", "0")
+    put(root, f"{base}/cpuset/cpuset.sched_load_balance", "1")
+    put(root, f"{base}/cpuset/tasks", "1\n812\n815")
+    for name, held in (("docker", f"0-{cpus - 1}"), ("docker/one", f"0-{cpus // 2 - 1}")):
+        put(root, f"{base}/cpuset/{name}/cpuset.cpus", held)
+        put(root, f"{base}/cpuset/{name}/tasks", b"")
+
+
+def process(root: Path, pid: int, name: str, allowed: str) -> None:
+    """A process with one thread, started at a time of its own, that may use these CPUs."""
+    after = " ".join(["S", "1", *["0"] * 17, str(pid * 100), *["0"] * 30])
+    for here in (f"proc/{pid}", f"proc/{pid}/task/{pid}"):
+        put(root, f"{here}/stat", f"{pid} ({name}) {after}")
+        put(root, f"{here}/status", f"Name:\t{name}\nPPid:\t1\nCpus_allowed_list:\t{allowed}")
+        put(root, f"{here}/comm", name)
+        put(root, f"{here}/cmdline", f"/usr/bin/{name}\0".encode())
+
+
+def snapshot(root: Path) -> Snapshot:
+    """Every file and directory but becalm's own: mode, and what it holds."""
+    found = {}
+    for path in root.rglob("*"):
+        name = str(path.relative_to(root))
+        if any(own == name or name.startswith(own + "/") for own in OURS):
+            continue
+        held = path.read_bytes() if path.is_file() else b""
+        found[name] = (path.lstat().st_mode, held)
+    # Parents of ours come with them.
+    for own in OURS:
+        for parent in Path(own).parents:
+            found.pop(str(parent), None)
+    return found
+
+
+def changed(before: Snapshot, after: Snapshot) -> dict[str, tuple[bytes | None, bytes | None]]:
+    """What differs between two snapshots, for a failing test to show."""
+    names = sorted(before.keys() | after.keys())
+    held = lambda snap, name: snap[name][1] if name in snap else None  # noqa: E731
+    return {name: (held(before, name), held(after, name)) for name in names if before.get(name) != after.get(name)}
+
+
+def strays(root: Path) -> list[str]:
+    """Files of becalm that should not be there when nothing is on."""
+    allowed = {"lock", "last-restore"}
+    return [str(path) for own in OURS for path in (root / own).glob("*") if path.name not in allowed]

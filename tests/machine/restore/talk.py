@@ -1,0 +1,129 @@
+"""Talking to an agent that acts on a directory or on this machine, and finding the processes that it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from becalm.hosts.agent import agent_path
+
+Answer = dict[str, Any]
+
+
+class Agent:
+    """A conversation. `root`: the directory that it takes for the machine's."""
+
+    def __init__(self, root: Path | None = None, *, title: str = "a test", **popen: Any) -> None:
+        options = [] if root is None else ["--root", str(root)]
+        self.process = subprocess.Popen(
+            [agent_path(), "serve", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            **popen,
+        )
+        self.number = 0
+        self.greeting = json.loads(self.process.stdout.readline())
+        done = self.ask("open", protocol=1, environment={"PATH": os.environ["PATH"]}, directory="/", title=title)
+        assert done["event"] == "done", done
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def send(self, do: str, **fields: Any) -> int:
+        self.number += 1
+        self.process.stdin.write(json.dumps({"id": self.number, "do": do, **fields}).encode() + b"\n")
+        self.process.stdin.flush()
+        return self.number
+
+    def ask(self, do: str, **fields: Any) -> Answer:
+        """The event that ends a request: done or error."""
+        number = self.send(do, **fields)
+        while True:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read().decode()
+            event: Answer = json.loads(line)
+            if event.get("id") == number and event["event"] in ("done", "error"):
+                return event
+
+    def done(self, do: str, **fields: Any) -> Answer:
+        """As `ask`, and it must not be an error."""
+        answer = self.ask(do, **fields)
+        assert answer["event"] == "done", answer
+        return answer
+
+    def error(self, do: str, **fields: Any) -> Answer:
+        """As `ask`, and it must be an error."""
+        answer = self.ask(do, **fields)
+        assert answer["event"] == "error", answer
+        return answer
+
+    def define(self, settings: list[Answer], argv: tuple[str, ...] = ("true",)) -> Answer:
+        return self.ask("define", workloads=[{"argv": list(argv)}], settings=settings, dangerous=True)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for its end."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """End it as becalm does, by closing its input."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def lock_of(root: Path | None) -> Path:
+    return (root or Path("/")) / "run/becalm/lock"
+
+
+def holders(root: Path | None, name: str = "") -> list[int]:
+    """Processes of this name, or of any, that have the machine's lock file open."""
+    lock = str(lock_of(root).resolve())
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if name and (entry / "comm").read_text().strip() != name:
+                    continue
+                if any(os.readlink(each.path) == lock for each in os.scandir(entry / "fd")):
+                    found.append(int(entry.name))
+    return found
+
+
+def guards(root: Path | None) -> list[int]:
+    """Guards of this machine."""
+    return holders(root, "becalm-guard")
+
+
+def end(pid: int) -> None:
+    """SIGKILL a process that is not our child, and wait until it has gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def wait_for(condition: Any) -> None:
+    """The time is a limit for a broken program, not an expectation."""
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
+        if condition():
+            return
+        time.sleep(0.002)
+    raise AssertionError("the condition never held")
