@@ -180,7 +180,7 @@ impl Cpuset {
     fn set(&self, tree: &Tree, file: &str, value: &str) -> io::Result<()> {
         let path = format!("{}/{file}", self.path);
         if !tree.live {
-            return fs::write(tree.path(&path), format!("{value}\n"));
+            return tree.replace(&path, format!("{value}\n").as_bytes());
         }
         tree.write(&path, value)
     }
@@ -203,11 +203,12 @@ fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
 fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
     let target = format!("{to}/{}", members(version));
     if !tree.live {
-        let mut both = tasks(tree, to, version);
-        both.extend(tasks(tree, from, version));
-        fs::write(tree.path(&format!("{from}/{}", members(version))), "")?;
-        let lines: String = both.iter().map(|task| format!("{task}\n")).collect();
-        return fs::write(tree.path(&target), lines);
+        let mut all = tasks(tree, to, version);
+        let come = tasks(tree, from, version);
+        all.extend(come.into_iter().filter(|task| !all.contains(task)).collect::<Vec<_>>());
+        let lines: String = all.iter().map(|task| format!("{task}\n")).collect();
+        tree.replace(&target, lines.as_bytes())?;
+        return tree.replace(&format!("{from}/{}", members(version)), b"");
     }
     let mut refused: Vec<String> = Vec::new();
     for _ in 0..PASSES {

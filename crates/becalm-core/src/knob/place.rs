@@ -84,7 +84,7 @@ impl Place {
             Place::Latency if tree.live => Ok(()),
             Place::Latency => {
                 let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-                fs::write(tree.path(LATENCY), number.to_ne_bytes())
+                tree.replace(LATENCY, &number.to_ne_bytes())
             }
         }
     }

@@ -8,6 +8,9 @@ use super::cpus::{self, Cpus};
 
 pub const CPU: &str = "/sys/devices/system/cpu";
 
+/// Where a played file is written before it takes its place; the directory is the lock's.
+const ASIDE: &str = "/run/becalm/write";
+
 /// A machine's files. System calls act only when it is `live`; on a directory their effect is played on its files.
 #[derive(Debug, Clone)]
 pub struct Tree {
@@ -34,12 +37,25 @@ impl Tree {
 
     /// Write a value in one call, as the kernel's files want it. The file must exist.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
-        let line = if self.live { value.to_owned() } else { self.played(path, value)? };
-        let mut file = OpenOptions::new().write(true).truncate(!self.live).open(self.path(path))?;
-        match file.write(line.as_bytes())? {
-            written if written == line.len() => Ok(()),
-            written => Err(io::Error::other(format!("only {written} of {} bytes were taken", line.len()))),
+        if !self.live {
+            return self.replace(path, self.played(path, value)?.as_bytes());
         }
+        let mut file = OpenOptions::new().write(true).open(self.path(path))?;
+        match file.write(value.as_bytes())? {
+            written if written == value.len() => Ok(()),
+            written => Err(io::Error::other(format!("only {written} of {} bytes were taken", value.len()))),
+        }
+    }
+
+    /// On a directory: give a file other bytes at once, since no file of the kernel is ever half written.
+    pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let target = self.path(path);
+        let beside = self.path(ASIDE);
+        fs::write(&beside, bytes)?;
+        if let Ok(now) = fs::metadata(&target) {
+            fs::set_permissions(&beside, now.permissions())?;
+        }
+        fs::rename(&beside, &target)
     }
 
     /// On a directory: what the kernel would show after this was written. Brackets go to the word that is chosen.
