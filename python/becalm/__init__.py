@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING, Any
 from becalm._version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from becalm.applied import Applied, Reset, Status
     from becalm.diagnosis import Diagnosis
     from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
+    from becalm.knobs import Knob
     from becalm.nouns import Run, Settings, Study, Workload
+    from becalm.profiles import Profile
+    from becalm.steadiness import Steadiness
     from becalm.store import Store
     from becalm.verbs.compare import compare
     from becalm.verbs.doctor import doctor
     from becalm.verbs.run import run
+    from becalm.verbs.settings import apply, reset, status
+    from becalm.verbs.tune import tune
     from becalm.verdict import Difference, Finding, Summary, Verdict
 
 _HOMES = {
@@ -36,6 +42,16 @@ _HOMES = {
     "Workload": "becalm.nouns",
     "Store": "becalm.store",
     "Diagnosis": "becalm.diagnosis",
+    "Applied": "becalm.applied",
+    "Reset": "becalm.applied",
+    "Status": "becalm.applied",
+    "Knob": "becalm.knobs",
+    "Profile": "becalm.profiles",
+    "Steadiness": "becalm.steadiness",
+    "apply": "becalm.verbs.settings",
+    "reset": "becalm.verbs.settings",
+    "status": "becalm.verbs.settings",
+    "tune": "becalm.verbs.tune",
     "compare": "becalm.verbs.compare",
     "doctor": "becalm.verbs.doctor",
     "run": "becalm.verbs.run",
@@ -46,8 +62,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "BecalmError", "Diagnosis", "Difference", "Finding", "MachineError", "Run", "Settings", "Store", "StoreError",
-    "Study", "Summary", "UsageError", "Verdict", "Workload", "WorkloadError", "__version__", "compare", "doctor", "run",
+    "Applied", "BecalmError", "Diagnosis", "Difference", "Finding", "Knob", "MachineError", "Profile", "Reset", "Run",
+    "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Workload",
+    "WorkloadError", "__version__", "apply", "compare", "doctor", "reset", "run", "status", "tune",
 ]  # fmt: skip
 
 

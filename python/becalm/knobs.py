@@ -126,7 +126,7 @@ def _excluded(knob: Knob, wanted: Wanted) -> str | None:
     if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):
         return "needs root: --sudo"
     if knob.group == Group.DANGEROUS and not wanted.consent:
-        return f"needs your consent (--dangerous): {knob.costs}"
+        return "needs your consent: --dangerous"
     if knob.confines and wanted.preserve_multicore:
         return "keeps the program on fewer CPUs (--preserve-multicore)"
     if knob.value is not None and knob.value == knob.steady:

@@ -17,6 +17,9 @@ NAMES = {UNTOUCHED: "no settings", TUNED: "chosen settings"}
 KNOBS = "What each setting does"
 """Title of the table that the terminal draws a picture below."""
 
+TESTS = "Tests"
+"""Title of the table of textbook tests."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -129,7 +132,7 @@ def textbook(found: Steadiness, program: str) -> Table:
         "variance over smaller one, of time over mean."
     )
     head = ("", *(arm_name(each.arm) for each in mine))
-    return Table("Tests", head, rows if mine else (), tuple(range(1, len(head))), note)
+    return Table(TESTS, head, rows if mine else (), tuple(range(1, len(head))), note)
 
 
 def transfer(found: Steadiness) -> Table:
@@ -153,8 +156,11 @@ def transfer(found: Steadiness) -> Table:
 
 def excluded(found: Steadiness) -> Table:
     """Knobs that were not tried."""
-    rows = tuple((each.knob, each.reason) for each in found.excluded)
-    return Table("Not tried", ("setting", "why"), rows)
+    by_reason: dict[str, list[str]] = {}
+    for each in found.excluded:
+        by_reason.setdefault(each.reason, []).append(each.knob)
+    rows = tuple((reason, ", ".join(knobs)) for reason, knobs in by_reason.items())
+    return Table("Not tried", ("because", "settings"), rows)
 
 
 def facts(found: Steadiness) -> str:

@@ -46,6 +46,9 @@ def _parts(found: Steadiness, plain: bool) -> Iterator[RenderableType]:
     yield Group(*(Text(line, "" if plain or index >= max(1, answers) else style) for index, line in enumerate(lines)))
     yield _now(found, plain)
     for program, table in tables.every(found):
+        if not found.settings and table.title in (tables.KNOBS, tables.TESTS):
+            # What settings do that are not recommended: for those who ask, in the whole report.
+            continue
         title = f": {program}" if program and len(found.programs) > 1 else ""
         yield _grid(table, plain, title)
         if table.title == tables.KNOBS:
@@ -54,7 +57,8 @@ def _parts(found: Steadiness, plain: bool) -> Iterator[RenderableType]:
                 yield picture
     if found.findings:
         yield findings(found.findings, plain)
-    yield Text(tables.facts(found), "" if plain else "dim")
+    more = "" if found.study is None else f" Whole report: becalm export {found.study} --format html --to FILE."
+    yield Text(tables.facts(found) + more, "" if plain else "dim")
 
 
 def _now(found: Steadiness, plain: bool) -> RenderableType:
