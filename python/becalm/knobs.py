@@ -100,7 +100,7 @@ def space(
             continue
         reason = _excluded(knob, wanted)
         if reason is None:
-            candidates.append(Candidate(knob.name, knob.steady, Group(knob.group), knob.needs, knob.confines))
+            candidates.append(Candidate(knob.name, _value(knob.steady), Group(knob.group), knob.needs, knob.confines))
         else:
             excluded.append(Excluded(knob.name, reason))
     present = {each.knob for each in candidates}
@@ -111,6 +111,11 @@ def space(
         if not present.issuperset(each.needs)
     ]
     return Space(tuple(usable), tuple(profiles)), tuple(excluded)
+
+
+def _value(text: str) -> str | int:
+    """A value as a person writes it in a profile: whole numbers without quotes."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def _excluded(knob: Knob, wanted: Wanted) -> str | None:

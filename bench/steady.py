@@ -1,0 +1,223 @@
+"""Spread of real programs: untouched, with llvm-tips, with pyperf's list, and with the settings that becalm found.
+
+    python bench/steady.py                       # as root; programs from Debian: hmmer lame git gcc
+    python bench/steady.py --programs lame gcc --budget 120 --loops 10
+    python bench/steady.py --report
+
+For each program `becalm tune` searches first. Then `becalm tune --try` measures what it found beside the two lists and
+the untouched machine, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import shutil
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from campaign import OUT, Log, Record, becalm_command, describe, read_log, save, table, timed, versions, work_off
+from loop import compile_c
+
+UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
+NAMES = {"untouched": UNTOUCHED, "tuned": OURS}
+
+Made = tuple[list[str], str]
+"""A command line, and the directory it runs in."""
+
+
+def hmmer(directory: Path) -> Made:
+    """A profile of one made-up protein family against made-up proteins (hmmer of Debian)."""
+    rng = random.Random(1)
+
+    def protein(length: int) -> str:
+        return "".join(rng.choices("ACDEFGHIKLMNPQRSTVWY", k=length))
+
+    family = protein(120)
+    mutants = ["".join(c if rng.random() < 0.7 else protein(1) for c in family) for _ in range(30)]
+    (directory / "family.sto").write_text(
+        "# STOCKHOLM 1.0\n" + "".join(f"s{i} {each}\n" for i, each in enumerate(mutants)) + "//\n"
+    )
+    timed(["hmmbuild", "--amino", "-o", "/dev/null", str(directory / "family.hmm"), str(directory / "family.sto")])
+    with (directory / "proteins.fa").open("w") as file:
+        for index in range(80_000):
+            file.write(f">p{index}\n{protein(200)}\n")
+    return ["hmmsearch", "--cpu", "0", "-o", "/dev/null", "family.hmm", "proteins.fa"], str(directory)
+
+
+def lame(directory: Path) -> Made:
+    """Thirty seconds of noise and tones to MP3."""
+    rng, rate = random.Random(2), 44_100
+    samples = [int(8000 * math.sin(i * (0.02 + (i // rate) * 0.001)) + rng.gauss(0, 500)) for i in range(30 * rate)]
+    data = struct.pack(f"<{len(samples)}h", *(max(-32768, min(32767, each)) for each in samples))
+    head = struct.pack("<4sI8sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVEfmt ", 16, 1, 1, rate, 2 * rate, 2, 16,
+                       b"data", len(data))  # fmt: skip
+    (directory / "sound.wav").write_bytes(head + data)
+    return ["lame", "--quiet", "sound.wav", "/dev/null"], str(directory)
+
+
+def git(directory: Path) -> Made:
+    """The history of a made-up repository, with statistics of every commit."""
+    tree = directory / "repository"
+    timed(["git", "init", "-q", str(tree)])
+    rng = random.Random(3)
+    lines = [f"line {index}\n" for index in range(400)]
+    for index in range(250):
+        for _ in range(20):
+            lines[rng.randrange(len(lines))] = f"line {rng.random()}\n"
+        (tree / "file.txt").write_text("".join(lines))
+        timed(["git", "-C", str(tree), "add", "file.txt"])
+        author = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+        timed(["git", "-C", str(tree), *author, "commit", "-q", "-m", f"change {index}"])
+    return ["git", "log", "--stat", "--no-color"], str(tree)
+
+
+def gcc(directory: Path) -> Made:
+    """One large made-up C file, optimised."""
+    functions = (
+        f"int f{i}(int *a, int n) {{ int s = {i}; for (int j = 0; j < n; j++) s += a[j] * (s ^ {i * 7}); return s; }}"
+        for i in range(150)
+    )
+    (directory / "large.c").write_text("\n".join(functions))
+    return ["gcc", "-O2", "-c", "-o", "/dev/null", "large.c"], str(directory)
+
+
+def memory(directory: Path) -> Made:
+    """Random pointers through 256 MiB."""
+    compile_c(Path(__file__).with_name("chase.c"), directory / "chase")
+    return [str(directory / "chase"), "64", "2000000"], str(directory)
+
+
+PROGRAMS: dict[str, tuple[str, Callable[[Path], Made]]] = {
+    "hmmer": ("hmmsearch", hmmer),
+    "lame": ("lame", lame),
+    "git": ("git", git),
+    "gcc": ("gcc", gcc),
+    "memory": ("cc", memory),
+}
+"""The executable that each needs, and how it is made ready."""
+
+
+def trial(name: str, chosen: argparse.Namespace) -> Record:
+    """Search for one program's settings, then measure all lists beside each other."""
+    with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
+        directory = Path(place)
+        argv, where = PROGRAMS[name][1](directory)
+        common = ["--store", str(directory / "runs.db"), "--directory", where, "--seed", str(chosen.seed), "--json"]
+        consent = ["--dangerous"] if chosen.dangerous else []
+        tune = [*becalm_command(), "tune", *common, *consent]
+        searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
+        found = json.loads(searched.stdout)
+        tries = ["llvm-tips", "pyperf"]
+        if found["settings"]:
+            profile = directory / "becalm.toml"
+            lines = [f"{knob} = {json.dumps(value)}" for knob, value in found["settings"].items()]
+            profile.write_text('name = "becalm"\n[settings]\n' + "\n".join(lines) + "\n")
+            tries.insert(0, str(profile))
+        rounds = ["--confirm-loops", str(chosen.loops), "--confirm-runs", str(chosen.runs), "--budget", "none"]
+        tried = timed([*tune, *rounds, *(part for each in tries for part in ("--try", each)), "--", *argv])
+        return {
+            "program": name,
+            "argv": argv,
+            "search": found,
+            "search_s": searched.wall_s,
+            "first": tries[0] if not found["settings"] else OURS,
+            "tried": json.loads(tried.stdout),
+        }
+
+
+def rows(record: Record) -> Iterator[list[str]]:
+    """One row an arm: spread with interval, and how many times as steady as untouched."""
+    tried = record["tried"]
+    against = {each["arm"]: each for each in tried["steadier"]}
+    mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if arm["name"] == UNTOUCHED) / 1e6
+    for arm in tried["arms"]:
+        name = record["first"] if arm["name"] == "tuned" else NAMES.get(arm["name"], arm["name"])
+        spread = arm["spread"]
+        cells = [f"{record['program']} ({mean_ms:,.0f} ms)", name, _between(spread, 100, " %")]
+        if (one := against.get(arm["name"])) is not None:
+            shift = one["shift"]
+            cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
+        yield [*cells, *[""] * (5 - len(cells))]
+    if record["first"] != OURS:
+        yield [f"{record['program']} ({mean_ms:,.0f} ms)", OURS, "none recommended", "", ""]
+
+
+def _between(interval: Record, scale: float, unit: str) -> str:
+    low, high = interval["low"], interval["high"]
+    ends = "" if low is None or high is None else f" ({scale * low:.2g} to {scale * high:.2g})"
+    return f"{scale * interval['value']:.2g}{ends}{unit}"
+
+
+def report(result: Record) -> str:
+    """Markdown: the machine, the table, and what becalm said of each program."""
+    config = result["config"]
+    head = (
+        f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}. {config['loops']} loops of "
+        f"{config['runs']} runs in a row, all arms in random order in each loop; 95 % intervals.\n\n"
+    )
+    columns = ["Program", "Settings", "Spread", "Times as steady as untouched", "Mean time"]
+    body = table(columns, [row for record in result["rows"] for row in rows(record)])
+    said = [f"- {record['program']}: {_said(record)}" for record in result["rows"]]
+    return head + body + "\n\n" + "\n".join(said)
+
+
+def _said(record: Record) -> str:
+    """What the search came to, in becalm's own words, and why where it found nothing."""
+    found = record["search"]
+    why = [each["sentence"] for each in found["findings"] if each["kind"] in ("outside", "inside", "waiting")]
+    lines = found["sentence"].splitlines()
+    runs = found["search_runs"] + found["confirm_runs"]
+    return " ".join([*lines[:2], *why]) + f" ({runs} runs, {record['search_s']:.0f} s)"
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
+    parser.add_argument("--budget", type=int, default=240, help="seconds of a search")
+    parser.add_argument("--loops", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT / "steady.json", help="trials go to the same name, .jsonl")
+    parser.add_argument("--report", action="store_true", help="print the table of the trials so far")
+    return parser.parse_args()
+
+
+def measure(chosen: argparse.Namespace) -> None:
+    """Run the trials that are not in the log yet."""
+    missing = [PROGRAMS[name][0] for name in chosen.programs if shutil.which(PROGRAMS[name][0]) is None]
+    if missing:
+        print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
+    config = {
+        **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
+        "versions": versions(),
+    }
+    log = Log(chosen.out.with_suffix(".jsonl"), config)
+    done = {record["program"] for record in log.records}
+    todo = [name for name in chosen.programs if name not in done and PROGRAMS[name][0] not in missing]
+    work_off((partial(trial, name, chosen) for name in todo), log, len(todo))
+
+
+def main() -> None:
+    """Measure what is missing, then report."""
+    chosen = options()
+    if not chosen.report:
+        measure(chosen)
+    header, records = read_log(chosen.out.with_suffix(".jsonl"))
+    if not records:
+        raise SystemExit("No trial is finished yet.")
+    result = {**header, "rows": records}
+    save(chosen.out, result)
+    print(report(result))
+
+
+if __name__ == "__main__":
+    main()
