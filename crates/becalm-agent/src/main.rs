@@ -2,7 +2,7 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `overhead` measures the agent itself. `main` sets the process up and hands over.
+//! killed agent to put them back, `restore` does that once and by itself, `overhead` measures the agent itself. `main` sets the process up and hands over.
 
 mod conversation;
 mod guard;
@@ -14,6 +14,7 @@ mod output;
 mod overhead;
 mod protocol;
 mod ready;
+mod restore;
 mod session;
 mod setup;
 
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options::Command::Serve(options)) => options,
+        Ok(options::Command::Restore { root, force }) => return restore::run(&root, force),
         Ok(options::Command::Version) => {
             println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;

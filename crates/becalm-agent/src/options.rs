@@ -8,6 +8,11 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Serve(Options),
+    /// Put back what was left on the machine below `root`; `force`: also what somebody else changed.
+    Restore {
+        root: PathBuf,
+        force: bool,
+    },
     Version,
 }
 
@@ -23,13 +28,15 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH] [--root DIR]. It is started by becalm and speaks JSON.";
+                     [--spool-fd N | --spool PATH] [--root DIR]. It is started by becalm and speaks JSON. \
+                     Or: becalm-agent restore [--root DIR] [--force]";
 
 /// Read the command line; an error is a sentence.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
     let mut arguments = arguments;
     match arguments.next().as_deref().and_then(|word| word.to_str()) {
         Some("serve") => {}
+        Some("restore") => return restore(arguments),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),
     }
@@ -55,6 +62,20 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
     Ok(Command::Serve(options))
 }
 
+fn restore(mut arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
+    let (mut root, mut force) = (PathBuf::from("/"), false);
+    while let Some(name) = arguments.next() {
+        match name.to_str() {
+            Some("--force") => force = true,
+            Some("--root") => {
+                root = arguments.next().ok_or_else(|| format!("--root needs a value; {USAGE}"))?.into();
+            }
+            _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
+        }
+    }
+    Ok(Command::Restore { root, force })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +91,9 @@ mod tests {
         };
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
+        assert_eq!(of(&["restore"]), Ok(Command::Restore { root: "/".into(), force: false }));
+        let forced = Command::Restore { root: "/x".into(), force: true };
+        assert_eq!(of(&["restore", "--force", "--root", "/x"]), Ok(forced));
     }
 
     #[test]
@@ -81,6 +105,8 @@ mod tests {
             &["serve", "--spool-fd", "x"],
             &["serve", "--spool-fd", "1"],
             &["serve", "--shell", "x"],
+            &["restore", "--root"],
+            &["restore", "now"],
         ] {
             assert!(of(bad).is_err(), "{bad:?}");
         }

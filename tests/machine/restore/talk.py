@@ -116,7 +116,14 @@ def end(pid: int) -> None:
     """SIGKILL a process that is not our child, and wait until it has gone."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    wait_for(lambda: not runs(pid))
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended; init may be slow to collect the ended ones."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
 
 
 def wait_for(condition: Any) -> None:

@@ -2,7 +2,7 @@
 
 use super::cpus::{self, Cpus};
 use super::cpuset;
-use super::place::{start_and_state, Place};
+use super::place::{allowed, start_and_state, Place};
 use super::state::interrupt_files;
 use super::tree::{Tree, CPU};
 
@@ -26,25 +26,39 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     if cpuset::version(tree) == Ok(1) {
         places.extend(cpuset::others(tree).into_iter().map(|(path, _)| Place::File { path }));
     }
-    places.extend(bound_tasks(tree, gone));
+    places.extend(bound_tasks(tree, Some(gone)));
     places
 }
 
-/// Tasks that may run on some of these CPUs but not on all: the kernel widens their set and forgets it.
-fn bound_tasks(tree: &Tree, gone: &Cpus) -> Vec<Place> {
+/// Tasks that may not run on all CPUs but, where `gone` is given, on some of those: the kernel gives them others and, up
+/// to 6.1, forgets what they had.
+pub fn bound_tasks(tree: &Tree, gone: Option<&Cpus>) -> Vec<Place> {
     let (_, online) = tree.cpus();
     let mut found = Vec::new();
     for pid in tree.numbered("/proc", "") {
         for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
-            let Some((start, _)) = start_and_state(tree, tid as i32) else { continue };
-            let place = Place::Affinity { tid: tid as i32, start };
-            // A kernel thread's CPUs are the kernel's business: it parks and rebinds those itself.
-            let kernel = tree.read(&format!("/proc/{pid}/cmdline")).is_ok_and(|text| text.is_empty());
-            let allowed = place.read(tree).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default();
-            if !kernel && !allowed.is_superset(&online) && allowed.intersection(gone).next().is_some() {
-                found.push(place);
+            let tid = tid as i32;
+            let Ok(text) = tree.read(&format!("/proc/{tid}/status")) else { continue };
+            let allowed = allowed(&text).and_then(cpus::parse).unwrap_or_default();
+            let loses = gone.is_none_or(|gone| allowed.intersection(gone).next().is_some());
+            if allowed.is_superset(&online) || !loses || is_fixed(tree, tid) {
+                continue;
+            }
+            if let Some((start, _)) = start_and_state(tree, tid) {
+                found.push(Place::Affinity { tid, start });
             }
         }
     }
     found
+}
+
+/// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in
+/// the flags of proc(5), stat, field 9.
+fn is_fixed(tree: &Tree, tid: i32) -> bool {
+    const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+    let flags = || {
+        let text = tree.read(&format!("/proc/{tid}/stat")).ok()?;
+        text.rsplit_once(')')?.1.split_ascii_whitespace().nth(6)?.parse::<u64>().ok()
+    };
+    flags().is_none_or(|flags| flags & PF_NO_SETAFFINITY != 0)
 }

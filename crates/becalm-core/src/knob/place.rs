@@ -89,6 +89,14 @@ impl Place {
         }
     }
 
+    /// Whether a value that came as a side effect is not one that the kernel gives, but somebody's own choice: the kernel
+    /// widens the CPUs of a task, it never binds it.
+    pub fn chosen_since(&self, now: &str, original: &str) -> bool {
+        let sets = || Some((cpus::parse(now)?, cpus::parse(original)?));
+        matches!(self, Place::Affinity { .. })
+            && sets().is_some_and(|(now, original)| !now.is_superset(&original))
+    }
+
     /// Whether two values mean the same: 020 and 20, masks with and without leading zeros.
     pub fn agree(&self, one: &str, other: &str) -> bool {
         let numbers = || matches!((one.parse::<i64>(), other.parse::<i64>()), (Ok(a), Ok(b)) if a == b);
@@ -167,8 +175,12 @@ fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     let status = tree.read(&format!("/proc/{tid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    line.map(|text| text.trim().to_owned()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
+    allowed(&status).map(str::to_owned).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
+}
+
+/// The CPUs that a task may use, as a list, from its `status` file.
+pub fn allowed(status: &str) -> Option<&str> {
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
 }
 
 fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::affected::affected;
+use super::affected::{affected, bound_tasks};
 use super::cpus::{self, Cpus};
 use super::cpuset::{self, Cpuset};
 use super::place::{Place, RUNNING, STOPPED};
 use super::row::{Act, Domain, Knob};
 use super::settings::SettingError;
-use super::state::{highest, hotplug, interrupt_default, interrupt_files, rivals, state};
+use super::state::{self, highest, hotplug, interrupt_default, interrupt_files, rivals};
 use super::swap;
 use super::tree::{chosen, Tree, CPU};
 
@@ -63,7 +63,7 @@ struct Resolving<'a> {
 impl Resolving<'_> {
     fn add(&mut self, knob: &'static Knob, value: &str) -> Result<(), String> {
         // What the machine lacks is said in the same words as in the list of knobs.
-        state(self.tree, knob)?;
+        state::state(self.tree, knob)?;
         match knob.act {
             Act::Process | Act::BeforeRun => {}
             Act::File(files) => {
@@ -104,6 +104,13 @@ impl Resolving<'_> {
             Act::Swap => {
                 for (area, _) in swap::areas(self.tree).map_err(|error| error.to_string())? {
                     if value == swap::OFF {
+                        // A file that was deleted while it is on, or is in another mount namespace.
+                        if !self.tree.exists(&area) {
+                            return Err(format!(
+                                "the swap area {area} has no file of that name any more, so it could not be switched \
+                                 on again"
+                            ));
+                        }
                         self.push(knob, Place::Swap { area }, swap::OFF);
                     }
                 }
@@ -175,6 +182,10 @@ impl Resolving<'_> {
     }
 
     fn smt(&mut self, knob: &'static Knob, value: &str) {
+        // Switching it on brings every sibling online, also those that somebody had taken offline.
+        let (present, _) = self.tree.cpus();
+        let switches = hotplug(self.tree, &present);
+        self.watch(switches.iter().map(|cpu| Place::File { path: format!("{CPU}/cpu{cpu}/online") }));
         if value == "off" {
             // The first thread of every core stays.
             let siblings = |cpu: &u32| {
@@ -210,11 +221,23 @@ impl Resolving<'_> {
         let switchable = hotplug(self.tree, &present);
         let gone: Cpus = switchable.difference(&kept).copied().collect();
         self.watch(affected(self.tree, &gone));
+        let (_, before) = self.tree.cpus();
+        let no_siblings = before != self.online || state::smt(self.tree).is_some_and(|smt| smt == "off");
         for cpu in switchable {
             let wanted = if kept.contains(&cpu) { "1" } else { "0" };
-            // With SMT off a sibling cannot come online; it is not asked to.
-            if wanted == "0" || self.online.contains(&cpu) || value == "all" {
-                self.file(knob, &format!("{CPU}/cpu{cpu}/online"), wanted.to_owned());
+            // With SMT off a sibling cannot come online: one that goes with it is not asked to, and which of the others
+            // are siblings cannot be seen.
+            if wanted == "1" && before.contains(&cpu) && !self.online.contains(&cpu) {
+                continue;
+            }
+            self.changes.writes.push(Change {
+                knob: knob.name,
+                place: Place::File { path: format!("{CPU}/cpu{cpu}/online") },
+                value: wanted.to_owned(),
+                required: wanted == "0" || before.contains(&cpu) || !no_siblings,
+            });
+            if wanted == "1" && !no_siblings {
+                self.online.insert(cpu);
             }
         }
         self.online = self.online.difference(&gone).copied().collect();
@@ -276,6 +299,8 @@ impl Resolving<'_> {
             gather,
         };
         let own = set("becalm-isolated", &self.isolated, false);
+        // Tasks that are moved, or lose CPUs, are given all that is left.
+        self.watch(bound_tasks(self.tree, None));
         if version == 2 {
             let control = format!("{root}/cgroup.subtree_control");
             let on = self.tree.read(&control).unwrap_or_default();

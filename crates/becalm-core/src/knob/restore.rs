@@ -69,7 +69,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
                 }
                 let outcome = &mut outcomes[index];
                 let judged = round == 0 && !force && !entry.side_effect && !entry.doubtful;
-                settled &= put_back(tree, entry, judged, outcome);
+                settled &= put_back(tree, entry, judged, force, outcome);
                 foreign[index] = outcome.fate == Fate::Foreign;
             }
         }
@@ -95,7 +95,7 @@ fn started(entry: &Entry) -> Restored {
 }
 
 /// Put one place back if it is not; whether it had been already. `judged`: a value that is not ours stays.
-fn put_back(tree: &Tree, entry: &Entry, judged: bool, outcome: &mut Restored) -> bool {
+fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut Restored) -> bool {
     let Entry { place, original, .. } = entry;
     let now = match place.read(tree) {
         Ok(now) => now,
@@ -119,6 +119,10 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, outcome: &mut Restored) ->
     }
     if matches!(place, Place::Process { .. }) && now == super::place::GONE {
         outcome.fate = Fate::Gone;
+        return true;
+    }
+    if entry.side_effect && !force && place.chosen_since(&now, original) {
+        outcome.fate = Fate::Untouched;
         return true;
     }
     if judged && !entry.ours.iter().any(|value| place.agree(&now, value)) {

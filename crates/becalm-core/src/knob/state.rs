@@ -105,7 +105,8 @@ pub fn highest(tree: &Tree, scaling_min_freq: &str) -> Option<String> {
     tree.read(&scaling_min_freq.replace("scaling_min_freq", "cpuinfo_max_freq")).ok()
 }
 
-fn smt(tree: &Tree) -> Option<String> {
+/// Whether SMT is on or off; None where it cannot be set.
+pub fn smt(tree: &Tree) -> Option<String> {
     let control = tree.read(&format!("{CPU}/smt/control")).ok()?;
     matches!(control.as_str(), "on" | "off").then_some(control)
 }
