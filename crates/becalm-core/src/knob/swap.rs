@@ -2,7 +2,7 @@
 //!
 //! An area that was given its priority by the kernel has a negative one: -2 for the first one that was switched on, -3
 //! for the next (enable_swap_info in mm/swapfile.c). The areas get the same ones again because they are switched off
-//! from the lowest priority up, and on again in the opposite order.
+//! from the lowest of those up, and on again in the opposite order.
 
 use std::ffi::CString;
 use std::io;
@@ -16,7 +16,8 @@ const SWAPS: &str = "/proc/swaps";
 /// swapon(2): the priority is in the low 15 bits.
 const FLAG_PREFER: i32 = 0x8000;
 
-/// The areas that are on, lowest priority first, with their priorities.
+/// The areas that are on, in the order to switch them off, with their priorities: the last one listed first, but of those
+/// with automatic priorities the lowest first.
 pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
     let text = tree.read(SWAPS)?;
     let line = |line: &str| {
@@ -24,7 +25,11 @@ pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
         Some((unescape(fields.first()?), fields.last()?.parse().ok()?))
     };
     let mut areas: Vec<(String, i32)> = text.lines().skip(1).filter_map(line).collect();
-    areas.sort_by_key(|(_, priority)| *priority);
+    areas.reverse();
+    let mut automatic: Vec<(String, i32)> = areas.iter().filter(|area| area.1 < 0).cloned().collect();
+    automatic.sort_by_key(|area| area.1);
+    let slots = areas.iter_mut().filter(|area| area.1 < 0);
+    slots.zip(automatic).for_each(|(slot, area)| *slot = area);
     Ok(areas)
 }
 

@@ -1,0 +1,111 @@
+"""Everything of the running machine that these tests change, read in one go; and swap areas to change."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+FILES = [
+    "/proc/sys/kernel/randomize_va_space",
+    "/proc/sys/kernel/perf_event_max_sample_rate",
+    "/proc/sys/kernel/nmi_watchdog",
+    "/proc/sys/kernel/soft_watchdog",
+    "/proc/sys/kernel/watchdog",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/vm/swappiness",
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/mm/transparent_hugepage/defrag",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/sys/devices/system/cpu/online",
+    "/proc/irq/default_smp_affinity",
+]
+GROUPS = Path("/sys/fs/cgroup")
+ZRAM = Path("/sys/block/zram0")
+
+Machine = dict[str, object]
+
+
+def machine() -> Machine:
+    """All settings, by file; swap areas with priorities; cpusets; and of each task its group and CPUs."""
+    found: Machine = {}
+    names = [*FILES, *Path("/proc/irq").glob("*/smp_affinity"), *Path("/sys/devices/system/cpu").glob("cpu*/online")]
+    names += [path for path in (GROUPS / "cpuset").glob("cpuset.*") if "pressure" not in path.name]
+    for name in map(Path, names):
+        with contextlib.suppress(OSError):
+            found[str(name)] = name.read_text()
+    areas = [line.split() for line in Path("/proc/swaps").read_text().splitlines()[1:]]
+    found["swap"] = [(area[0], area[-1]) for area in areas]
+    with contextlib.suppress(OSError):
+        found["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
+    found["becalm groups"] = sorted(map(str, GROUPS.glob("**/becalm*")))
+    found["tasks"] = tasks()
+    return found
+
+
+def tasks() -> dict[tuple[int, str], tuple[str, str]]:
+    """Tasks by number and start time: the cpuset that they are in, and their CPUs."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*"):
+        with contextlib.suppress(OSError, StopIteration, IndexError):
+            start = (path / "stat").read_text().rpartition(")")[2].split()[19]
+            groups = (path / "cgroup").read_text().splitlines()
+            group = next((line for line in groups if ":cpuset:" in line or line.startswith("0::")), "")
+            lines = (path / "status").read_text().splitlines()
+            allowed = next(line for line in lines if line.startswith("Cpus_allowed_list"))
+            found[int(path.name), start] = (group, allowed.split()[1])
+    return found
+
+
+def differences(before: Machine, after: Machine) -> dict[str, object]:
+    """What is not as it was; tasks that came or went in between are nobody's fault."""
+    found: dict[str, object] = {
+        name: (before.get(name), after.get(name))
+        for name in sorted(before.keys() | after.keys())
+        if name != "tasks" and before.get(name) != after.get(name)
+    }
+    was, now = before["tasks"], after["tasks"]
+    assert isinstance(was, dict)
+    assert isinstance(now, dict)
+    for task in was.keys() & now.keys():
+        if was[task] != now[task]:
+            found[f"task {task}"] = (was[task], now[task])
+    for task in now.keys() - was.keys():
+        if "becalm" in now[task][0]:
+            found[f"task {task}"] = (None, now[task])
+    return found
+
+
+@contextlib.contextmanager
+def swap_areas(directory: Path) -> Iterator[None]:
+    """Three areas while this lasts: two files with automatic priorities, and compressed memory where it is to be had."""
+    files = [directory / "a swap file", directory / "another"]
+    on: list[str] = []
+    try:
+        for path in files:
+            with path.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, 1 << 20)
+            path.chmod(0o600)
+            run("mkswap", "-q", str(path))
+            run("swapon", str(path))
+            on.append(str(path))
+        if ZRAM.exists() and (ZRAM / "disksize").read_text().strip() == "0":
+            (ZRAM / "disksize").write_text("4M")
+            run("mkswap", "-q", "/dev/zram0")
+            run("swapon", "-p", "7", "/dev/zram0")
+            on.append("/dev/zram0")
+        yield
+    finally:
+        for area in reversed(on):
+            subprocess.run(["swapoff", area], check=False)
+        if "/dev/zram0" in on:
+            (ZRAM / "reset").write_text("1")
+
+
+def run(*argv: str) -> None:
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
