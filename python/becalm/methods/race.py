@@ -41,6 +41,9 @@ TENTH, FEWEST = 6, 30
 PROMISING = 0.7
 """A gain in log spread, a factor of two, with which no duel is needed."""
 
+FEW = 4
+"""Fewer good arms than these say nothing of whether all look alike."""
+
 CLEAR, WON = 2.5, 0.4
 """Standard errors between two arms' log spreads from which one is out, and with which the untouched one is beaten."""
 
@@ -107,7 +110,8 @@ class _Race:
 
     def alike(self) -> bool:
         """Whether the arms look alike; asked until a duel has settled it."""
-        if self._duelled or UNTOUCHED not in self.arms.tried or self.left < 2 * (2 * RUNS + self._warmups):
+        affordable = self.left >= 2 * (2 * RUNS + self._warmups)
+        if self._duelled or not affordable or len(self.arms.tried) < FEW or UNTOUCHED not in self.arms.tried:
             return False
         expected = self.expected()
         gain = expected[UNTOUCHED] - min(expected.values())
@@ -116,9 +120,9 @@ class _Race:
     def duel(self) -> Asking:
         """The leader against the untouched machine, not judged by the look that made it the leader."""
         self._duelled = True
-        leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
+        leader = next(arm for arm in self.leaders(2) if arm != UNTOUCHED)
         yield from self.ask([UNTOUCHED, leader], "whether anything beats the untouched machine", loops=2)
-        self._futile = not self._wins(leader)
+        self._futile = leader in self.arms.tried and not self._wins(leader)
 
     def _wins(self, arm: Arm) -> bool:
         """Whether an arm beats the untouched machine when it is looked at again."""
@@ -194,7 +198,8 @@ class _Race:
     def choice(self) -> Choice:
         """The end: the leader, or nothing when nothing is clearly better than the untouched machine."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
-        runs = f"{self.used} runs of {count} combinations"
+        failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
+        runs = f"{self.used} runs of {count} combinations{failed}"
         if not tried:
             return Choice(NO_SETTINGS, f"Nothing could be compared: no combination ended well ({runs}).")
         if reached := self.reached():
