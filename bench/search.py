@@ -1,7 +1,7 @@
 """How well do the methods of `tune` choose, and at what price? Simulated machines, whose truth is known.
 
     python bench/search.py                                             # 40 searches by each method on each machine
-    python bench/search.py --seeds 200 --document docs/methods.md      # its tables, a few minutes
+    python bench/search.py --seeds 200 --random 300 --document docs/methods.md      # its tables, a few minutes
     python bench/search.py --dangerous no --machines b c
 
 Every choice is confirmed on fresh runs, 10 loops of 15 runs of the untouched machine and of the choice in random
@@ -23,7 +23,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from becalm.hosts import machine
-from becalm.hosts.machine import Machine, Running
+from becalm.hosts.disturbance import KINDS
+from becalm.hosts.machine import Effect, Machine, Noise, Running, catalogue
 from becalm.methods import TABLE, Row
 from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Ask, Sample, Search
@@ -146,11 +147,34 @@ def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Setting
     return search.choice.settings, simulation.runs, None if own is None else float(np.sqrt(np.mean(np.square(own))))
 
 
-def trials(model: Machine, space: Space, seeds: int) -> Iterator[Trial]:
+def random_machine(seed: int) -> Machine:
+    """A machine that nobody thought of: two to six noises of any kind and size that a quarter of the settings reduce,
+    some of them further by two settings together, and up to four settings that add noise."""
+    rng = np.random.default_rng([seed, 99])
+    knobs = [(name, row["steady"]) for name, row in catalogue().items() if "steady" in row]
+    kinds = [kind for kind in KINDS if kind != "drift"]
+    noises = [Noise("the program itself", "normal", _size(rng, 0.0008, 0.4), ())]
+    for number in range(int(rng.integers(2, 7))):
+        effects = [Effect(frozenset([k]), float(rng.uniform(0, 0.95))) for k in knobs if rng.random() < 0.25]
+        if rng.random() < 0.3:
+            one, other = rng.choice(len(knobs), 2, replace=False)
+            effects.append(Effect(frozenset([knobs[one], knobs[other]]), 0.1))
+        noises.append(Noise(f"{number}", str(rng.choice(kinds)), _size(rng, 0.006, 0.8), tuple(effects)))
+    for number in range(int(rng.integers(0, 5))):
+        harm = Effect(frozenset([knobs[rng.integers(len(knobs))]]), adds=_size(rng, 0.003, 0.8))
+        noises.append(Noise(f"harm {number}", str(rng.choice(kinds)), 0.0, (harm,)))
+    return Machine("random", "a random machine", 10**9, tuple(noises))
+
+
+def _size(rng: np.random.Generator, median: float, width: float) -> float:
+    return float(np.exp(rng.normal(math.log(median), width)))
+
+
+def trials(model: Machine, space: Space, seeds: Sequence[int]) -> Iterator[Trial]:
     """Searches by every method, each confirmed on fresh runs."""
     truths: dict[Settings, float] = {}
     for number, row in enumerate(TABLE, 1):
-        for seed in range(seeds):
+        for seed in seeds:
             settings, runs, seen = searched(row, model, space, seed)
             if settings not in truths:
                 truths[settings] = truth(model, settings)
@@ -236,13 +260,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40, help="searches by each method on each machine")
     parser.add_argument("--machines", nargs="+", default=machine.names(), metavar="NAME")
+    parser.add_argument("--random", type=int, default=100, help="random machines, searched once by each method")
     parser.add_argument("--dangerous", choices=("yes", "no"), default="yes", help="whether the person consented")
     parser.add_argument("--document", type=Path, help="file with a block <!-- search --> to fill")
     chosen = parser.parse_args()
     done: list[Trial] = []
     for name in chosen.machines:
         model = machine.read(machine.SHIPPED / f"{name}.toml")
-        done += trials(model, space_of(model, chosen.dangerous == "yes"), chosen.seeds)
+        done += trials(model, space_of(model, chosen.dangerous == "yes"), range(chosen.seeds))
+    for seed in range(chosen.random):
+        model = random_machine(seed)
+        done += trials(model, space_of(model, chosen.dangerous == "yes"), [seed])
     OUT.mkdir(exist_ok=True)
     record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(each) for each in done]}
     (OUT / "search.json").write_text(json.dumps(record))

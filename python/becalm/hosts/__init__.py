@@ -101,7 +101,12 @@ class Row:
 TABLE = (
     Row("local", "becalm.hosts.agent", "open_local", "this machine, through the agent"),
     Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
-    Row("sim", "becalm.hosts.sim", "open_sim", "a simulated machine with a noise model: sim:drift, sim:bursts, …"),
+    Row(
+        "sim",
+        "becalm.hosts.sim",
+        "open_sim",
+        "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/methods.md)",
+    ),
 )
 
 
