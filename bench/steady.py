@@ -114,6 +114,7 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
         tune = [*becalm_command(), "tune", *common, *consent]
         searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
         found = json.loads(searched.stdout)
+        shown = timed([*becalm_command(), "show", "last", "--store", str(directory / "runs.db"), "--json"])
         tries = ["llvm-tips", "pyperf"]
         if found["settings"]:
             profile = directory / "becalm.toml"
@@ -127,9 +128,19 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
             "argv": argv,
             "search": found,
             "search_s": searched.wall_s,
+            "added": added(json.loads(shown.stdout)),
             "first": tries[0] if not found["settings"] else OURS,
             "tried": json.loads(tried.stdout),
         }
+
+
+def added(study: Record) -> float:
+    """What becalm adds to the runs of a study: time between runs (settings put on and off, starting, storing) over
+    the time of the runs themselves. Starting becalm and concluding are not in it."""
+    runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
+    ran = sum(run["wall_ns"] for run in runs)
+    elapsed = runs[-1]["started_ns"] + runs[-1]["wall_ns"] - runs[0]["started_ns"]
+    return elapsed / ran - 1
 
 
 def rows(record: Record) -> Iterator[list[str]]:
@@ -174,7 +185,8 @@ def _said(record: Record) -> str:
     why = [each["sentence"] for each in found["findings"] if each["kind"] in ("outside", "inside", "waiting")]
     lines = found["sentence"].splitlines()
     runs = found["search_runs"] + found["confirm_runs"]
-    return " ".join([*lines[:2], *why]) + f" ({runs} runs, {record['search_s']:.0f} s)"
+    cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * record['added']:.1f} % of the runs' time between them"
+    return f"{' '.join([*lines[:2], *why])} ({cost})"
 
 
 def options() -> argparse.Namespace:
