@@ -140,7 +140,7 @@ def added(study: Record) -> float:
     runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
     ran = sum(run["wall_ns"] for run in runs)
     elapsed = runs[-1]["started_ns"] + runs[-1]["wall_ns"] - runs[0]["started_ns"]
-    return elapsed / ran - 1
+    return float(elapsed / ran - 1)
 
 
 def rows(record: Record) -> Iterator[list[str]]:
