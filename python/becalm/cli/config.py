@@ -1,0 +1,72 @@
+"""`--config FILE`: options of a command from a TOML file. What is given on the command line wins.
+
+budget = "20min"
+sudo = true
+without = ["swap", "smt"]
+program = ["gzip -9 -c FILE", "pyperf:bench.py"]
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Make the file's entries the defaults of the options with those names."""
+    if value is None or ctx.resilient_parsing:
+        return
+    try:
+        given = tomllib.loads(Path(value).read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise click.BadParameter(f"{value} cannot be read: {error}.") from None
+    known = {
+        name.removeprefix("--"): each
+        for each in ctx.command.params
+        if isinstance(each, click.Option) and each is not parameter
+        for name in each.opts
+        if name.startswith("--")
+    }
+    defaults: dict[str, Any] = {}
+    for name, entry in given.items():
+        option = known.get(name.replace("_", "-"))
+        if option is None:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.BadParameter(f"{value}: there is no option {name!r}.{hint}")
+        assert option.name is not None
+        defaults[option.name] = _entry(value, name, option, entry)
+    ctx.default_map = {**(ctx.default_map or {}), **defaults}
+
+
+def _entry(file: str, name: str, option: click.Option, entry: Any) -> Any:
+    """One entry as click takes it: flags are true or false, repeated options lists, everything else a text."""
+    if option.is_flag:
+        if not isinstance(entry, bool):
+            raise click.BadParameter(f"{file}: {name} is true or false, not {entry!r}.")
+        return entry
+    if option.multiple:
+        if isinstance(entry, dict):
+            # A table, as for environment variables.
+            return [f"{key}={value}" for key, value in entry.items()]
+        return [str(each) for each in (entry if isinstance(entry, list) else [entry])]
+    if isinstance(entry, (bool, list, dict)):
+        raise click.BadParameter(f"{file}: {name} takes one value, not {entry!r}.")
+    return str(entry)
+
+
+config: Callable[[F], F] = click.option(
+    "--config",
+    metavar="FILE",
+    callback=_load,
+    is_eager=True,
+    expose_value=False,
+    help='Take options from a TOML file: budget = "20min", sudo = true, …',
+)
