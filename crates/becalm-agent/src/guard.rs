@@ -62,9 +62,10 @@ pub fn keeper(device: &File) -> io::Result<(Place, File)> {
             let mut none = std::mem::zeroed();
             libc::sigemptyset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-            let stays = matches!(File::from_raw_fd(kept[0]).read(&mut [0]), Ok(1));
-            while stays {
-                libc::pause();
+            if matches!(File::from_raw_fd(kept[0]).read(&mut [0]), Ok(1)) {
+                loop {
+                    libc::pause();
+                }
             }
         }
     })?;

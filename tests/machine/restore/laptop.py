@@ -26,6 +26,8 @@ def put(root: Path, path: str, text: str | bytes) -> None:
 
 def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -> Path:
     """Build the tree below `root` and return it. `cpus`: hardware threads, two a core; `cgroup`: version with cpuset."""
+    for directory in ("run", "var/lib"):
+        (root / directory).mkdir(parents=True)
     processors(root, cpus)
     system = {
         "proc/sys/kernel/random/boot_id": boot,
