@@ -25,7 +25,7 @@ def put(root: Path, path: str, text: str | bytes) -> None:
 
 
 def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -> Path:
-    """Build the tree below `root` and return it. `cpus`: hardware threads, two a core; `cgroup`: version with cpuset."""
+    """Build the tree below `root` and return it. `cpus`: hardware threads, two a core; `cgroup`: cpuset's version."""
     for directory in ("run", "var/lib"):
         (root / directory).mkdir(parents=True)
     processors(root, cpus)
@@ -55,7 +55,11 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
     swap(root, {"/swap file": -2, "/dev/dm-1": -3})
     put(root, "dev/cpu_dma_latency", struct.pack("=i", 2_000_000_000))
     cgroups(root, cpus, cgroup)
-    for pid, name, allowed in ((1, "systemd", f"0-{cpus - 1}"), (812, "tuned", f"0-{cpus - 1}"), (815, "irqbalance", "0")):
+    for pid, name, allowed in (
+        (1, "systemd", f"0-{cpus - 1}"),
+        (812, "tuned", f"0-{cpus - 1}"),
+        (815, "irqbalance", "0"),
+    ):
         process(root, pid, name, allowed)
     return root
 

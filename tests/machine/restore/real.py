@@ -83,7 +83,7 @@ def differences(before: Machine, after: Machine) -> dict[str, object]:
 
 @contextlib.contextmanager
 def swap_areas(directory: Path) -> Iterator[None]:
-    """Three areas while this lasts: two files with automatic priorities, and compressed memory where it is to be had."""
+    """Three areas while this lasts: two files with automatic priorities, and compressed memory where there is some."""
     files = [directory / "a swap file", directory / "another"]
     on: list[str] = []
     try:

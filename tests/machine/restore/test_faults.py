@@ -10,9 +10,10 @@ import zlib
 from pathlib import Path
 
 import pytest
-from becalm.hosts.agent import agent_path
 from laptop import BOOT_ID, changed, laptop, put, snapshot, strays
 from talk import Agent, end, guards, runs, wait_for
+
+from becalm.hosts.agent import agent_path
 
 pytestmark = pytest.mark.machine
 
@@ -274,7 +275,9 @@ def test_a_journal_cut_off_anywhere_restores_what_had_been_begun(root):
         # What is on is what the whole lines say, since a value is written after its line.
         lines = whole[:length].count(b"\n")
         values = announced[lines - 1] if lines else 0
-        for index, name in enumerate((SWAPPINESS, INTERVAL) if first_is(whole, "swappiness") else (INTERVAL, SWAPPINESS)):
+        for index, name in enumerate(
+            (SWAPPINESS, INTERVAL) if first_is(whole, "swappiness") else (INTERVAL, SWAPPINESS)
+        ):
             (root / name).write_bytes(on[name] if index < values else before[name][1])
         done = restore(root)
         assert (done.returncode, done.stderr) == (0, ""), length
@@ -390,7 +393,9 @@ def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
         status = agent.done("status")
         assert status["journal"]["title"] == "a profile"
         assert status["journal"]["kept"]["swappiness"] == 10
-        assert {place["place"]: place["now"] for place in status["journal"]["places"]}["/proc/sys/vm/swappiness"] == "10"
+        assert {place["place"]: place["now"] for place in status["journal"]["places"]}[
+            "/proc/sys/vm/swappiness"
+        ] == "10"
     with Agent(root) as agent:
         error = agent.error("hold", settings={"swappiness": 5})
         assert error["kind"] == "kept"

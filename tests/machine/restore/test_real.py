@@ -8,15 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from becalm.hosts.agent import agent_path
 from real import differences, machine, swap_areas
 from stepping import Stepped
 from talk import Agent, end, guards, holders, wait_for
 
+from becalm.hosts.agent import agent_path
+
 pytestmark = [
     pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
-    pytest.mark.skipif(not os.access("/proc/sys/vm/swappiness", os.W_OK), reason="this machine's settings are read-only"),
+    pytest.mark.skipif(
+        not os.access("/proc/sys/vm/swappiness", os.W_OK), reason="this machine's settings are read-only"
+    ),
 ]
 
 JOURNAL = Path("/var/lib/becalm/journal")

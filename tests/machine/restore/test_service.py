@@ -1,0 +1,81 @@
+"""The service that restores as the machine starts: what is installed, and that it works."""
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from laptop import changed, laptop, snapshot
+from talk import Agent, end, guards
+
+from becalm.errors import MachineError
+from becalm.hosts import service
+from becalm.hosts.agent import agent_path
+
+pytestmark = pytest.mark.machine
+
+
+def test_files_and_what_is_said(tmp_path):
+    before = os.umask(0o077)
+    try:
+        said = service.install_service(tmp_path)
+    finally:
+        os.umask(before)
+    agent, unit = tmp_path / service.AGENT, tmp_path / service.UNIT
+    assert agent.read_bytes() == Path(agent_path()).read_bytes()
+    assert stat.S_IMODE(agent.stat().st_mode) == 0o755
+    assert stat.S_IMODE(unit.stat().st_mode) == 0o644
+    assert {agent.stat().st_uid, unit.stat().st_uid} == {os.geteuid()}
+    assert any(str(agent) in sentence for sentence in said)
+    assert any("not enabled" in sentence for sentence in said)
+    assert {path.name for path in agent.parent.iterdir()} == {"becalm-agent"}
+    agent.write_bytes(b"an older one")
+    assert service.install_service(tmp_path) == said, "again, it replaces"
+    assert agent.read_bytes() == Path(agent_path()).read_bytes()
+    removed = service.remove_service(tmp_path)
+    assert len(removed) == 2
+    assert not agent.parent.exists()
+    assert not unit.exists()
+    assert service.remove_service(tmp_path) == []
+
+
+def test_what_is_in_the_way_is_said(tmp_path):
+    (tmp_path / "usr").write_text("a file")
+    with pytest.raises(MachineError, match="cannot be installed"):
+        service.install_service(tmp_path)
+
+
+def test_an_ordinary_user_is_refused(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for call in (service.install_service, service.remove_service):
+        with pytest.raises(MachineError, match="run this as root"):
+            call()
+
+
+def test_systemd_understands_the_unit(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs systemd-analyze")
+    service.install_service(tmp_path)
+    unit = tmp_path / "becalm-restore.service"
+    unit.write_text(service.TEXT.replace(f"/{service.AGENT}", str(tmp_path / service.AGENT)))
+    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "becalm-restore" not in done.stderr, "no warnings about this unit"
+
+
+def test_the_installed_agent_restores(tmp_path):
+    root = laptop(tmp_path / "root", cpus=4)
+    before = snapshot(root)
+    agent = Agent(root)
+    agent.done("hold", settings={"swappiness": 10})
+    for guard in guards(root):
+        end(guard)
+    agent.kill()
+    service.install_service(tmp_path / "system")
+    (command,) = [line for line in service.TEXT.splitlines() if line.startswith("ExecStart=")]
+    program, *words = command.removeprefix("ExecStart=").split()
+    done = subprocess.run([str(tmp_path / "system") + program, *words, "--root", str(root)], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert changed(before, snapshot(root)) == {}
