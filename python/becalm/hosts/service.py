@@ -30,7 +30,7 @@ Before=multi-user.target
 Type=oneshot
 RemainAfterExit=no
 ExecStart=/{AGENT} restore
-# It writes below /proc, /sys and /dev, opens swap files wherever they are, and signals processes: no more is taken away.
+# It writes below /proc, /sys and /dev, opens swap files anywhere and signals processes: no more is taken away.
 NoNewPrivileges=yes
 PrivateNetwork=yes
 RestrictAddressFamilies=AF_UNIX
