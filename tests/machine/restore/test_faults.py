@@ -194,7 +194,11 @@ def test_a_place_that_cannot_be_written_back_is_named_and_put_back_later(root, r
         assert '"60"' in sentence
         assert (root / INTERVAL).read_text() == "1\n", "the others are back"
         assert journal(root).exists()
+        # What is back is not becalm's any more: this is somebody's own wish, though it looks like ours.
+        put(root, INTERVAL, "20")
         assert agent.error("hold", settings={"stat_interval": 5})["kind"] == "unsettled"
+    assert (root / INTERVAL).read_text() == "20\n"
+    put(root, INTERVAL, "1")
     done = restore(root)
     assert done.returncode == 3
     assert "swappiness" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -179,3 +180,44 @@ def test_settings_that_stay(before, supported):
         answer = agent.done("restore")
         assert answer["unsettled"] == []
     check(before)
+
+
+def test_what_a_killed_study_leaves_running_is_let_out_of_its_group(before, supported):
+    if "isolation" not in supported[1]:
+        pytest.skip("no CPUs can be isolated here")
+    with Agent() as agent:
+        agent.define([supported[1]], ("/bin/sh", "-c", "setsid sleep 9999.125 & wait"))
+        agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+        wait_for(lambda: sleepers())
+        (pid,) = sleepers()
+        assert "becalm-isolated" in Path(f"/proc/{pid}/cgroup").read_text()
+        agent.kill()
+        check(before)
+        for pid in sleepers():
+            assert "becalm" not in Path(f"/proc/{pid}/cgroup").read_text()
+            end(pid)
+
+
+def sleepers():
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == b"sleep\x009999.125\x00":
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_task_bound_after_the_definition_is_bound_again(before, supported):
+    """Tasks come and go during a study; who is bound when CPUs are taken away gets them back."""
+    cpus = sorted(os.sched_getaffinity(0))
+    with Agent() as agent:
+        agent.define(supported)
+        late = subprocess.Popen(["sleep", "10000"], preexec_fn=lambda: os.sched_setaffinity(0, {cpus[-1]}))
+        try:
+            for which in (1, 4):
+                agent.done("measure", first=0, steps=[[0, which, 0, 0]])
+                agent.done("release")
+                assert os.sched_getaffinity(late.pid) == {cpus[-1]}
+        finally:
+            late.kill()
+            late.wait()

@@ -26,13 +26,12 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     if cpuset::version(tree) == Ok(1) {
         places.extend(cpuset::others(tree).into_iter().map(|(path, _)| Place::File { path }));
     }
-    places.extend(bound_tasks(tree, Some(gone)));
     places
 }
 
-/// Tasks that may not run on all CPUs but, where `gone` is given, on some of those: the kernel gives them others and, up
-/// to 6.1, forgets what they had.
-pub fn bound_tasks(tree: &Tree, gone: Option<&Cpus>) -> Vec<Place> {
+/// Tasks that may run on some of the CPUs that are taken, but not on all that are online: the kernel gives them others
+/// and, up to 6.1, forgets what they had.
+pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
     let (_, online) = tree.cpus();
     let mut found = Vec::new();
     for pid in tree.numbered("/proc", "") {
@@ -40,7 +39,7 @@ pub fn bound_tasks(tree: &Tree, gone: Option<&Cpus>) -> Vec<Place> {
             let tid = tid as i32;
             let Ok(text) = tree.read(&format!("/proc/{tid}/status")) else { continue };
             let allowed = allowed(&text).and_then(cpus::parse).unwrap_or_default();
-            let loses = gone.is_none_or(|gone| allowed.intersection(gone).next().is_some());
+            let loses = allowed.intersection(taken).next().is_some();
             if allowed.is_superset(&online) || !loses || is_fixed(tree, tid) {
                 continue;
             }

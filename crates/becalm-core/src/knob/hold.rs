@@ -11,11 +11,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::affected::bound_tasks;
+use super::cpus::Cpus;
 use super::cpuset::ABSENT;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
 use super::place::{Place, GONE, LATENCY, RUNNING};
-use super::recover::{recover, Recovered};
+use super::recover::{close, recover, Recovered};
 use super::resolve::{Change, Changes};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
@@ -75,6 +77,8 @@ pub struct Hold {
     left: Vec<Option<Left>>,
     /// By number: whether the place is changed by what is done to others now.
     watched: Vec<bool>,
+    /// CPUs that tasks have lost.
+    taken: Cpus,
     /// Seen and not reported yet.
     drifted: Vec<Drift>,
     /// Values were announced that are not read back yet.
@@ -100,6 +104,7 @@ impl Hold {
             numbers: HashMap::new(),
             left: Vec::new(),
             watched: Vec::new(),
+            taken: Cpus::new(),
             drifted: Vec::new(),
             announced: false,
             latency: None,
@@ -162,6 +167,10 @@ impl Hold {
         for number in places.filter_map(|place| self.numbers.get(place)) {
             stays[*number] = true;
         }
+        let moved = |number: usize| matches!(self.entries[number].place, Place::Affinity { .. });
+        if !wanted.taken.is_empty() {
+            (0..stays.len()).filter(|number| moved(*number)).for_each(|number| stays[number] = true);
+        }
         let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
         let going: Vec<usize> =
             (0..self.entries.len()).filter(|number| on(number) && !stays[*number]).collect();
@@ -212,7 +221,9 @@ impl Hold {
                 Entry { knob, place: place.clone(), original, ours, side_effect: false, doubtful: true };
             fresh.push((number, entry));
         }
-        for place in &wanted.watched {
+        let tasks =
+            if self.taken == wanted.taken { Vec::new() } else { bound_tasks(&self.tree, &wanted.taken) };
+        for place in wanted.watched.iter().chain(&tasks) {
             if self.numbers.contains_key(place) || numbers.contains_key(place) {
                 continue;
             }
@@ -236,11 +247,12 @@ impl Hold {
         }
         self.left.resize_with(self.entries.len(), || None);
         self.watched.resize(self.entries.len(), false);
-        for place in &wanted.watched {
+        for place in wanted.watched.iter().chain(&tasks) {
             if let Some(number) = self.numbers.get(place) {
                 self.watched[*number] = true;
             }
         }
+        self.taken.clone_from(&wanted.taken);
         Ok(())
     }
 
@@ -358,9 +370,9 @@ impl Hold {
     /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
         let outcomes = self.put_back_all(force);
-        if unsettled(&outcomes).is_empty() {
-            // An empty-handed journal that cannot be removed does no harm: the next becalm finds all as it was.
-            drop(journal::remove(&self.tree));
+        if let Ok(Some(found)) = journal::load(&self.tree) {
+            // A journal that says too much does no harm: the next becalm finds all as it was.
+            drop(close(&self.tree, &found, &outcomes));
         }
         (outcomes, self.lock)
     }
@@ -394,6 +406,7 @@ impl Hold {
         let outcomes = restore(&self.tree, &self.entries, force);
         self.left.iter_mut().for_each(|left| *left = None);
         self.watched.fill(false);
+        self.taken.clear();
         outcomes
     }
 }

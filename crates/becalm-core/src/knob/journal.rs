@@ -197,6 +197,35 @@ pub fn remove(tree: &Tree) -> io::Result<()> {
     File::open(tree.path(DIRECTORY))?.sync_all()
 }
 
+/// Have only these places left in the journal: the others are as they were, and what becomes of them is not ours.
+pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io::Result<()> {
+    let path = path(tree);
+    let fresh = path.with_extension("new");
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(&fresh)?;
+    file.set_permissions(Permissions::from_mode(0o644))?;
+    let mut journal = Journal { file, length: 0 };
+    let kept: Vec<&Entry> =
+        found.entries.iter().enumerate().filter(|(index, _)| keep(*index)).map(|(_, entry)| entry).collect();
+    let doubtful = kept.iter().any(|entry| entry.doubtful);
+    let written = journal
+        .append(&[Record::Begin(found.begin.clone())])
+        .and_then(|()| journal.places(kept.into_iter().enumerate()))
+        .and_then(|()| if doubtful { Ok(()) } else { journal.settled() })
+        .and_then(|()| found.kept.as_ref().map_or(Ok(()), |settings| journal.keep(settings)))
+        .and_then(|()| journal.file.sync_all())
+        .and_then(|()| fs::rename(&fresh, &path));
+    if written.is_err() {
+        drop(fs::remove_file(&fresh));
+    }
+    written
+}
+
 /// Leave a note of what happened while nobody was there to be told.
 pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
     fs::write(tree.path(DIRECTORY).join(NOTE), sentence)

@@ -1,7 +1,9 @@
 //! Putting back what an earlier becalm left on a machine, from its journal. The lock is held by whoever calls this.
 
+use std::io;
+
 use super::hold::HoldError;
-use super::journal;
+use super::journal::{self, Recorded};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
 
@@ -60,10 +62,20 @@ pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError>
         }
         (false, _) => format!("Of what {who} had left on, {} places are not as they were.", open.len()),
     };
-    if open.is_empty() {
-        journal::remove(tree)?;
-    }
+    close(tree, &found, &places)?;
     Ok(Recovered { sentence, places })
+}
+
+/// After restoring: remove the journal, or have in it only what is still to be put back.
+pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<()> {
+    if unsettled(places).is_empty() {
+        return journal::remove(tree);
+    }
+    // What has gone may come back with a CPU that is still offline.
+    let done = |index: usize| {
+        places.get(index).is_some_and(|place| matches!(place.fate, Fate::Untouched | Fate::Restored))
+    };
+    journal::narrow(tree, found, |index| !done(index))
 }
 
 /// What can be said when lines of the journal are lost. It is put aside unless it is still needed.

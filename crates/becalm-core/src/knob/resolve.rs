@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::affected::{affected, bound_tasks};
+use super::affected::affected;
 use super::cpus::{self, Cpus};
 use super::cpuset::{self, Cpuset};
 use super::place::{Place, RUNNING, STOPPED};
@@ -30,6 +30,8 @@ pub struct Changes {
     pub writes: Vec<Change>,
     /// Places that the writes change as a side effect, to be put back when all writes are.
     pub watched: Vec<Place>,
+    /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
+    pub taken: Cpus,
     /// The group that the program joins.
     pub join: Option<Cpuset>,
 }
@@ -147,6 +149,12 @@ impl Resolving<'_> {
         }
     }
 
+    /// CPUs go offline.
+    fn take(&mut self, gone: &Cpus) {
+        self.watch(affected(self.tree, gone));
+        self.changes.taken.extend(gone);
+    }
+
     /// Files that list their choices in brackets take no others.
     fn choice(&self, path: &str, value: &str) -> Result<(), String> {
         let text = self.tree.read(path).unwrap_or_default();
@@ -199,7 +207,7 @@ impl Resolving<'_> {
                 .filter(|cpu| siblings(cpu).is_none_or(|first| first == *cpu))
                 .collect();
             let gone = self.online.difference(&kept).copied().collect();
-            self.watch(affected(self.tree, &gone));
+            self.take(&gone);
             self.online = kept;
         }
         self.file(knob, &format!("{CPU}/smt/control"), value.to_owned());
@@ -220,7 +228,7 @@ impl Resolving<'_> {
         }
         let switchable = hotplug(self.tree, &present);
         let gone: Cpus = switchable.difference(&kept).copied().collect();
-        self.watch(affected(self.tree, &gone));
+        self.take(&gone);
         let (_, before) = self.tree.cpus();
         let no_siblings = before != self.online || state::smt(self.tree).is_some_and(|smt| smt == "off");
         for cpu in switchable {
@@ -299,8 +307,8 @@ impl Resolving<'_> {
             gather,
         };
         let own = set("becalm-isolated", &self.isolated, false);
-        // Tasks that are moved, or lose CPUs, are given all that is left.
-        self.watch(bound_tasks(self.tree, None));
+        // On v1 every task is moved, and leaves its own CPUs behind.
+        self.changes.taken.extend(if version == 1 { &self.online } else { &self.isolated });
         if version == 2 {
             let control = format!("{root}/cgroup.subtree_control");
             let on = self.tree.read(&control).unwrap_or_default();

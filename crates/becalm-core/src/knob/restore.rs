@@ -106,7 +106,8 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
             let vanished = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV));
             outcome.fate = if vanished { Fate::Gone } else { Fate::Failed };
             outcome.error = error.to_string();
-            return false;
+            // Tasks do not come back.
+            return matches!(place, Place::Affinity { .. });
         }
     };
     outcome.found = now.clone();
