@@ -216,12 +216,15 @@ impl Machine {
         let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
         let Some(found) = found else { return Ok(json!({"journal": null, "busy": busy, "note": note})) };
         let place = |entry: &journal::Entry| {
+            let now = entry.place.read(&self.tree).ok();
+            // A study gives a place several values in turn.
+            let same = |ours: &&String| now.as_ref().is_some_and(|now| entry.place.agree(now, ours));
             json!({
                 "knob": entry.knob,
                 "place": entry.place.shown(),
                 "original": entry.original,
-                "ours": entry.ours.last(),
-                "now": entry.place.read(&self.tree).ok(),
+                "ours": entry.ours.iter().find(same).or(entry.ours.last()),
+                "now": now,
                 "side_effect": entry.side_effect,
             })
         };

@@ -155,5 +155,5 @@ def changed(before: Snapshot, after: Snapshot) -> dict[str, tuple[bytes | None, 
 
 def strays(root: Path) -> list[str]:
     """Files of becalm that should not be there when nothing is on."""
-    allowed = {"lock", "last-restore", "write"}
+    allowed = {"lock", "holder", "last-restore", "write"}
     return [str(path) for own in OURS for path in (root / own).glob("*") if path.name not in allowed]

@@ -274,7 +274,7 @@ def test_a_journal_cut_off_anywhere_restores_what_had_been_begun(root):
     on = {name: (root / name).read_bytes() for name in (SWAPPINESS, INTERVAL)}
     ends = [index + 1 for index, byte in enumerate(whole) if byte == 10]
     announced = [whole[:end].count(b'"record":"ours"') for end in ends]
-    for length in range(0, len(whole), 7):
+    for length in range(0, len(whole), 3):
         journal(root).write_bytes(whole[:length])
         # What is on is what the whole lines say, since a value is written after its line.
         lines = whole[:length].count(b"\n")
@@ -381,6 +381,23 @@ def test_a_killed_becalm_does_not_stop_the_next(root):
         assert any("was put back" in remark for remark in done["remarks"])
         assert (root / SWAPPINESS).read_text() == "60\n"
     assert changed(before, snapshot(root)) == {}
+
+
+@needs_root
+def test_an_ordinary_user_sees_who_is_at_work_and_cannot_be_in_the_way(root):
+    for directory in (*root.parents[:3], root):
+        directory.chmod(directory.stat().st_mode | 0o055)
+    nobody = pwd.getpwnam("nobody")
+    with (
+        Agent(root, title="a study") as first,
+        Agent(root, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[]) as other,
+    ):
+        assert other.done("status")["busy"] is None
+        first.done("hold", settings=HELD)
+        assert "a study" in other.done("status")["busy"]
+        first.done("release")
+        assert other.done("status")["busy"] is None
+    assert (root / "run/becalm/lock").stat().st_mode & 0o777 == 0o600
 
 
 @needs_root

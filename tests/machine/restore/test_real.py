@@ -164,6 +164,32 @@ def test_cut_at_any_system_call(before, supported, moments, who):
         check(before)
 
 
+def test_cut_while_settings_are_left_on(before, supported):
+    """They stay and the journal says so, or they are put back; nobody holds a device that no journal knows of."""
+    latency = {name: value for name, value in supported[0].items() if name == "cpu_dma_latency"}
+
+    def leave_on(agent):
+        agent.send("hold", settings={**supported[2], **latency}, dangerous=True, keep=True)
+        agent.send("bye")
+
+    with Agent() as agent:
+        traced = Stepped(agent.pid)
+        leave_on(agent)
+        assert not traced.run()
+        length = traced.stops
+    assert JOURNAL.exists()
+    check(before)
+    for cut in range(length // 3, length, 5):
+        agent = Agent()
+        traced = Stepped(agent.pid)
+        leave_on(agent)
+        if traced.run(cut):
+            traced.kill()
+        agent.process.wait()
+        agent.process.stdout.close()
+        check(before)
+
+
 def test_settings_that_stay(before, supported):
     """Kept settings outlive the agent, latency too; nothing is put on top of them; restore ends them."""
     with Agent(title="a profile") as agent:
