@@ -66,8 +66,9 @@ def check(root, before) -> None:
     assert changed(before, snapshot(root)) == {}
     assert strays(root) == []
     with Agent(root) as agent:
-        answer = agent.done("status")
-        assert (answer["journal"], answer["busy"]) == (None, None)
+        assert agent.done("status")["journal"] is None
+        # The kernel lets a lock go a little after the last descriptor of a killed process.
+        wait_for(lambda: agent.done("status")["busy"] is None)
 
 
 CUTS = 40
