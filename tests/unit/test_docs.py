@@ -1,0 +1,158 @@
+"""What the documents say of the command line is what the command line takes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from becalm import applied
+from becalm.cli.main import VERBS, becalm
+from becalm.knobs import Knob
+from becalm.steadiness import Excluded
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ELLIPSES = {"…", "..."}
+"""Words that stand for more of the same; nobody types them."""
+
+
+FOREIGN = ("swapon", "python", "cargo", "pip")
+"""Other people's programs, with options of their own."""
+
+ACTS = {"--install-completion", "--show-completion"}
+"""Options that do their work while they are parsed: the first writes into the home directory of whoever tests."""
+
+
+def lines(text):
+    """Command lines of a document, and whether each is whole: those of code blocks are, mentions in text need not be."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if match := re.match(r"(?:\$ )?(becalm( .*|$))", line):
+                yield match[1], True
+    for part in re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).split("`")[1::2]:
+        if re.match(r"becalm( |$)", part):
+            yield " ".join(part.split()), False
+
+
+def words(line):
+    """A command line as a shell would split it, without comment, redirection and ellipses."""
+    line = re.split(r"\s+(?:#|\||&&|;|2?>)\s?", line)[0]
+    # Explanations are behind two spaces.
+    line = re.split(r"(?<=\S)\s{2,}(?=[a-z])", line)[0]
+    return [word for word in shlex.split(line) if word not in ELLIPSES][1:]
+
+
+def parse(arguments):
+    """Parse a command line with click as becalm does, and run nothing. Raises click.ClickException."""
+    own = list(itertools.takewhile(lambda word: word.startswith("-"), arguments))
+    assert not ACTS & set(own)
+    if set(own) & {"--version", "--help"} or not arguments:
+        return
+    context = click.Context(becalm, info_name="becalm")
+    name, command, after = becalm.resolve_command(context, list(arguments))
+    with contextlib.suppress(click.exceptions.Exit):
+        # --help says all and ends.
+        command.make_context(name, after, parent=context)
+
+
+FOUND = [(document.name, *found) for document in DOCUMENTS for found in lines(document.read_text())]
+
+
+def test_there_are_command_lines_and_of_every_verb():
+    used = {words(line)[0] for _, line, _ in FOUND if words(line)}
+    assert set(VERBS) <= used
+    assert len(FOUND) > 100
+
+
+@pytest.mark.parametrize(("document", "line", "whole"), FOUND)
+def test_command_lines_parse(document, line, whole):
+    arguments = words(line)
+    if "VERB" in arguments or ACTS & set(arguments):
+        return
+    try:
+        parse(arguments)
+    except click.ClickException as error:
+        # "`becalm import` reads it back" and "`becalm compare --budget`" name a verb and an option.
+        lacking = isinstance(error, click.MissingParameter) or (
+            isinstance(error, click.BadOptionUsage) and arguments[-1] == error.option_name
+        )
+        if whole or not lacking:
+            pytest.fail(f"{document}: {line}: {error.format_message()}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "becalm tune --no-such-option",
+        "becalm nothing",
+        "becalm run --budget never -- x",
+        "becalm compare --set nice a b",
+    ],
+)
+def test_wrong_command_lines_are_seen(line):
+    with pytest.raises(click.ClickException):
+        parse(words(line))
+
+
+def test_options_of_the_tables_exist():
+    known = {"--version", "--help", *ACTS}
+    for name in VERBS:
+        command = becalm.get_command(click.Context(becalm), name)
+        known |= {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    for path in ("README.md", "docs/tune.md", "docs/restore.md", "docs/settings.md", "docs/exit-codes.md"):
+        text = (ROOT / path).read_text()
+        text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        parts = [part for part in text.split("`")[1::2] if not part.startswith(FOREIGN)]
+        options = {match for part in parts for match in re.findall(r"(?<![\w-])--[a-z][a-z-]+", part)}
+        assert options - known == set(), path
+
+
+def section(title):
+    """One chapter of docs/json.md."""
+    text = (ROOT / "docs/json.md").read_text()
+    assert f"\n## {title}" in text
+    return text.split(f"\n## {title}")[1].split("\n## ")[0]
+
+
+def names(kind):
+    return [each.name for each in dataclasses.fields(kind)]
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("The catalogue", Knob),
+        ("Putting on", applied.Applied),
+        ("Taking off", applied.Reset),
+        ("What is on", applied.Status),
+    ],
+)
+def test_fields_of_the_json_of_settings_are_documented(title, kind):
+    text = section(title)
+    for name in names(kind):
+        assert f"`{name}`" in text, f"{kind.__name__}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("Putting on", applied.Change),
+        ("Putting on", Excluded),
+        ("Taking off", applied.Put),
+        ("What is on", applied.Held),
+    ],
+)
+def test_lists_in_the_json_of_settings_are_documented(title, kind):
+    assert f"`{{{', '.join(names(kind))}}}`" in section(title)
+
+
+def test_every_kind_of_value_of_the_settings_json_has_a_chapter():
+    kinds = {each for each in vars(applied).values() if dataclasses.is_dataclass(each) and each is not Excluded}
+    assert kinds == {applied.Change, applied.Applied, applied.Put, applied.Reset, applied.Held, applied.Status}
