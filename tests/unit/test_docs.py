@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import re
 import shlex
@@ -12,10 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from becalm import applied
 from becalm.cli.main import VERBS, becalm
-from becalm.knobs import Knob
-from becalm.steadiness import Excluded
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -112,47 +108,3 @@ def test_options_of_the_tables_exist():
         parts = [part for part in text.split("`")[1::2] if not part.startswith(FOREIGN)]
         options = {match for part in parts for match in re.findall(r"(?<![\w-])--[a-z][a-z-]+", part)}
         assert options - known == set(), path
-
-
-def section(title):
-    """One chapter of docs/json.md."""
-    text = (ROOT / "docs/json.md").read_text()
-    assert f"\n## {title}" in text
-    return text.split(f"\n## {title}")[1].split("\n## ")[0]
-
-
-def names(kind):
-    return [each.name for each in dataclasses.fields(kind)]
-
-
-@pytest.mark.parametrize(
-    ("title", "kind"),
-    [
-        ("The catalogue", Knob),
-        ("Putting on", applied.Applied),
-        ("Taking off", applied.Reset),
-        ("What is on", applied.Status),
-    ],
-)
-def test_fields_of_the_json_of_settings_are_documented(title, kind):
-    text = section(title)
-    for name in names(kind):
-        assert f"`{name}`" in text, f"{kind.__name__}.{name}"
-
-
-@pytest.mark.parametrize(
-    ("title", "kind"),
-    [
-        ("Putting on", applied.Change),
-        ("Putting on", Excluded),
-        ("Taking off", applied.Put),
-        ("What is on", applied.Held),
-    ],
-)
-def test_lists_in_the_json_of_settings_are_documented(title, kind):
-    assert f"`{{{', '.join(names(kind))}}}`" in section(title)
-
-
-def test_every_kind_of_value_of_the_settings_json_has_a_chapter():
-    kinds = {each for each in vars(applied).values() if dataclasses.is_dataclass(each) and each is not Excluded}
-    assert kinds == {applied.Change, applied.Applied, applied.Put, applied.Reset, applied.Held, applied.Status}

@@ -129,23 +129,57 @@ def test_columns_and_outcomes_are_documented():
         assert f"`{word}`" in text, word
 
 
+def chapter(title):
+    """One chapter of docs/json.md."""
+    text = (ROOT / "docs/json.md").read_text()
+    assert f"\n## {title}" in text
+    return text.split(f"\n## {title}")[1].split("\n## ")[0]
+
+
 def test_fields_of_the_json_are_documented():
     import dataclasses
 
     from becalm.steadiness import Arm, Contribution, Course, Excluded, Steadier, Steadiness, Transfer
     from becalm.verdict import Difference, Summary, Verdict
 
-    text = (ROOT / "docs/json.md").read_text()
+    verdict = chapter("A verdict")
     for kind in (Verdict, Difference, Summary):
         for each in dataclasses.fields(kind):
-            assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
-    verdicts, tuned = text.split("## A tune study")
-    assert "## A verdict" in verdicts
+            assert f"`{each.name}`" in verdict, f"{kind.__name__}.{each.name}"
+    tuned = chapter("A tune study")
     for kind in (Steadiness, Course, Arm, Steadier, Contribution):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in tuned, f"{kind.__name__}.{each.name}"
     for kind in (Transfer, Excluded):
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in tuned, kind.__name__
+
+
+def test_fields_of_the_json_of_settings_are_documented():
+    import dataclasses
+
+    from becalm import applied
+    from becalm.knobs import Knob
+    from becalm.steadiness import Excluded
+
+    wholes = {
+        "The catalogue": Knob,
+        "Putting on": applied.Applied,
+        "Taking off": applied.Reset,
+        "What is on": applied.Status,
+    }
+    for title, kind in wholes.items():
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
+    lists = [
+        ("Putting on", applied.Change),
+        ("Putting on", Excluded),
+        ("Taking off", applied.Put),
+        ("What is on", applied.Held),
+    ]
+    for title, kind in lists:
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
+    seen = {*wholes.values(), *(kind for _, kind in lists)}
+    assert {each for each in vars(applied).values() if dataclasses.is_dataclass(each)} <= seen
 
 
 @pytest.mark.machine
