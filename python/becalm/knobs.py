@@ -94,23 +94,26 @@ def space(
     """
     for name in (*wanted.only, *wanted.without):
         find(knobs, name)
-    candidates, excluded = [], []
+    candidates, reasons = [], {}
+    # What is on already need not be chosen for others to have a meaning.
+    on = {knob.name for knob in knobs if knob.value is not None and knob.value == knob.steady}
     for knob in knobs:
         if knob.steady is None:
             continue
         reason = _excluded(knob, wanted)
         if reason is None:
-            candidates.append(Candidate(knob.name, _value(knob.steady), Group(knob.group), knob.needs, knob.confines))
+            needs = tuple(name for name in knob.needs if name not in on)
+            candidates.append(Candidate(knob.name, _value(knob.steady), Group(knob.group), needs, knob.confines))
         else:
-            excluded.append(Excluded(knob.name, reason))
-    present = {each.knob for each in candidates}
-    usable = [each for each in candidates if present.issuperset(each.needs)]
-    excluded += [
-        Excluded(each.knob, f"it has no meaning without {', '.join(each.needs)}")
-        for each in candidates
-        if not present.issuperset(each.needs)
-    ]
-    return Space(tuple(usable), tuple(profiles)), tuple(excluded)
+            reasons[knob.name] = reason
+    while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.needs)]:
+        present = {each.knob for each in candidates}
+        for each in alone:
+            missing = (name for name in each.needs if name not in present)
+            reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
+        candidates = [each for each in candidates if each not in alone]
+    excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
+    return Space(tuple(candidates), tuple(profiles)), excluded
 
 
 def _value(text: str) -> str | int:

@@ -16,6 +16,9 @@ from becalm.history import Floats
 from becalm.nouns import Block, Outcome, Run, Step
 from becalm.search import Ask, Sample
 
+PAUSE_NS = 600_000_000_000
+"""A longer gap between two runs is the pause between an interruption and going on, no time of the study."""
+
 
 @dataclass(slots=True)
 class Cell:
@@ -61,23 +64,24 @@ class Trials:
         self.elapsed_ns = 0
         self.refused: dict[int, str] = {}
         """Settings, by position, that the machine did not take, and what it said."""
-        self.last_failure: Run | None = None
+        self._failures: dict[int, Run] = {}
         self._cells: dict[tuple[int, int, int], Cell] = {}
-        self._first_ns: int | None = None
+        self._ended_ns: int | None = None
 
     def extend(self, rows: Iterable[Run]) -> None:
         """Take rows in the order they were run."""
         for run in rows:
             self.next_seq = run.seq + 1
-            self._first_ns = run.started_ns if self._first_ns is None else self._first_ns
-            self.elapsed_ns = run.started_ns + run.wall_ns - self._first_ns
+            gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
+            self.elapsed_ns += run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            self._ended_ns = run.started_ns + run.wall_ns
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
             if run.outcome != Outcome.OK:
                 cell.failed += 1
-                self.last_failure = run
+                self._failures[run.settings] = run
             elif run.round < 0:
                 cell.warmups += 1
             else:
@@ -88,6 +92,10 @@ class Trials:
     def cell(self, loop: int, settings: int, program: int) -> Cell:
         """What one program did under one set of settings in one loop."""
         return self._cells.get((loop, settings, program), Cell())
+
+    def failure_of(self, settings: int) -> Run | None:
+        """The last run of an arm that did not end well."""
+        return self._failures.get(settings)
 
     def lost(self, asked: Asked, settings: int) -> bool:
         """Whether an arm has failed: nothing more is measured of it."""

@@ -88,6 +88,8 @@ class Tuned:
     findings: list[Finding] = field(default_factory=list)
     search_runs: int = 0
     confirm_runs: int = 0
+    tried: tuple[str, ...] = ()
+    """Names of `Options.tried` that were confirmed; the first is the arm TUNED."""
 
 
 Coursing = Generator[Wish, Gained, Tuned]
@@ -104,7 +106,9 @@ def tune_course(space: Space, method: Method, options: Options, programs: Sequen
     run_ns = look.took_ns / max(1, LOOK_LOOPS * LOOK_RUNS + 1)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.tried:
-        tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
+        options = replace(options, tried=_worth_trying(options.tried, tuned))
+        if options.tried:
+            tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
     else:
         if left_ns is not None and rule.most_runs is None:
             rule = replace(rule, most_runs=max(options.least_runs, int(SEARCH_SHARE * left_ns / run_ns)))
@@ -112,6 +116,22 @@ def tune_course(space: Space, method: Method, options: Options, programs: Sequen
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
     yield from _confirm(space, options, programs, tuned, run_ns, left_ns)
     return tuned
+
+
+def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: Tuned) -> tuple[tuple[str, Settings], ...]:
+    """Tried settings that are any, and others than those before them."""
+    kept: list[tuple[str, Settings]] = []
+    for name, settings in tried:
+        same = [other for other, values in kept if values == settings]
+        if settings.values and not same:
+            kept.append((name, settings))
+            continue
+        what = f"sets the same as {same[0]} here" if same else "has nothing that can be set here"
+        tuned.findings.append(Finding("tried", f"{name} {what}, so it was not measured.", {"name": name}))
+    tuned.tried = tuple(name for name, _ in kept)
+    if not kept:
+        tuned.choice = Choice(NO_SETTINGS, "Nothing of what was to be tried can be set here.")
+    return tuple(kept)
 
 
 def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gained, float]:
@@ -160,34 +180,40 @@ def _confirm(
     wanted = _distinct(arms)
     arms, loops = _affordable(wanted, options, run_ns, left_ns)
     if missing := [name for name in wanted if name not in arms]:
-        what = (
-            "what each setting contributes"
-            if len(missing) < len(wanted) - 2 or not space.profiles
-            else "more than that"
-        )
-        tuned.findings.append(
-            Finding(
-                "budget",
-                f"The budget was too short to measure {what}; the chosen settings and the untouched machine were "
-                "compared. A longer --budget says more.",
-                {"left_out": missing},
-            )
-        )
+        tuned.findings.append(_too_short(missing))
     gained = yield Wish(_ask(arms, options, loops, "fresh runs of what was chosen"), "confirm")
     tuned.confirm_runs += _counted(gained)
     tuned.judged = _judge(arms, gained, programs, options)
-    spent_ns = gained.took_ns
-    if left_ns is None or left_ns - spent_ns > 3 * FEWEST_LOOPS * options.confirm_runs * run_ns:
-        yield from _slim(space, options, programs, tuned, loops * len(arms))
+    left_ns = None if left_ns is None else left_ns - gained.took_ns
+    yield from _slim(space, options, programs, tuned, loops * len(arms), run_ns, left_ns)
+
+
+def _too_short(missing: Sequence[str]) -> Finding:
+    """What a budget left no time for."""
+    profiles = [name for name in missing if not name.startswith(WITHOUT)]
+    parts = ["what each setting contributes"] if len(profiles) < len(missing) else []
+    parts += [f"{' and '.join(profiles)}"] if profiles else []
+    return Finding(
+        "budget",
+        f"The budget was too short to measure {' and '.join(parts)}; the chosen settings and the untouched machine "
+        "were compared. A longer --budget says more.",
+        {"left_out": list(missing)},
+    )
 
 
 def _slim(
-    space: Space, options: Options, programs: Sequence[str], tuned: Tuned, arm_loops: int
+    space: Space,
+    options: Options,
+    programs: Sequence[str],
+    tuned: Tuned,
+    arm_loops: int,
+    run_ns: float,
+    left_ns: float | None,
 ) -> Generator[Wish, Gained, None]:
     """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
 
     Three arms instead of many, so each round may have more loops for the same time: `arm_loops` is what the first
-    confirmation made.
+    confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`.
     """
     assert tuned.judged is not None
     chosen, spare = tuned.choice.settings, tuned.judged.spare
@@ -202,8 +228,13 @@ def _slim(
         if not spare:
             return
         arms = {UNTOUCHED: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer}
+        if left_ns is not None:
+            loops = min(loops, _loops(left_ns, run_ns, options, len(arms)))
+            if loops < FEWEST_LOOPS:
+                return
         gained = yield Wish(_ask(arms, options, loops, f"fresh runs without {', '.join(spare)}"), "confirm")
         tuned.confirm_runs += _counted(gained)
+        left_ns = None if left_ns is None else left_ns - gained.took_ns
         last = _judge(arms, gained, programs, options)
         if last.settings == fewer:
             recommended = [each for each in last.arms if each.name == RECOMMENDED]
@@ -232,14 +263,15 @@ def _affordable(
     """The arms that the time allows, and how many loops: what was chosen and the untouched machine always."""
     if left_ns is None:
         return arms, options.confirm_loops
-
-    def loops(count: int) -> int:
-        return int(left_ns / max(1.0, run_ns * options.confirm_runs * count))
-
     for dispensable in (lambda name: name.startswith(WITHOUT), lambda name: name not in (UNTOUCHED, TUNED)):
-        if loops(len(arms)) < FEWEST_LOOPS:
+        if _loops(left_ns, run_ns, options, len(arms)) < FEWEST_LOOPS:
             arms = {name: settings for name, settings in arms.items() if not dispensable(name)}
-    return arms, min(options.confirm_loops, max(FEWEST_LOOPS, loops(len(arms))))
+    return arms, min(options.confirm_loops, max(FEWEST_LOOPS, _loops(left_ns, run_ns, options, len(arms))))
+
+
+def _loops(left_ns: float, run_ns: float, options: Options, arms: int) -> int:
+    """Loops of so many arms that the time allows."""
+    return int(left_ns / max(1.0, run_ns * options.confirm_runs * arms))
 
 
 def _ask(arms: Mapping[str, Settings], options: Options, loops: int, why: str) -> Ask:

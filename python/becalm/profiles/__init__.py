@@ -52,7 +52,7 @@ def load(reference: str) -> Profile:
         return parse(_read(path), reference, path.stem)
     for name, place in _found().items():
         if name == reference:
-            return parse(place.read_text(), str(place), name)
+            return parse(_read(place), str(place), name)
     near = difflib.get_close_matches(reference, _found(), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(_found())}."
     raise UsageError(f"There is no profile {reference!r}.{hint}")
@@ -79,13 +79,16 @@ def parse(content: str, where: str, default_name: str) -> Profile:
     for name, setting in settings.items():
         if not isinstance(setting, (str, int, bool)):
             raise UsageError(f"The profile {where}: {name} must be a text, a whole number, true or false.")
+    for key in ("name", "description"):
+        if not isinstance(value.get(key, ""), str):
+            raise UsageError(f"The profile {where}: {key} must be a text.")
     machine = value.get("machine", {})
     if not isinstance(machine, dict):
         raise UsageError(f"The profile {where}: machine must be a table.")
     return Profile(
-        str(value.get("name", default_name)),
+        value.get("name", default_name),
         Settings.of(settings),
-        str(value.get("description", "")),
+        value.get("description", ""),
         {str(key): str(each) for key, each in machine.items()},
     )
 
@@ -98,23 +101,25 @@ def text(profile: Profile) -> str:
     for title, table in (("settings", profile.settings.to_json()), ("machine", dict(profile.machine))):
         if table or title == "settings":
             lines += ["", f"[{title}]"]
-            lines += [f"{key} = {_value(value)}" for key, value in table.items()]
+            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
     return "\n".join(lines) + "\n"
 
 
 def write(profile: Profile, path: Path | None = None) -> Path:
     """Save a profile, by default among one's own. Raises UsageError for a name that is no file name, MachineError."""
     if path is None:
-        if not NAME.fullmatch(profile.name) or profile.name in SHIPPED:
+        # Numbers and `last` name studies (verbs/profile.py), *.toml a file.
+        taken = (*SHIPPED, "last")
+        if not NAME.fullmatch(profile.name) or profile.name in taken or re.search(r"^\d+$|\.toml$", profile.name):
             raise UsageError(
-                f"{profile.name!r} cannot name a profile: use letters, digits, dots and dashes, and none of "
-                f"{', '.join(SHIPPED)}."
+                f"{profile.name!r} cannot name a profile: use letters, digits, dots, dashes and underscores, not "
+                f"digits alone, and none of {', '.join(taken)}."
             )
         path = config_dir() / "profiles" / f"{profile.name}.toml"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_text(text(profile))
+        new.write_text(text(profile), encoding="utf-8")
         new.replace(path)
     except OSError as error:
         raise MachineError(f"The profile {path} cannot be written: {error.strerror}.") from error
@@ -129,19 +134,27 @@ def _found() -> dict[str, Any]:
         found[name] = shipped / f"{name}.toml"
     own = config_dir() / "profiles"
     for path in sorted(own.glob("*.toml")) if own.is_dir() else ():
-        found.setdefault(path.stem, path)
+        if path.is_file():
+            found.setdefault(path.stem, path)
     return found
 
 
-def _read(path: Path) -> str:
+def _read(path: Any) -> str:
     try:
-        return path.read_text()
+        text: str = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The profile {path} cannot be read: {error}.") from None
+    return text
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def _quoted(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # Bytes of a file name that are no UTF-8 (surrogates in Python) have no place in TOML.
+    known = value.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: str | int | bool) -> str:

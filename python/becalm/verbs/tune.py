@@ -338,7 +338,7 @@ class Conducting:
         """A program that fails on the untouched machine cannot be tuned."""
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             if not arm.values and self.trials.lost(asked, settings):
-                run = self.trials.last_failure
+                run = self.trials.failure_of(settings)
                 assert run is not None
                 assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]

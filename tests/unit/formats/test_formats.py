@@ -52,9 +52,13 @@ def test_our_own_format_loses_nothing(document):
 
 
 @given(documents())
-def test_every_writer_takes_every_study(document):
+def test_every_writer_takes_every_study_or_says_what_it_takes(document):
     for row in FORMATS:
-        assert isinstance(writer(row.name)(document), str)
+        if row.name == "html":
+            with pytest.raises(UsageError, match="becalm tune"):
+                writer(row.name)(document)
+        else:
+            assert isinstance(writer(row.name)(document), str)
 
 
 @given(

@@ -138,7 +138,7 @@ def test_a_machine_of_ones_own(tmp_path):
         kind = "heavy"
         size = 0.004
         [[failing]]
-        set = { swap = "off", thp = "never" }
+        set = { swap = "off", transparent_hugepages = "never" }
         share = 0.5
         """
     )
@@ -151,8 +151,8 @@ def test_a_machine_of_ones_own(tmp_path):
     assert mine.state(settings("swap")).fails == 0
     with hosts.open(f"sim:{path}:3") as host:
         assert host.name == "sim:mine"
-        rows = {row["name"]: row for row in host.knobs()}
-        assert (rows["smt"]["supported"], rows["smt"]["reason"]) == (False, "this processor has no SMT")
+        rows = {row.name: row for row in host.knobs()}
+        assert (rows["smt"].supported, rows["smt"].reason) == (False, "this processor has no SMT")
         host.define([Workload.of("x")], [settings("swap", "transparent_hugepages")])
         block = tuple(Step(0, 0, 0, i) for i in range(400))
         runs = [run for batch in host.measure(0, block, stop_on_failure=False) for run in batch]
@@ -215,11 +215,11 @@ def test_shipped_machines_have_words_and_a_complete_catalogue(name):
     with hosts.open(f"sim:{name}") as host:
         assert len(host.machine.what) > 20
         rows = host.knobs()
-    keys = {"name", "scope", "group", "steady", "needs", "confines", "supported", "reason", "value", "domain"}
     for row in rows:
-        assert keys | {"matters", "costs"} == set(row)
-        assert row["supported"] is not bool(row["reason"])
-        assert row["domain"]
-        assert row["matters"]
-        machine.check(Settings.of({row["name"]: row["steady"]}), {})
-    assert [row["name"] for row in rows] == list(STEADY)
+        assert row.supported is not bool(row.reason)
+        assert row.steady == machine.text(STEADY[row.name])
+        assert row.domain
+        assert row.matters
+        assert row.costs
+        machine.check(Settings.of({row.name: row.steady}), {})
+    assert [row.name for row in rows] == list(STEADY)

@@ -202,11 +202,13 @@ def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: Steadiness) -> No
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     Page(html.page(unhelpful()))
-    empty = replace(study, arms=(), steadier=(), contributions=(), course=(), settings={}, chosen={}, transfer=())
-    empty = replace(empty, sentence=sentences.verdict(empty))
-    assert "Nothing is known" in Page(html.page(empty)).text
-    assert "Nothing is known" in screen(empty)
-    assert "Nothing is known" in markdown.write(empty)
+    empty = replace(study, arms=(), steadier=(), contributions=(), course=(), settings={}, transfer=())
+    for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
+        found = replace(empty, chosen=chosen)
+        found = replace(found, sentence=sentences.verdict(found))
+        assert words in Page(html.page(found)).text
+        assert words in screen(found)
+        assert words in markdown.write(found)
 
 
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])

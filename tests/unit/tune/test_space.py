@@ -1,0 +1,98 @@
+"""The catalogue as a host reports it: what a search may try, and the reason for everything that it may not."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, space
+from becalm.nouns import Settings
+from becalm.space import Group
+
+ALL = Wanted(consent=True, privileged=True, reboots=True)
+
+
+def knob(name="governor", **given):
+    usual = {"scope": "live", "group": "normal", "domain": "", "matters": "", "costs": "heat", "supported": True}
+    return Knob(name, **{**usual, "steady": "off", "value": "on", **given})
+
+
+def names(found):
+    return [each.knob for each in found.candidates]
+
+
+def test_rows_of_an_agent_that_knows_more_are_read():
+    row = {
+        "name": "x", "scope": "live", "group": "normal", "domain": "d", "matters": "m", "costs": "c", "supported": True,
+        "steady": 20, "value": 1, "choices": ["a"], "needs": ["b"], "invented_later": 7,
+    }  # fmt: skip
+    read = Knob.from_json(row)
+    assert (read.steady, read.value, read.choices, read.needs) == ("20", "1", ("a",), ("b",))
+    assert Knob.from_json({**row, "steady": None, "value": None, "choices": None}).steady is None
+
+
+def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
+    rows = [knob("b", group="isolation", confines=True), knob("a", needs=("b",), value=None), knob("none", steady=None)]
+    found, excluded = space(rows, ALL, [("p", Settings.of({"b": "on"}))])
+    assert names(found) == ["b", "a"]
+    assert excluded == ()
+    first, second = found.candidates
+    assert (first.value, first.group, first.confines) == ("off", Group.ISOLATION, True)
+    assert second.needs == ("b",)
+    assert found.profiles == (("p", Settings.of({"b": "on"})),)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted", "reason"),
+    [
+        (knob(), Wanted(only=("other",), privileged=True), "not among those asked for"),
+        (knob(), Wanted(without=("governor",), privileged=True), "left out as asked"),
+        (knob(scope="boot"), Wanted(privileged=True), "set at boot: this host does not reboot during a study"),
+        (knob(supported=False, reason="no cpufreq"), ALL, "no cpufreq"),
+        (knob(supported=False), ALL, "not supported here"),
+        (knob(), Wanted(), "needs root: --sudo"),
+        *((knob(name, scope="process"), Wanted(), "needs root: --sudo") for name in NEED_RIGHTS),
+        (knob(group="dangerous"), Wanted(privileged=True), "needs your consent (--dangerous): heat"),
+        (knob(confines=True), Wanted(privileged=True, preserve_multicore=True),
+         "keeps the program on fewer CPUs (--preserve-multicore)"),
+        (knob(value="off"), ALL, "is off already"),
+        (knob(needs=("isolcpus",)), ALL, "it has no meaning without isolcpus"),
+    ],
+)  # fmt: skip
+def test_each_reason(row, wanted, reason):
+    rows = [row, knob("other")]
+    found, excluded = space(rows, wanted)
+    assert row.name not in names(found)
+    assert {each.knob: each.reason for each in excluded}[row.name] == reason
+    assert ("other" in names(found)) is wanted.privileged, "the reason concerns this knob alone"
+
+
+def test_consent_rights_and_reboots_bring_them_back():
+    rows = [knob("a", group="dangerous"), knob("b", scope="boot"), knob("nice", scope="process")]
+    assert names(space(rows, ALL)[0]) == ["a", "b", "nice"]
+    assert names(space(rows, Wanted())[0]) == []
+    aslr = knob("aslr", scope="process")
+    assert names(space([aslr], Wanted())[0]) == ["aslr"], "needs no rights"
+
+
+def test_what_needs_what_is_left_out_goes_with_it_however_long_the_chain():
+    rows = [knob("d", needs=("c",)), knob("a"), knob("b", needs=("a",)), knob("c", needs=("b",)), knob("e")]
+    found, excluded = space(rows, Wanted(without=("a",), privileged=True))
+    assert names(found) == ["e"]
+    assert {each.knob: each.reason for each in excluded} == {
+        "a": "left out as asked",
+        "b": "it has no meaning without a",
+        "c": "it has no meaning without b",
+        "d": "it has no meaning without c",
+    }
+
+
+def test_what_is_needed_and_already_on_does_not_keep_back_what_needs_it():
+    rows = [knob("isolcpus", scope="boot", value="off"), knob("nohz_full", scope="boot", needs=("isolcpus",))]
+    assert names(space(rows, ALL)[0]) == ["nohz_full"]
+
+
+@pytest.mark.parametrize("wanted", [Wanted(only=("governer",)), Wanted(without=("governer",))])
+def test_a_misspelt_knob_is_said_with_the_nearest(wanted):
+    with pytest.raises(UsageError, match="Did you mean 'governor'"):
+        space([knob()], wanted)
+    with pytest.raises(UsageError, match="becalm knobs"):
+        find([knob()], "zzz")
