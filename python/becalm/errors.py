@@ -1,6 +1,7 @@
 """Errors that end a command: each is a sentence for the person, and knows its exit code.
 
-Exit codes (docs/exit-codes.md): 0 done, 1 the answer is no, 2 usage, 3 the machine refuses, 4 the workload failed.
+Exit codes (docs/exit-codes.md): 0 done, 1 the answer is no, 2 usage, 3 the machine refuses, 4 the workload failed,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -28,8 +29,14 @@ class StoreError(MachineError):
     """The store cannot be read or written."""
 
 
+class Interrupted(MachineError):
+    """The person stopped it before anything could be said; the sentence says how to go on."""
+
+    exit_code = 130
+
+
 class RefusedError(MachineError):
-    """A place does not take the value of a setting. Everything was put back."""
+    """The machine does not take a setting: a place, the kernel, or missing rights. Everything was put back."""
 
 
 class WorkloadError(BecalmError):

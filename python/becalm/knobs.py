@@ -86,11 +86,15 @@ def find(knobs: Sequence[Knob], name: str) -> Knob:
 
 
 def space(
-    knobs: Sequence[Knob], wanted: Wanted, profiles: Iterable[tuple[str, Settings]] = ()
+    knobs: Sequence[Knob],
+    wanted: Wanted,
+    profiles: Iterable[tuple[str, Settings]] = (),
+    refused: Mapping[str, str] | None = None,
 ) -> tuple[Space, tuple[Excluded, ...]]:
     """The candidates of a search, and what is left out and why, both in the catalogue's order.
 
-    Raises UsageError when `only` or `without` name a knob that does not exist.
+    `refused`: knobs whose value the machine did not take, and what it said. Raises UsageError when `only` or `without`
+    name a knob that does not exist.
     """
     for name in (*wanted.only, *wanted.without):
         find(knobs, name)
@@ -100,7 +104,7 @@ def space(
     for knob in knobs:
         if knob.steady is None:
             continue
-        reason = _excluded(knob, wanted)
+        reason = _excluded(knob, wanted) or (refused or {}).get(knob.name)
         if reason is None:
             needs = tuple(name for name in knob.needs if name not in on)
             candidates.append(Candidate(knob.name, _value(knob.steady), Group(knob.group), needs, knob.confines))
@@ -121,12 +125,21 @@ def _value(text: str) -> str | int:
     return int(text) if text.removeprefix("-").isdecimal() else text
 
 
-def _excluded(knob: Knob, wanted: Wanted) -> str | None:
-    """Why a knob is not tried; None when it is."""
+def left_out_by_choice(knob: Knob, wanted: Wanted) -> str | None:
+    """Why the person does not want a knob to be tried; None when nothing speaks against it."""
     if wanted.only and knob.name not in wanted.only:
         return "not among those asked for"
     if knob.name in wanted.without:
         return "left out as asked"
+    if knob.confines and wanted.preserve_multicore:
+        return "keeps the program on fewer CPUs (--preserve-multicore)"
+    return None
+
+
+def _excluded(knob: Knob, wanted: Wanted) -> str | None:
+    """Why a knob is not tried; None when it is."""
+    if unwanted := left_out_by_choice(knob, wanted):
+        return unwanted
     if knob.scope == "boot" and not wanted.reboots:
         return "set at boot: this host does not reboot during a study"
     if not knob.supported:
@@ -135,8 +148,6 @@ def _excluded(knob: Knob, wanted: Wanted) -> str | None:
         return "needs root: --sudo"
     if knob.group == Group.DANGEROUS and not wanted.consent:
         return "needs your consent: --dangerous"
-    if knob.confines and wanted.preserve_multicore:
-        return "keeps the program on fewer CPUs (--preserve-multicore)"
     if knob.value is not None and knob.value == knob.steady:
         return f"is {knob.value} already"
     return None

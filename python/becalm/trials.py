@@ -22,12 +22,16 @@ PAUSE_NS = 600_000_000_000
 
 @dataclass(slots=True)
 class Cell:
-    """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown."""
+    """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown.
+
+    `took_ns`: of all its runs, warm-ups too, with what came before each: starting, and putting the settings on.
+    """
 
     wall: list[int] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     warmups: int = 0
     failed: int = 0
+    took_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,14 @@ class Trials:
         for run in rows:
             self.next_seq = run.seq + 1
             gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
-            self.elapsed_ns += run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            took_ns = run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            self.elapsed_ns += took_ns
             self._ended_ns = run.started_ns + run.wall_ns
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
+            cell.took_ns += took_ns
             if run.outcome != Outcome.OK:
                 cell.failed += 1
                 self._failures[run.settings] = run
@@ -147,6 +153,15 @@ class Trials:
             Sample(arm[0].settings, tuple(loop for each in arm for loop in each.loops), max(e.failed for e in arm))
             for arm in zip(*by_program, strict=True)
         ]
+
+    def took_ns(self, asked: Asked, programs: Iterable[int]) -> int:
+        """Time that an ask took for these programs, ns: the same whether it was measured now or read from a store."""
+        return sum(
+            self.cell(loop, settings, program).took_ns
+            for loop in asked.loops
+            for settings in set(asked.settings)
+            for program in programs
+        )
 
     def cpu(self, asked: Asked, settings: int, program: int) -> list[Floats]:
         """CPU times in ns of an arm's counted runs, one array a loop; NaN where unknown."""

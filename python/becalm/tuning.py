@@ -195,8 +195,7 @@ def _too_short(missing: Sequence[str]) -> Finding:
     parts += [f"{' and '.join(profiles)}"] if profiles else []
     return Finding(
         "budget",
-        f"The budget was too short to measure {' and '.join(parts)}; the chosen settings and the untouched machine "
-        "were compared. A longer --budget says more.",
+        f"The budget was too short to measure {' and '.join(parts)}. A longer --budget says more.",
         {"left_out": list(missing)},
     )
 

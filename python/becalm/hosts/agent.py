@@ -30,6 +30,8 @@ ERRORS: dict[str, type[BecalmError]] = {
     "prepare": WorkloadError,
     "consent": UsageError,
     "refused": RefusedError,
+    "permission": RefusedError,
+    "unsupported": RefusedError,
 }
 """Kinds of the agent's errors that are not the machine's fault (docs/protocol.md)."""
 

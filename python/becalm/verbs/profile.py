@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns import Settings
@@ -40,13 +41,23 @@ def _of_study(reference: str, store: str | None) -> Profile:
         raise UsageError(
             f"Study {number} is no finished tune, so it recommends no settings. `becalm list --kind tune` shows those."
         )
-    host = study.facts.get("host") or {}
-    cpu = study.facts.get("cpu") or {}
-    machine = {
-        key: str(value) for key, value in (("hostname", host.get("hostname")), ("cpu", cpu.get("model"))) if value
-    }
     name = study.study.title or f"study-{number}"
     programs = ", ".join(each.name for each in study.study.workloads)
     return Profile(
-        name, Settings.of(verdict["settings"]), f"found by becalm tune, study {number}, for: {programs}", machine
+        name,
+        Settings.of(verdict["settings"]),
+        f"found by becalm tune, study {number}, for: {programs}",
+        machine(study.facts),
     )
+
+
+def machine(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What identifies a machine in a profile: hostname, cpu."""
+    found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
+    return {key: str(value) for key, value in found.items() if value}
+
+
+def described(machine: Mapping[str, str]) -> str:
+    """A machine in words: its name and its processor."""
+    cpu = f" ({machine['cpu']})" if machine.get("cpu") else ""
+    return f"{machine.get('hostname', 'another machine')}{cpu}"

@@ -1,7 +1,6 @@
 """`becalm tune`: find the settings under which programs vary least, confirm them, and say what each contributes.
 
-`tune` sorts the options out and opens what a study needs; `Conducting` answers the study's course (`becalm.tuning`) by
-measuring what it asks, and remembers nothing that the store does not have: resuming answers from there first.
+`tune` sorts the options out and opens what a study needs; `becalm.verbs.conducting` makes the study.
 """
 
 from __future__ import annotations
@@ -9,32 +8,26 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from becalm import sources, tuning
-from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
-from becalm.hosts import Host
-from becalm.knobs import Knob, Wanted, find, space
-from becalm.listener import Searching
-from becalm.measure import measure
+from becalm import sources
+from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, left_out_by_choice, space
 from becalm.methods import method as method_row
-from becalm.nouns import Block, Settings, Step, Study, Workload
+from becalm.nouns import Settings, Step, Study, Workload
 from becalm.profiles import SHIPPED, load
 from becalm.quantity import fraction, limit_ns
-from becalm.report import sentence
-from becalm.report.steady import sentences
-from becalm.search import NO_SETTINGS, Rule, Sample
-from becalm.space import Candidate, Group, Space
-from becalm.steadiness import TUNED, UNTOUCHED, Excluded, Steadiness, Transfer
+from becalm.search import NO_SETTINGS, Rule
+from becalm.space import Space
+from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Excluded, Steadiness
 from becalm.store import Store
-from becalm.trials import Asked, Trials
-from becalm.tuning import Gained, Options, Tuned, Wish
+from becalm.trials import Trials
+from becalm.verbs.conducting import conduct
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
-from becalm.verbs.profile import named
+from becalm.verbs.profile import described, machine, named
 from becalm.verbs.studying import Studying, studying
-from becalm.verdict import Finding, Stopped
 
 DEFAULT_BUDGET = 1800.0
 """Seconds, more or less, when no budget is given."""
@@ -107,11 +100,12 @@ def tune(
             confidence, timeout, directory, environment, …
 
     Returns a Steadiness. Raises UsageError, WorkloadError when a program fails on the untouched machine, MachineError
-    when something of the machine could not be put back or when interrupted before anything could be said.
+    when something of the machine could not be put back, Interrupted when stopped before the end.
     """
     search, rest = _search_options(options)
     rule = search.rule()
     measuring, workload = sort_options(rest)
+    measuring.goal(DEFAULT_BUDGET)
     if resume is not None:
         return _resume(resume, measuring)
     shell = bool(workload.pop("shell", False))
@@ -134,15 +128,14 @@ def tune(
         host=measuring.host,
         title=measuring.title,
     )
-    tried = tuple(
-        (profile.name, profile.settings) for profile in (named(each, store=measuring.place) for each in search.tried)
-    )
+    tried = _tried(search.tried, measuring)
     with studying(measuring, _title(made)) as opened:
         kernel = _kernel(opened, made)
         study = replace(study, workloads=(*made, kernel) if kernel else made)
         rows = opened.host.knobs()
-        found, excluded = _space(search, measuring, rows, opened.host)
-        tried = tuple((name, _supported(settings, rows)) for name, settings in tried)
+        found, excluded, partial = _space(search, opened, rows, kernel)
+        if tried:
+            tried, excluded = _settable(tried, rows, made, opened)
         study = replace(
             study,
             options={
@@ -150,14 +143,23 @@ def tune(
                 "space": _space_json(found),
                 "excluded": [asdict(each) for each in excluded],
                 "tried": [[name, settings.to_json()] for name, settings in tried],
+                "privileged": opened.host.privileged,
+                "partial": partial,
             },
         )
         opened.begin(study)
-        return _conduct(opened, study, Trials(), [NO_SETTINGS])
+        return conduct(opened, study, Trials(), [NO_SETTINGS])
+
+
+ELSEWHERE = {"settings": "only", "warmup": "warmups", "precision": "budget"}
+"""Options of `becalm.run` that mean nothing here, and what comes nearest."""
 
 
 def _search_options(given: Mapping[str, Any]) -> tuple[Search, dict[str, Any]]:
     names = set(Search.__dataclass_fields__)
+    for name, instead in ELSEWHERE.items():
+        if name in given:
+            raise UsageError(f"tune has no option {name!r}. Did you mean {instead!r}?")
     chosen = {name: value for name, value in given.items() if name in names and value is not None}
     for name in ("only", "without", "tried"):
         if name in chosen:
@@ -170,39 +172,96 @@ def _title(programs: Sequence[Workload]) -> str:
 
 
 def _space(
-    search: Search, measuring: Measuring, rows: Sequence[Knob], host: Host
-) -> tuple[Space, tuple[Excluded, ...]]:
+    search: Search, opened: Studying, rows: Sequence[Knob], kernel: Workload | None
+) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
+    """What may be tried, what not and why, and of profiles to compare with what this host lacks."""
+    host = opened.host
     wanted = Wanted(
         only=search.only,
         without=search.without,
-        consent=measuring.dangerous,
+        consent=opened.measuring.dangerous,
         preserve_multicore=search.preserve_multicore,
         privileged=host.privileged,
         reboots=host.reboots,
     )
-    profiles = []
-    if search.compare_profiles:
-        for profile in map(load, SHIPPED):
-            settings = _supported(profile.settings, rows, wanted)
-            if settings.values:
-                profiles.append((profile.name, settings))
-    return space(rows, wanted, profiles)
+    asked_for, _ = space(rows, wanted)
+    refused = {} if search.tried or kernel is None else _refused(opened, kernel, asked_for)
+    profiles, unwanted, partial = [], [], {}
+    for profile in map(load, SHIPPED) if search.compare_profiles else ():
+        settings, missing = _supported(profile.settings, rows, privileged=host.privileged, reboots=host.reboots)
+        settings = Settings.of({name: value for name, value in settings.values if name not in refused})
+        against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
+        if against:
+            unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
+        elif settings.values:
+            profiles.append((profile.name, settings))
+            partial[profile.name] = [each.knob for each in missing]
+    found, excluded = space(rows, wanted, profiles, refused)
+    return found, (*excluded, *unwanted), partial
 
 
-def _supported(settings: Settings, rows: Sequence[Knob], wanted: Wanted | None = None) -> Settings:
-    """What of some settings this host can set now."""
-    known = {row.name for row in rows}
-    values = {}
+def _refused(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]:
+    """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
+    refused: dict[str, str] = {}
+    for candidate in found.candidates:
+        needed = (each for each in found.candidates if each.knob == candidate.knob or each.knob in candidate.needs)
+        try:
+            opened.host.define([kernel], [found.settings(needed)], dangerous=opened.measuring.dangerous)
+            for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
+                pass
+        except RefusedError as error:
+            refused[candidate.knob] = str(error)
+    return refused
+
+
+def _supported(
+    settings: Settings, rows: Sequence[Knob], *, privileged: bool, reboots: bool
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of some settings a host can set now, and what not and why."""
+    known, values, left_out = {row.name: row for row in rows}, {}, []
     for name, value in settings.values:
-        if name not in known:
-            find(rows, name)
-        row = find(rows, name)
-        if not row.supported or (row.scope == "boot" and not (wanted and wanted.reboots)):
-            continue
-        if wanted is not None and not wanted.privileged and row.privilege and name != "aslr":
-            continue
-        values[name] = value
-    return Settings.of(values)
+        row = known.get(name)
+        if row is None:
+            left_out.append(Excluded(name, "this host does not have it"))
+        elif not row.supported:
+            left_out.append(Excluded(name, row.reason or "not supported here"))
+        elif row.scope == "boot" and not reboots:
+            left_out.append(Excluded(name, "set at boot: this host does not reboot during a study"))
+        elif not privileged and (row.scope == "live" or name in NEED_RIGHTS):
+            left_out.append(Excluded(name, "needs root: --sudo"))
+        else:
+            values[name] = value
+    return Settings.of(values), tuple(left_out)
+
+
+Tried = tuple[tuple[str, Settings], ...]
+
+
+def _tried(references: Sequence[str], measuring: Measuring) -> Tried:
+    """The settings to try, each by a name of its own."""
+    found: dict[str, Settings] = {}
+    for reference in references:
+        profile = named(reference, store=measuring.place)
+        reserved = profile.name in (*found, UNTOUCHED, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
+        found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
+    return tuple(found.items())
+
+
+def _settable(
+    tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: Studying
+) -> tuple[Tried, tuple[Excluded, ...]]:
+    """What of the tried settings this host takes. Raises UsageError for unknown ones and for missing consent."""
+    host, kept = opened.host, []
+    left_out: dict[str, Excluded] = {}
+    for name, settings in tried:
+        for knob, _ in settings.values:
+            find(rows, knob)
+        settings, missing = _supported(settings, rows, privileged=host.privileged, reboots=host.reboots)
+        kept.append((name, settings))
+        left_out |= {each.knob: each for each in missing}
+    # Now, and not after the first look: what it does not take is the person's to know.
+    host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
+    return tuple(kept), tuple(left_out.values())
 
 
 def _space_json(found: Space) -> dict[str, Any]:
@@ -210,14 +269,6 @@ def _space_json(found: Space) -> dict[str, Any]:
         "candidates": [asdict(each) for each in found.candidates],
         "profiles": [[name, settings.to_json()] for name, settings in found.profiles],
     }
-
-
-def _space_of(value: Mapping[str, Any]) -> Space:
-    candidates = tuple(
-        Candidate(each["knob"], each["value"], Group(each["group"]), tuple(each["needs"]), each["confines"])
-        for each in value["candidates"]
-    )
-    return Space(candidates, tuple((name, Settings.of(settings)) for name, settings in value["profiles"]))
 
 
 def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
@@ -245,207 +296,25 @@ def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
             newest = store.studies(limit=1, kind="tune")
             reference = newest[0].number if newest else "last"
         stored = store.study(store.resolve(reference))
+        finished = store.verdict(stored.number) is not None
     if stored.study.kind != "tune" or "space" not in stored.study.options:
         raise UsageError(f"Study {stored.number} is no tune. `becalm list --kind tune` shows those.")
+    if finished:
+        raise UsageError(f"Study {stored.number} is finished. `becalm show {stored.number}` shows what it found.")
     measuring = replace(measuring, host=stored.study.host, dangerous=bool(stored.study.options["dangerous"]))
     with studying(measuring, _title(stored.study.workloads)) as opened:
+        if stored.study.options["privileged"] and not opened.host.privileged:
+            raise UsageError(
+                f"Study {stored.number} changes settings of the machine. Go on with: "
+                f"becalm tune --sudo --resume {stored.number}"
+            )
+        begun, here = machine(stored.facts), machine(opened.host.facts())
+        if begun != here:
+            measuring.listener.warned(
+                f"Study {stored.number} was begun on {described(begun)}; this is {described(here)}: the runs of both "
+                "are compared with each other."
+            )
         opened.resume(stored)
         trials = Trials()
         trials.extend(opened.store.runs(stored.number))
-        return _conduct(opened, stored.study, trials, list(stored.study.settings))
-
-
-@dataclass(slots=True)
-class Conducting:
-    """One tune study while it is measured."""
-
-    opened: Studying
-    study: Study
-    trials: Trials
-    settings: list[Settings]
-    programs: tuple[int, ...]
-    kernel: int | None
-    next_loop: int = 0
-    seen: dict[Settings, Sample] = field(default_factory=dict)
-    refused: list[Finding] = field(default_factory=list)
-
-    def gain(self, wish: Wish) -> Gained:
-        """Measure what is wished, or find it among the stored runs. Raises MachineError when interrupted."""
-        programs = (*self.programs, self.kernel) if wish.floor and self.kernel is not None else self.programs
-        asked = Asked(wish.ask, self.next_loop, tuple(map(self._position, wish.ask.arms)), programs)
-        self.next_loop += wish.ask.loops
-        before_ns = self.trials.elapsed_ns
-        self._tell(wish, asked)
-        while self.trials.block(asked, self.study.seed):
-            self._measure(asked)
-            if self.trials.interrupted:
-                raise _interrupted(self.opened, self.trials)
-        self._check(asked)
-        together = tuple(self.trials.together(asked, self.programs))
-        self._remember(together)
-        first = asked.settings[0]
-        return Gained(
-            samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
-            together=together,
-            cpu=tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
-            floor=tuple(self.trials.samples(asked, self.kernel)) if wish.floor and self.kernel is not None else (),
-            took_ns=float(self._took_ns(asked) or self.trials.elapsed_ns - before_ns),
-        )
-
-    def _took_ns(self, asked: Asked) -> int:
-        """Time of the counted runs themselves: the same whether they were measured now or read from the store."""
-        cells = (
-            self.trials.cell(loop, settings, program)
-            for loop in asked.loops
-            for settings in asked.settings
-            for program in self.programs
-        )
-        return sum(sum(cell.wall) for cell in cells)
-
-    def _position(self, settings: Settings) -> int:
-        if settings not in self.settings:
-            self.settings.append(settings)
-            assert self.opened.number is not None
-            self.opened.store.add_settings(self.opened.number, len(self.settings) - 1, settings)
-        return self.settings.index(settings)
-
-    def _measure(self, asked: Asked) -> None:
-        """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
-        needed = set(asked.settings)
-        listed = [each if index in needed else None for index, each in enumerate(self.settings)]
-        current = asked.settings[0]
-
-        def plan(trials: Trials) -> Block | None:
-            nonlocal current
-            block = trials.block(asked, self.study.seed)
-            if block:
-                current = block[0].settings
-            return block or None
-
-        listener, options = self.opened.measuring.listener, self.study.options
-        try:
-            self.opened.host.define(self.study.workloads, listed, dangerous=bool(options["dangerous"]))
-            sink = self.opened.sink(self.study)
-            measure(self.opened.host, plan, self.trials, sink, listener, self.opened.noticed)
-        except RefusedError as error:
-            if not self.settings[current].values:
-                raise
-            self.trials.refused[current] = str(error)
-            text = sentences.settings_text(self.settings[current].to_json())
-            self.refused.append(Finding("refused", f"{text}: {error}", {"settings": self.settings[current].to_json()}))
-
-    def _check(self, asked: Asked) -> None:
-        """A program that fails on the untouched machine cannot be tuned."""
-        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
-            if not arm.values and self.trials.lost(asked, settings):
-                run = self.trials.failure_of(settings)
-                assert run is not None
-                assert self.opened.number is not None
-                stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
-                name = self.study.workloads[run.workload].name
-                raise WorkloadError(sentence.failure(run, name, stderr, 0))
-
-    def _remember(self, together: Sequence[Sample]) -> None:
-        """What is known so far, for the display: all loops of the same settings together."""
-        for new in together:
-            old = self.seen.get(new.settings, Sample(new.settings, ()))
-            self.seen[new.settings] = Sample(new.settings, old.loops + new.loops, old.failed + new.failed)
-
-    def _spread(self, settings: Settings) -> float | None:
-        sample = self.seen.get(settings)
-        return None if sample is None else sample.spread(str(self.study.options["rule"]["objective"]))
-
-    def _tell(self, wish: Wish, asked: Asked) -> None:
-        self.opened.measuring.listener.searching(
-            Searching(
-                phase=wish.phase,
-                why=wish.ask.why,
-                elapsed_ns=self.trials.elapsed_ns,
-                runs=self.trials.next_seq,
-                planned=self.trials.next_seq + asked.runs,
-                arms=len(wish.ask.arms),
-                best=wish.ask.best.to_json(),
-                spread=self._spread(wish.ask.best),
-                untouched=self._spread(NO_SETTINGS),
-            )
-        )
-
-
-def _interrupted(opened: Studying, trials: Trials) -> MachineError:
-    kept = "" if opened.shown is None else f" They are kept; go on with: becalm tune --resume {opened.shown}"
-    return MachineError(f"Interrupted after {trials.next_seq} runs, before anything was confirmed.{kept}")
-
-
-def _conduct(opened: Studying, study: Study, trials: Trials, settings: list[Settings]) -> Steadiness:
-    """Run the study's course to its end and conclude."""
-    programs = tuple(index for index, each in enumerate(study.workloads) if not each.kernel)
-    kernels = [index for index, each in enumerate(study.workloads) if each.kernel]
-    names = sentence.short([study.workloads[index].name for index in programs])
-    conducting = Conducting(opened, study, trials, settings, programs, kernels[0] if kernels else None)
-    chosen = study.options
-    options = Options(
-        rule=Rule(**chosen["rule"]),
-        confidence=float(chosen["confidence"]),
-        budget_ns=chosen["budget_ns"],
-        least_runs=chosen["least_runs"],
-        confirm_loops=chosen["search"]["confirm_loops"],
-        confirm_runs=chosen["search"]["confirm_runs"],
-        single_out=chosen["search"]["single_out"],
-        tried=tuple((name, Settings.of(values)) for name, values in chosen["tried"]),
-    )
-    row = method_row(chosen["search"]["method"])
-    course = tuning.tune_course(_space_of(chosen["space"]), row.load(), options, names, study.seed)
-    try:
-        wish = next(course)
-        while True:
-            wish = course.send(conducting.gain(wish))
-    except StopIteration as end:
-        tuned: Tuned = end.value
-    opened.host.close()
-    verdict = _verdict(opened, study, conducting, names, tuned)
-    assert opened.number is not None
-    opened.store.conclude(opened.number, verdict.to_json())
-    opened.measuring.listener.ended(verdict)
-    return verdict
-
-
-def _verdict(opened: Studying, study: Study, conducting: Conducting, names: Sequence[str], tuned: Tuned) -> Steadiness:
-    judged, options = tuned.judged, study.options
-    found = Steadiness(
-        kind="tune",
-        study=opened.shown,
-        host=study.host,
-        programs=tuple(names),
-        method="try" if options["tried"] else str(options["search"]["method"]),
-        objective=str(options["rule"]["objective"]),
-        stopped=Stopped.KNOWN,
-        confidence=float(options["confidence"]),
-        seed=study.seed,
-        elapsed_ns=conducting.trials.elapsed_ns,
-        search_runs=tuned.search_runs,
-        confirm_runs=tuned.confirm_runs,
-        settings={} if judged is None else judged.settings.to_json(),
-        chosen=tuned.choice.settings.to_json(),
-        course=tuple(tuned.course),
-        arms=() if judged is None else judged.arms,
-        steadier=() if judged is None else judged.steadier,
-        contributions=() if judged is None else judged.contributions,
-        droppable=() if judged is None else judged.droppable,
-        margin=float(options["rule"]["margin"]),
-        excluded=tuple(Excluded(**each) for each in options["excluded"]),
-        findings=(
-            *tuned.findings,
-            *(() if judged is None else judged.findings),
-            *conducting.refused,
-            Finding("choice", tuned.choice.why),
-        ),
-    )
-    if options["tried"]:
-        first = options["tried"][0][0]
-        transfer = tuple(
-            Transfer(each.program, first if each.arm == TUNED else each.arm, each.ratio)
-            for each in found.steadier
-            if each.arm != UNTOUCHED
-        )
-        found = replace(found, transfer=transfer)
-    return replace(found, sentence=sentences.verdict(found))
+        return conduct(opened, stored.study, trials, list(stored.study.settings))

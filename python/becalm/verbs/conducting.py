@@ -1,0 +1,255 @@
+"""A tune study while it is made: what its course asks (`becalm.tuning`) is measured, and in the end concluded.
+
+`Conducting` remembers nothing that the store does not have: resuming answers from there first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from becalm import tuning
+from becalm.errors import Interrupted, RefusedError, WorkloadError
+from becalm.listener import Searching
+from becalm.measure import measure
+from becalm.methods import method as method_row
+from becalm.nouns import Block, Settings, Study
+from becalm.report import sentence
+from becalm.report.steady import sentences
+from becalm.search import NO_SETTINGS, Rule, Sample
+from becalm.space import Candidate, Group, Space
+from becalm.steadiness import TUNED, UNTOUCHED, Arm, Excluded, Steadiness, Transfer
+from becalm.trials import Asked, Trials
+from becalm.tuning import Gained, Options, Tuned, Wish
+from becalm.verbs.studying import Studying
+from becalm.verdict import Finding, Stopped
+
+
+@dataclass(slots=True)
+class Conducting:
+    """One tune study while it is measured."""
+
+    opened: Studying
+    study: Study
+    trials: Trials
+    settings: list[Settings]
+    programs: tuple[int, ...]
+    kernel: int | None
+    next_loop: int = 0
+    seen: dict[Settings, Sample] = field(default_factory=dict)
+    refused: list[Finding] = field(default_factory=list)
+
+    def gain(self, wish: Wish) -> Gained:
+        """Measure what is wished, or find it among the stored runs. Raises MachineError when interrupted."""
+        programs = (*self.programs, self.kernel) if wish.floor and self.kernel is not None else self.programs
+        asked = Asked(wish.ask, self.next_loop, tuple(map(self._position, wish.ask.arms)), programs)
+        self.next_loop += wish.ask.loops
+        self._tell(wish, asked)
+        while self.trials.block(asked, self.study.seed):
+            self._measure(asked)
+            if self.trials.interrupted:
+                raise KeyboardInterrupt
+        self._check(asked)
+        together = tuple(self.trials.together(asked, self.programs))
+        self._remember(together)
+        first = asked.settings[0]
+        return Gained(
+            samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
+            together=together,
+            cpu=tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
+            floor=tuple(self.trials.samples(asked, self.kernel)) if wish.floor and self.kernel is not None else (),
+            took_ns=float(self.trials.took_ns(asked, self.programs)),
+        )
+
+    def _position(self, settings: Settings) -> int:
+        if settings not in self.settings:
+            self.settings.append(settings)
+            assert self.opened.number is not None
+            self.opened.store.add_settings(self.opened.number, len(self.settings) - 1, settings)
+        return self.settings.index(settings)
+
+    def _measure(self, asked: Asked) -> None:
+        """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
+        current = asked.settings[0]
+
+        def plan(trials: Trials) -> Block | None:
+            nonlocal current
+            block = trials.block(asked, self.study.seed)
+            if block:
+                current = block[0].settings
+            return block or None
+
+        self._define(asked)
+        sink, listener = self.opened.sink(self.study), self.opened.measuring.listener
+        try:
+            measure(self.opened.host, plan, self.trials, sink, listener, self.opened.noticed)
+        except RefusedError as error:
+            if not self.settings[current].values:
+                raise
+            self._refuse(current, error)
+
+    def _define(self, asked: Asked) -> None:
+        """Make programs and settings known; an arm that the host does not take by itself is refused."""
+        try:
+            self._known(set(asked.settings))
+        except RefusedError as error:
+            for settings in set(asked.settings) - set(self.trials.refused):
+                try:
+                    self._known({settings})
+                except RefusedError as own:
+                    if not self.settings[settings].values:
+                        raise
+                    self._refuse(settings, own)
+            if not set(asked.settings) & set(self.trials.refused):
+                raise error
+            self._known(set(asked.settings))
+
+    def _known(self, needed: set[int]) -> None:
+        needed = needed - set(self.trials.refused)
+        listed = [each if index in needed else None for index, each in enumerate(self.settings)]
+        self.opened.host.define(self.study.workloads, listed, dangerous=bool(self.study.options["dangerous"]))
+
+    def _refuse(self, settings: int, error: RefusedError) -> None:
+        self.trials.refused[settings] = str(error)
+        values = self.settings[settings].to_json()
+        text = f"{sentences.settings_text(values)} was not measured: {error}"
+        self.refused.append(Finding("refused", text, {"settings": values}))
+
+    def _check(self, asked: Asked) -> None:
+        """A program that fails on the untouched machine cannot be tuned."""
+        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
+            if not arm.values and self.trials.lost(asked, settings):
+                run = self.trials.failure_of(settings)
+                assert run is not None
+                assert self.opened.number is not None
+                stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
+                name = self.study.workloads[run.workload].name
+                raise WorkloadError(sentence.failure(run, name, stderr, 0))
+
+    def _remember(self, together: Sequence[Sample]) -> None:
+        """What is known so far, for the display: all loops of the same settings together."""
+        for new in together:
+            old = self.seen.get(new.settings, Sample(new.settings, ()))
+            self.seen[new.settings] = Sample(new.settings, old.loops + new.loops, old.failed + new.failed)
+
+    def _spread(self, settings: Settings) -> float | None:
+        sample = self.seen.get(settings)
+        return None if sample is None else sample.spread(str(self.study.options["rule"]["objective"]))
+
+    def _tell(self, wish: Wish, asked: Asked) -> None:
+        self.opened.measuring.listener.searching(
+            Searching(
+                phase=wish.phase,
+                why=wish.ask.why,
+                elapsed_ns=self.trials.elapsed_ns,
+                runs=self.trials.next_seq,
+                planned=self.trials.next_seq + asked.runs,
+                arms=len(wish.ask.arms),
+                best=wish.ask.best.to_json(),
+                spread=self._spread(wish.ask.best),
+                untouched=self._spread(NO_SETTINGS),
+            )
+        )
+
+
+def _space_of(value: Mapping[str, Any]) -> Space:
+    candidates = tuple(
+        Candidate(each["knob"], each["value"], Group(each["group"]), tuple(each["needs"]), each["confines"])
+        for each in value["candidates"]
+    )
+    return Space(candidates, tuple((name, Settings.of(settings)) for name, settings in value["profiles"]))
+
+
+def _interrupted(opened: Studying, trials: Trials) -> Interrupted:
+    kept = "" if opened.shown is None else f" They are kept; go on with: becalm tune --resume {opened.shown}"
+    return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{kept}")
+
+
+def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Settings]) -> Steadiness:
+    """Run the study's course to its end and conclude."""
+    programs = tuple(index for index, each in enumerate(study.workloads) if not each.kernel)
+    kernels = [index for index, each in enumerate(study.workloads) if each.kernel]
+    names = sentence.short([study.workloads[index].name for index in programs])
+    conducting = Conducting(opened, study, trials, settings, programs, kernels[0] if kernels else None)
+    chosen = study.options
+    options = Options(
+        rule=Rule(**chosen["rule"]),
+        confidence=float(chosen["confidence"]),
+        budget_ns=chosen["budget_ns"],
+        least_runs=chosen["least_runs"],
+        confirm_loops=chosen["search"]["confirm_loops"],
+        confirm_runs=chosen["search"]["confirm_runs"],
+        single_out=chosen["search"]["single_out"],
+        tried=tuple((name, Settings.of(values)) for name, values in chosen["tried"]),
+    )
+    row = method_row(chosen["search"]["method"])
+    course = tuning.tune_course(_space_of(chosen["space"]), row.load(), options, names, study.seed)
+    try:
+        wish = next(course)
+        while True:
+            wish = course.send(conducting.gain(wish))
+    except StopIteration as end:
+        tuned: Tuned = end.value
+    except KeyboardInterrupt:
+        # Of the measuring loop, or while a method was thinking.
+        raise _interrupted(opened, trials) from None
+    opened.host.close()
+    verdict = _verdict(opened, study, conducting, names, tuned)
+    assert opened.number is not None
+    opened.store.conclude(opened.number, verdict.to_json())
+    opened.measuring.listener.ended(verdict)
+    return verdict
+
+
+def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:
+    """Profiles that were compared with although this host has not all of their settings."""
+    measured = {arm.name for arm in arms}
+    return [
+        Finding("partial", f"{name} was measured without {', '.join(knobs)}: not to be had here.", {"knobs": knobs})
+        for name, knobs in lacking.items()
+        if knobs and name in measured
+    ]
+
+
+def _verdict(opened: Studying, study: Study, conducting: Conducting, names: Sequence[str], tuned: Tuned) -> Steadiness:
+    judged, options = tuned.judged, study.options
+    found = Steadiness(
+        kind="tune",
+        study=opened.shown,
+        host=study.host,
+        programs=tuple(names),
+        method="try" if options["tried"] else str(options["search"]["method"]),
+        objective=str(options["rule"]["objective"]),
+        stopped=Stopped.KNOWN,
+        confidence=float(options["confidence"]),
+        seed=study.seed,
+        elapsed_ns=conducting.trials.elapsed_ns,
+        search_runs=tuned.search_runs,
+        confirm_runs=tuned.confirm_runs,
+        settings={} if judged is None else judged.settings.to_json(),
+        chosen=tuned.choice.settings.to_json(),
+        course=tuple(tuned.course),
+        arms=() if judged is None else judged.arms,
+        steadier=() if judged is None else judged.steadier,
+        contributions=() if judged is None else judged.contributions,
+        droppable=() if judged is None else judged.droppable,
+        margin=float(options["rule"]["margin"]),
+        excluded=tuple(Excluded(**each) for each in options["excluded"]),
+        findings=(
+            *tuned.findings,
+            *(() if judged is None else judged.findings),
+            *conducting.refused,
+            *_partial(options["partial"], () if judged is None else judged.arms),
+            Finding("choice", tuned.choice.why),
+        ),
+    )
+    if tuned.tried:
+        first = tuned.tried[0]
+        transfer = tuple(
+            Transfer(each.program, first if each.arm == TUNED else each.arm, each.ratio)
+            for each in found.steadier
+            if each.arm != UNTOUCHED
+        )
+        found = replace(found, transfer=transfer)
+    return replace(found, sentence=sentences.verdict(found))
