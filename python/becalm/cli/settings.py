@@ -53,9 +53,22 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
     _print(report.catalogue(rows) if name is None else report.knob(rows[0]), plain)
 
 
-@click.command("apply", context_settings={"ignore_unknown_options": False})
-@click.argument("profile", required=False)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+class Apart(click.Command):
+    """What stands after `--` is a program with its arguments; what stands before is becalm's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with the program in `ctx.obj`."""
+        ctx.obj = ()
+        if "--" in args:
+            place = args.index("--")
+            ctx.obj, args = tuple(args[place + 1 :]), args[:place]
+            if not ctx.obj:
+                raise click.UsageError("No program stands after --.", ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command("apply", cls=Apart, options_metavar="[OPTIONS]")
+@click.argument("profiles", nargs=-1, metavar="[PROFILE]... [-- PROGRAM ...]")
 @click.option(
     "--set", "settings", type=options.Setting(), multiple=True, help="One setting, beside or instead of a profile."
 )
@@ -67,9 +80,10 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
 @options.root
 @options.as_json
 @options.plain
+@click.pass_obj
 def command_apply(
-    profile: str | None,
     command: tuple[str, ...],
+    profiles: tuple[str, ...],
     settings: tuple[tuple[str, str], ...],
     dry_run: bool,
     strict: bool,
@@ -82,20 +96,29 @@ def command_apply(
 ) -> None:
     """Put settings on: for the time of a command, or until `becalm reset`.
 
-    PROFILE is llvm-tips, pyperf, one of your own, a file, or the number of a study: what `becalm tune` found.
+    PROFILE is llvm-tips, pyperf, one of your own, a file, or the number of a study: what `becalm tune` found. Several
+    may be put on together.
 
     \b
     becalm apply --dry-run llvm-tips
     becalm apply --sudo pyperf -- ./bench
     becalm apply --sudo --set swappiness=1 --set stat_interval=20
+
+    Without --, the settings stay until `becalm reset`. With it, the exit code is that of the program.
     """
+    from becalm.nouns import Settings
     from becalm.report import settings as report
-    from becalm.verbs.profile import named
+    from becalm.verbs.profile import together
     from becalm.verbs.settings import apply
 
-    if profile is None and not settings:
+    if not profiles and not settings:
         raise UsageError("Which settings? Name a profile (becalm apply llvm-tips) or give --set NAME=VALUE.")
-    chosen = named(profile, dict(settings))
+    try:
+        chosen = together(profiles, Settings.of(dict(settings)))
+    except UsageError as error:
+        unsure = len(profiles) > 1 and not command
+        hint = " A program stands after --: becalm apply PROFILE -- PROGRAM"
+        raise UsageError(f"{error}{hint if unsure else ''}") from None
     done = apply(
         chosen,
         list(command) or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.applied import Applied, Change, Reset, Status
+from becalm.applied import Applied, Change, Held, Reset, Status
 from becalm.knobs import Knob
 from becalm.report.sentence import counted, duration
 from becalm.steadiness import Excluded
@@ -17,33 +18,56 @@ from becalm.steadiness import Excluded
 MOST_ROWS = 12
 """So many places of one knob are shown one by one."""
 
+WIDEST = 12
+"""Longer values are cut in the list of all; `becalm knobs NAME` shows them whole."""
 
-def _table(*heads: str) -> Table:
+SCOPES = {
+    "process": "Of the measured program (--set NAME=VALUE)",
+    "live": "Of the running machine (put back when becalm ends)",
+    "boot": "At the next boot",
+}
+
+Place = tuple[str, str, tuple[str, ...]]
+"""One line about a place: knob, path, and what it held and holds."""
+
+
+def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
+    """Columns of which all but the one that explains stay on one line; `widths` are at least so wide."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(heads))
-    for head in heads:
-        table.add_column(head, overflow="fold", no_wrap=head in ("name", "group", "now", "tried", "knob"))
+    for index, head in enumerate(heads):
+        wraps = index == len(heads) - 1 or head == "place"
+        table.add_column(
+            head, overflow="fold", no_wrap=not wraps, min_width=widths[index] if index < len(widths) else None
+        )
     return table
 
 
 def catalogue(rows: Sequence[Knob]) -> RenderableType:
     """All knobs, in groups by where they act; those that are missing with the reason."""
+    heads = ("name", "now", "tried", "why it matters, or why it is not here")
+    lines = {scope: [_about(row) for row in rows if row.scope == scope] for scope in SCOPES}
+    everything = [heads, *(line for part in lines.values() for line in part)]
+    widths = [max(len(line[column]) for line in everything) for column in range(3)]
     parts: list[RenderableType] = []
-    titles = {
-        "process": "Of the measured program (--set NAME=VALUE)",
-        "live": "Of the running machine (put back when becalm ends)",
-        "boot": "At the next boot",
-    }
-    for scope, title in titles.items():
-        table = _table("name", "now", "tried", "group", "why it matters, or why not here")
-        for row in (each for each in rows if each.scope == scope):
-            about = row.matters if row.supported else (row.reason or "")
-            style = None if row.supported else "dim"
-            table.add_row(row.name, row.value or "", row.steady or "", row.group, about, style=style)
+    for scope, title in SCOPES.items():
+        table = _table(*heads, widths=widths)
+        for row, line in zip((each for each in rows if each.scope == scope), lines[scope], strict=True):
+            table.add_row(*line, style=None if row.supported else "dim")
         parts += [Text(title, "bold"), table, Text()]
     parts.append(
         Text("One in detail: becalm knobs NAME. Put some on: becalm apply PROFILE. Find yours: becalm tune", "dim")
     )
     return Group(*parts)
+
+
+def _about(row: Knob) -> tuple[str, str, str, str]:
+    """A knob's line in the catalogue."""
+    consent = "(dangerous) " if row.group == "dangerous" else ""
+    why = f"{consent}{row.matters}" if row.supported else f"not here: {row.reason}"
+    value = (row.value or "") if row.supported else ""
+    if len(value) > WIDEST:
+        value = f"{value[: WIDEST - 2]} …"
+    return row.name, value, row.steady or "", why
 
 
 def knob(row: Knob) -> RenderableType:
@@ -96,16 +120,52 @@ def applied(done: Applied) -> RenderableType:
 
 
 def _changes(changes: Sequence[Change]) -> Table:
-    table = _table("knob", "place", "before", "now")
-    by_knob: dict[str, list[Change]] = {}
-    for each in changes:
-        by_knob.setdefault(each.knob, []).append(each)
+    return _places([(each.knob, each.place, (each.before or "?", each.after)) for each in changes], "before", "after")
+
+
+def _places(places: Sequence[Place], *heads: str) -> Table:
+    """A line a place; the same of several CPUs or interrupts is one line."""
+    table = _table("knob", "place", *heads)
+    for column in table.columns[2:]:
+        column.no_wrap = True
+    by_knob: dict[str, list[Place]] = {}
+    for each in folded(places):
+        by_knob.setdefault(each[0], []).append(each)
     for name, group in by_knob.items():
-        for each in group[:MOST_ROWS]:
-            table.add_row(name, each.place, each.before or "?", each.after)
+        for _, place, values in group[:MOST_ROWS]:
+            table.add_row(name, place, *values)
         if len(group) > MOST_ROWS:
-            table.add_row(name, f"and {len(group) - MOST_ROWS} more", "", "")
+            table.add_row(name, f"and {len(group) - MOST_ROWS} more", *[""] * len(heads))
     return table
+
+
+NUMBERED = re.compile(r"(?<=/cpu)\d+(?=/)|(?<=/irq/)\d+(?=/)")
+"""What tells apart places that are alike: the number of a CPU or of an interrupt."""
+
+
+def folded(places: Sequence[Place]) -> list[Place]:
+    """Places that differ in a number only, with the same values, as one: /sys/…/cpu0-3,6/…, in the order of the first.
+
+    The numbers are ascending, ranges as the kernel writes lists of CPUs.
+    """
+    alike: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    for knob, place, values in places:
+        found = NUMBERED.search(place)
+        pattern = place if found is None else f"{place[: found.start()]}\0{place[found.end() :]}"
+        alike.setdefault((knob, pattern, values), []).extend([] if found is None else [int(found.group())])
+    return [
+        (knob, pattern.replace("\0", _ranges(numbers)), values) for (knob, pattern, values), numbers in alike.items()
+    ]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def left_out(skipped: Sequence[Excluded]) -> Table:
@@ -153,11 +213,14 @@ def status(found: Status) -> RenderableType:
             parts.append(Text("Their becalm is gone without having put them back. Put them back: becalm reset", "red"))
         if found.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, found.damaged))}.", "red"))
-        table = _table("knob", "place", "before", "set to", "now")
-        for each in found.places:
-            if not each.side_effect and (each.now != each.original):
-                table.add_row(each.knob, each.place, each.original, each.ours or "", each.now or "?")
-        parts.append(table)
+        shown = [each for each in found.places if not each.side_effect and each.now != each.original]
+        parts.append(_places([(each.knob, each.place, (each.original, _now(each))) for each in shown], "before", "now"))
     if found.note:
         parts.append(Text(found.note, "dim"))
     return Group(*parts)
+
+
+def _now(each: Held) -> str:
+    """What a place holds, and what becalm set where somebody else has changed that since."""
+    now = each.now or "?"
+    return now if each.ours in (None, each.now) else f"{now} (becalm set {each.ours})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,26 @@ def named(
     return replace(found, settings=Settings.of({**found.settings.to_json(), **more}))
 
 
+def together(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
+    """Several profiles as one; `more` settings override them. Raises UsageError where two contradict each other."""
+    own = {} if more is None else more.to_json()
+    found = [named(each, store=store) for each in references]
+    if len(found) < 2:
+        return named(references[0] if references else None, own, store)
+    values: dict[str, tuple[str | int | bool, str]] = {}
+    for profile in found:
+        for name, value in profile.settings.values:
+            if name not in own and str(values.get(name, (value,))[0]) != str(value):
+                other, whose = values[name]
+                raise UsageError(
+                    f"{whose} sets {name}={other} and {profile.name} sets {name}={value}. Say which: --set {name}=…"
+                )
+            values[name] = (value, profile.name)
+    chosen = {name: value for name, (value, _) in values.items()} | own
+    made = next((each.machine for each in found if each.machine), {})
+    return Profile(" and ".join(each.name for each in found), Settings.of(chosen), machine=made)
+
+
 def _of_study(reference: str, store: str | None) -> Profile:
     """What a tune study recommends."""
     with Store.open(store) as opened:
@@ -41,17 +61,19 @@ def _of_study(reference: str, store: str | None) -> Profile:
         raise UsageError(
             f"Study {number} is no finished tune, so it recommends no settings. `becalm list --kind tune` shows those."
         )
+    if not verdict["settings"]:
+        raise UsageError(f"Study {number} recommends no settings: nothing was shown to help. See: becalm show {number}")
     name = study.study.title or f"study-{number}"
     programs = ", ".join(each.name for each in study.study.workloads)
     return Profile(
         name,
         Settings.of(verdict["settings"]),
         f"found by becalm tune, study {number}, for: {programs}",
-        machine(study.facts),
+        machine_of(study.facts),
     )
 
 
-def machine(facts: Mapping[str, Any]) -> dict[str, str]:
+def machine_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """What identifies a machine in a profile: hostname, cpu."""
     found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
     return {key: str(value) for key, value in found.items() if value}

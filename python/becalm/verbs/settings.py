@@ -23,6 +23,7 @@ from becalm.measure import measure
 from becalm.nouns import Block, Outcome, Output, Run, Settings, Step, Workload
 from becalm.profiles import Profile
 from becalm.steadiness import Excluded
+from becalm.verbs.profile import OWN, described, machine_of, named
 
 
 def knobs(host: str = "local", *, sudo: bool = False, root: str | None = None) -> list[Knob]:
@@ -32,7 +33,7 @@ def knobs(host: str = "local", *, sudo: bool = False, root: str | None = None) -
 
 
 def apply(
-    profile: Profile,
+    profile: Profile | str,
     command: Sequence[str] | None = None,
     *,
     host: str = "local",
@@ -45,6 +46,7 @@ def apply(
     """Put a profile's settings on: for the time of `command`, else until `reset`.
 
     Arguments:
+        profile: a Profile, or what names one: a name, a file, or the number of a study.
         command: run once with the settings on; process settings act on it alone.
         sudo: change the machine as root; the command still runs as you.
         root: a directory that looks like `/`, to act on instead of the machine.
@@ -54,22 +56,24 @@ def apply(
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError.
     """
-    title = f"profile {profile.name}"
-    with _agent(host, Access(sudo=sudo, root=root, title=title)) as machine:
-        settings, skipped = _usable(profile, machine.knobs(), command is not None)
+    profile = named(profile) if isinstance(profile, str) else profile
+    title = profile.name if profile.name == OWN else f"profile {profile.name}"
+    with _agent(host, Access(sudo=sudo, root=root, title=title)) as agent:
+        settings, skipped = _usable(profile, agent.knobs(), command is not None)
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
-        plan = tuple(map(_change, machine.plan(settings, dangerous=dangerous)))
+        elsewhere = _made_elsewhere(profile, agent)
+        plan = tuple(map(_change, agent.plan(settings, dangerous=dangerous)))
         if dry_run:
-            return Applied(profile.name, plan, skipped, dry_run=True)
+            return Applied(profile.name, plan, skipped, elsewhere, dry_run=True)
         if command is not None:
-            code, remarks = _run(machine, settings, command, dangerous)
-            return Applied(profile.name, plan, skipped, remarks, exit_code=code)
+            code, remarks = _run(agent, settings, command, dangerous)
+            return Applied(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
-            return Applied(profile.name, (), skipped)
-        done = machine.hold(settings, dangerous=dangerous, keep=True)
+            return Applied(profile.name, (), skipped, elsewhere)
+        done = agent.hold(settings, dangerous=dangerous, keep=True)
         changes = tuple(map(_change, done["changes"]))
-        return Applied(profile.name, changes, skipped, tuple(done["remarks"]), done["took_ns"])
+        return Applied(profile.name, changes, skipped, (*elsewhere, *done["remarks"]), done["took_ns"])
 
 
 def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
@@ -116,6 +120,17 @@ def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple
         else:
             values[name] = value
     return Settings.of(values), tuple(skipped)
+
+
+def _made_elsewhere(profile: Profile, host: AgentHost) -> tuple[str, ...]:
+    """A remark when a profile says that it was found on another machine."""
+    here = machine_of(host.facts()) if profile.machine else {}
+    if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
+        return ()
+    return (
+        f"{profile.name}: made on {described(profile.machine)}: not this machine ({described(here)}). Whether it helps "
+        "here: becalm tune --try",
+    )
 
 
 def _change(row: Mapping[str, Any]) -> Change:

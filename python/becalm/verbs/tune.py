@@ -26,7 +26,7 @@ from becalm.trials import Trials
 from becalm.verbs.conducting import conduct
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
-from becalm.verbs.profile import described, machine, named
+from becalm.verbs.profile import described, machine_of, named
 from becalm.verbs.studying import Studying, studying
 
 DEFAULT_BUDGET = 1800.0
@@ -308,7 +308,7 @@ def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
                 f"Study {stored.number} changes settings of the machine. Go on with: "
                 f"becalm tune --sudo --resume {stored.number}"
             )
-        begun, here = machine(stored.facts), machine(opened.host.facts())
+        begun, here = machine_of(stored.facts), machine_of(opened.host.facts())
         if begun != here:
             measuring.listener.warned(
                 f"Study {stored.number} was begun on {described(begun)}; this is {described(here)}: the runs of both "
