@@ -35,6 +35,10 @@ class Interrupted(MachineError):
     exit_code = 130
 
 
+class UnsettledError(MachineError):
+    """Something of the machine is not as it was before becalm changed it; the sentence says what."""
+
+
 class RefusedError(MachineError):
     """The machine does not take a setting: a place, the kernel, or missing rights. Everything was put back."""
 

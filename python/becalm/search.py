@@ -37,7 +37,7 @@ class Rule:
     objective: str = "cv"
     threshold: float = 0.0
     most_runs: int | None = None
-    margin: float = 0.25
+    margin: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ class Options:
     """How a study is made. `budget_ns` None: no limit in time; `least_runs`: of the search, however small the budget.
     `confirm_loops`, `confirm_runs`: of the confirmation.
 
-    `single_out`: measure the chosen settings without each one of them. `tried`: named settings to try instead of
-    searching.
+    `margin`: a loss of spread smaller than this share does not matter when a setting is left out. `single_out`:
+    measure the chosen settings without each one of them. `tried`: named settings to try instead of searching.
     """
 
     rule: Rule
@@ -54,6 +54,7 @@ class Options:
     least_runs: int = 1
     confirm_loops: int = 12
     confirm_runs: int = 5
+    margin: float = 0.25
     single_out: bool = True
     tried: tuple[tuple[str, Settings], ...] = ()
 
@@ -211,13 +212,14 @@ def _slim(
 ) -> Generator[Wish, Gained, None]:
     """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
 
-    Three arms instead of many, so each round may have more loops for the same time: `arm_loops` is what the first
-    confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`.
+    Fewer arms than before, so each round may have more loops for the same time: `arm_loops` is what the first
+    confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken
+    from this round, which measured it side by side; only what each setting contributes stays from the first.
     """
     assert tuned.judged is not None
     chosen, spare = tuned.choice.settings, tuned.judged.spare
     needs = {each.knob: each.needs for each in space.candidates}
-    loops = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // 3))
+    most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
     for _ in range(SLIMMING):
         fewer = steady.leaner(chosen, spare, needs)
         if spare and not fewer.values:
@@ -226,21 +228,20 @@ def _slim(
             fewer = steady.leaner(chosen, spare, needs)
         if not spare:
             return
-        arms = {UNTOUCHED: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer}
-        if left_ns is not None:
-            loops = min(loops, _loops(left_ns, run_ns, options, len(arms)))
-            if loops < FEWEST_LOOPS:
-                return
+        arms = _distinct({UNTOUCHED: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | dict(space.profiles))
+        loops = most if left_ns is None else min(most, _loops(left_ns, run_ns, options, len(arms)))
+        if loops < FEWEST_LOOPS:
+            return
         gained = yield Wish(_ask(arms, options, loops, f"fresh runs without {', '.join(spare)}"), "confirm")
         tuned.confirm_runs += _counted(gained)
         left_ns = None if left_ns is None else left_ns - gained.took_ns
         last = _judge(arms, gained, programs, options)
         if last.settings == fewer:
-            recommended = [each for each in last.arms if each.name == RECOMMENDED]
+            first = tuned.judged
             tuned.judged = replace(
-                tuned.judged,
-                arms=(*tuned.judged.arms, *recommended),
-                steadier=(*tuned.judged.steadier, *(each for each in last.steadier if each.arm == RECOMMENDED)),
+                first,
+                arms=(*last.arms, *(each for each in first.arms if each.name.startswith(WITHOUT))),
+                steadier=(*last.steadier, *(each for each in first.steadier if each.arm.startswith(WITHOUT))),
                 settings=fewer,
             )
             return
@@ -280,7 +281,9 @@ def _ask(arms: Mapping[str, Settings], options: Options, loops: int, why: str) -
 def _judge(arms: Mapping[str, Settings], gained: Gained, programs: Sequence[str], options: Options) -> steady.Judged:
     by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
     rule = options.rule
-    return steady.judge(by_arm, programs, objective=rule.objective, confidence=options.confidence, margin=rule.margin)
+    return steady.judge(
+        by_arm, programs, objective=rule.objective, confidence=options.confidence, margin=options.margin
+    )
 
 
 def _counted(gained: Gained) -> int:

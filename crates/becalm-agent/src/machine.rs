@@ -175,8 +175,10 @@ impl Machine {
         if self.hold.is_some() {
             return Ok(report(&self.put_back(force), ""));
         }
+        let note = journal::noted(&self.tree).unwrap_or_default();
+        journal::forget(&self.tree);
         match journal::load(&self.tree) {
-            Ok(None) => return Ok(report(&[], "")),
+            Ok(None) => return Ok(report(&[], &note)),
             Ok(Some(_)) => self.check_rights()?,
             Err(error) => return Err(failure(&error.into())),
         }

@@ -63,6 +63,10 @@ class Host(AbstractContextManager["Host"], Protocol):
         """What the last block showed of its settings."""
         ...
 
+    def settle(self) -> None:
+        """Put everything back that was set. Raises UnsettledError when something is not as it was before."""
+        ...
+
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost in ns of starting and waiting for an empty program: bare, and with all that becalm adds."""
         ...

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from becalm.errors import BecalmError, MachineError, RefusedError, UsageError, WorkloadError
+from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink
 from becalm.knobs import Knob
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
@@ -170,6 +170,16 @@ class AgentHost:
     def release(self) -> dict[str, Any]:
         """Take off what is on: `places`, and `unsettled`, a sentence for each that is not as it was."""
         return self._ask({"do": "release"})
+
+    def settle(self) -> None:
+        """Take off what is on, and raise UnsettledError when something is not as it was before."""
+        if open_ := self.release()["unsettled"]:
+            lines = "\n".join(f"  {sentence}" for sentence in open_)
+            raise UnsettledError(
+                f"Not everything of the machine is as it was before:\n{lines}\n"
+                "The old values are kept. Try again: becalm reset. To overwrite what somebody else set: "
+                "becalm reset --force"
+            )
 
     def restore(self, *, force: bool = False) -> dict[str, Any]:
         """Put back what an earlier becalm kept or left: as `release`, and `sentence`."""

@@ -72,6 +72,9 @@ class NullHost:
             0, 1 << 20, 100, 0, 1, 0, str(Outcome.OK), 0, 0,
         )  # fmt: skip
 
+    def settle(self) -> None:
+        """Nothing of a machine was changed."""
+
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Nothing costs nothing."""
         return [0] * runs, [0] * runs

@@ -178,6 +178,9 @@ class SimHost:
                 break
         yield rows
 
+    def settle(self) -> None:
+        """Nothing of a machine was changed."""
+
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """The virtual gap between runs."""
         return [0] * runs, [GAP_NS] * runs

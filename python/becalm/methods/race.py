@@ -35,7 +35,7 @@ AGAIN, BATCH, FINALISTS = 2, 3, 3
 FINAL = 0.25
 """Share of the runs that is kept for the final."""
 
-TENTH, FEWEST = 6, 30
+TENTH, FEWEST = 6, 50
 """Runs for each trial that greedy search would make, a tenth of 3 x 15 + 15; and for however small a space."""
 
 PROMISING = 0.7

@@ -175,7 +175,7 @@ def conduct(
             measure(opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed)
         except MachineError as error:
             raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
-        opened.host.close()
+        opened.settle()
         verdict = state.conclude(Kept(opened.store, number))
         opened.store.conclude(number, verdict.to_json())
     measuring.listener.ended(verdict)

@@ -180,6 +180,7 @@ def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Setti
         least_runs=chosen["least_runs"],
         confirm_loops=chosen["search"]["confirm_loops"],
         confirm_runs=chosen["search"]["confirm_runs"],
+        margin=chosen["margin"],
         single_out=chosen["search"]["single_out"],
         tried=tuple((name, Settings.of(values)) for name, values in chosen["tried"]),
     )
@@ -194,7 +195,7 @@ def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Setti
     except KeyboardInterrupt:
         # Of the measuring loop, or while a method was thinking.
         raise _interrupted(opened, trials) from None
-    opened.host.close()
+    opened.settle()
     verdict = _verdict(opened, study, conducting, names, tuned)
     assert opened.number is not None
     opened.store.conclude(opened.number, verdict.to_json())
@@ -234,12 +235,13 @@ def _verdict(opened: Studying, study: Study, conducting: Conducting, names: Sequ
         steadier=() if judged is None else judged.steadier,
         contributions=() if judged is None else judged.contributions,
         droppable=() if judged is None else judged.droppable,
-        margin=float(options["rule"]["margin"]),
+        margin=float(options["margin"]),
         excluded=tuple(Excluded(**each) for each in options["excluded"]),
         findings=(
             *tuned.findings,
             *(() if judged is None else judged.findings),
             *conducting.refused,
+            *(Finding("drift", said, {"place": place}) for place, said in opened.drifted.items()),
             *_partial(options["partial"], () if judged is None else judged.arms),
             Finding("choice", tuned.choice.why),
         ),

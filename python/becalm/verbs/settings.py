@@ -68,6 +68,7 @@ def apply(
             return Applied(profile.name, plan, skipped, elsewhere, dry_run=True)
         if command is not None:
             code, remarks = _run(agent, settings, command, dangerous)
+            agent.settle()
             return Applied(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
             return Applied(profile.name, (), skipped, elsewhere)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from becalm import hosts
-from becalm.errors import StoreError
+from becalm.errors import StoreError, UnsettledError
 from becalm.hosts import Access, Host, Noticed
 from becalm.measure import Sink
 from becalm.nouns import Run, StoredStudy, Study
@@ -31,6 +31,10 @@ class Studying:
     measuring: Measuring
     _spool: Spool
     number: int | None = None
+    drifted: dict[str, str] = field(default_factory=dict)
+    """Places that somebody else changed while they were held, and what was said of them."""
+
+    unsettled: UnsettledError | None = None
     _said: set[str] = field(default_factory=set)
 
     def begin(self, study: Study) -> int:
@@ -74,7 +78,17 @@ class Studying:
                 self._said.add(kind)
                 self.measuring.listener.warned(remark)
         for each in found.drift:
-            self.measuring.listener.warned(sentence.drift(each))
+            if each["place"] not in self.drifted:
+                self.drifted[each["place"]] = sentence.drift(each)
+                self.measuring.listener.warned(self.drifted[each["place"]])
+
+    def settle(self) -> None:
+        """Put everything back and end the host. What is not as before is raised when all is concluded and stored."""
+        try:
+            self.host.settle()
+        except UnsettledError as error:
+            self.unsettled = error
+        self.host.close()
 
 
 @contextmanager
@@ -86,4 +100,8 @@ def studying(measuring: Measuring, title: str) -> Iterator[Studying]:
         with Spool.create(store) as spool:
             access = Access(measuring.user, measuring.sudo, spool.fileno(), measuring.root, title)
             with hosts.open(measuring.host, access) as host:
-                yield Studying(store, host, measuring, spool)
+                opened = Studying(store, host, measuring, spool)
+                yield opened
+                if opened.unsettled is not None:
+                    again = "" if opened.shown is None else f"\nWhat was measured is kept: becalm show {opened.shown}"
+                    raise UnsettledError(f"{opened.unsettled}{again}")

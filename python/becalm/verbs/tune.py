@@ -82,7 +82,6 @@ class Search:
             usual,
             objective=self.objective,
             threshold=0.0 if self.threshold is None else fraction(self.threshold),
-            margin=fraction(self.margin),
             **chosen,
         )
 
@@ -117,6 +116,7 @@ def tune(
         options={
             "search": asdict(search),
             "rule": asdict(rule),
+            "margin": fraction(search.margin),
             "budget_ns": budget_ns,
             "least_runs": LEAST_RUNS if measuring.budget is None else 1,
             "confidence": measuring.confidence,

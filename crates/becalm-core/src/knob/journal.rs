@@ -217,7 +217,6 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
         .append(&[Record::Begin(found.begin.clone())])
         .and_then(|()| journal.places(kept.into_iter().enumerate()))
         .and_then(|()| if doubtful { Ok(()) } else { journal.settled() })
-        .and_then(|()| found.kept.as_ref().map_or(Ok(()), |settings| journal.keep(settings)))
         .and_then(|()| journal.file.sync_all())
         .and_then(|()| fs::rename(&fresh, &path));
     if written.is_err() {
@@ -229,6 +228,12 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
 /// Leave a note of what happened while nobody was there to be told.
 pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
     fs::write(tree.path(DIRECTORY).join(NOTE), sentence)
+}
+
+/// The person has been told.
+pub fn forget(tree: &Tree) {
+    // A note that cannot be removed is read again, which does no harm.
+    drop(fs::remove_file(tree.path(DIRECTORY).join(NOTE)));
 }
 
 /// The note, if there is one.

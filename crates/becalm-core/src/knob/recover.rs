@@ -60,6 +60,7 @@ pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError>
         (true, false) => {
             format!("What {who} had left on was put back: {count} of {} places had to be.", places.len())
         }
+        (false, _) if open.len() == 1 => format!("Of what {who} had left on, one place is not as it was."),
         (false, _) => format!("Of what {who} had left on, {} places are not as they were.", open.len()),
     };
     close(tree, &found, &places)?;

@@ -205,7 +205,9 @@ def verdict(found: Steadiness) -> str:
     if not lines and not found.chosen:
         tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.course), 'trial')}"
         who = found.programs[0] if len(found.programs) == 1 else "the programs together"
-        bare = next((each.spread for each in found.course if not each.settings and each.spread is not None), None)
+        seen = [(each.runs, each.spread) for each in found.course if not each.settings and each.spread is not None]
+        runs = sum(number for number, _ in seen)
+        bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
         now = "" if bare is None else f", whose spread is about {share(bare)},"
         lines = [f"Nothing that was tried makes {who}{now} clearly steadier: {tried}."]
     if not lines:
@@ -216,7 +218,7 @@ def verdict(found: Steadiness) -> str:
             failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
             bad = any(failed.get((TUNED, name), 0) > failed.get((UNTOUCHED, name), 0) for name in found.programs)
             why = "a program fails with them" if bad else "fresh runs do not bear it out"
-            end = f" The search had chosen {settings_text(found.chosen)}; {why}."
+            end = f" {'Tried were' if found.method == 'try' else 'The search had chosen'} {settings_text(found.chosen)}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
