@@ -218,8 +218,10 @@ def verdict(found: Steadiness) -> str:
             failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
             bad = any(failed.get((TUNED, name), 0) > failed.get((UNTOUCHED, name), 0) for name in found.programs)
             why = "a program fails with them" if bad else "fresh runs do not bear it out"
-            end = f" {'Tried were' if found.method == 'try' else 'The search had chosen'} {settings_text(found.chosen)}; {why}."
+            how = "Tried were" if found.method == "try" else "The search had chosen"
+            end = f" {how} {settings_text(found.chosen)}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
+        lines += [f"But: {each.sentence}" for each in _lists(found)]
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
         lines.append(
@@ -232,6 +234,12 @@ def verdict(found: Steadiness) -> str:
             "Without all of them together it is not known to be as steady, so they stay."
         )
     return "\n".join(lines)
+
+
+def _lists(found: Steadiness) -> list[Steadier]:
+    """Comparisons of known profiles that are shown to help where the chosen settings are not."""
+    ours = (UNTOUCHED, TUNED, RECOMMENDED)
+    return [each for each in found.steadier if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm]
 
 
 def commands(found: Steadiness) -> tuple[tuple[str, str], ...]:
