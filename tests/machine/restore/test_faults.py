@@ -108,6 +108,32 @@ def test_a_journal_that_has_no_room_keeps_everything_as_it_is(root):
 
 
 @needs_root
+def test_a_journal_that_fills_up_during_a_study(root):
+    before = snapshot(root)
+    directory = root / "var/lib/becalm"
+    directory.mkdir(parents=True)
+    mount("-t", "tmpfs", "-o", "size=8k", "none", directory)
+    try:
+        (directory / "filler").write_bytes(b"x" * 4096)
+        with Agent(root) as agent:
+            agent.define([{"swappiness": value, "stat_interval": 20} for value in range(200)])
+            steps = [[0, which, 0, 0] for which in range(200)]
+            assert agent.error("measure", first=0, steps=steps)["kind"] == "journal"
+            assert changed(before, snapshot(root)) == {}
+            assert agent.error("measure", first=0, steps=steps[150:])["kind"] == "journal"
+            (directory / "filler").unlink()
+            assert agent.done("measure", first=0, steps=steps[100:])["ran"] == 100
+            for guard in guards(root):
+                end(guard)
+            agent.kill()
+        done = restore(root)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert changed(before, snapshot(root)) == {}
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)
+
+
+@needs_root
 def test_a_place_that_refuses_undoes_all_others(root, read_only):
     before = snapshot(root)
     read_only[0](root / INTERVAL)

@@ -318,9 +318,10 @@ impl Hold {
         if self.entries[number].ours.iter().any(|ours| ours == value) {
             return Ok(());
         }
+        self.journaled(|journal| journal.ours(number, value))?;
         self.entries[number].ours.push(value.to_owned());
         self.announced = true;
-        self.journaled(|journal| journal.ours(number, value))
+        Ok(())
     }
 
     fn journaled(&mut self, write: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), HoldError> {
