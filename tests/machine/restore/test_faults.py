@@ -112,9 +112,9 @@ def test_a_journal_that_fills_up_during_a_study(root):
     before = snapshot(root)
     directory = root / "var/lib/becalm"
     directory.mkdir(parents=True)
-    mount("-t", "tmpfs", "-o", "size=8k", "none", directory)
+    mount("-t", "tmpfs", "-o", "size=64k", "none", directory)
     try:
-        (directory / "filler").write_bytes(b"x" * 4096)
+        (directory / "filler").write_bytes(b"x" * 61440)
         with Agent(root) as agent:
             agent.define([{"swappiness": value, "stat_interval": 20} for value in range(200)])
             steps = [[0, which, 0, 0] for which in range(200)]
