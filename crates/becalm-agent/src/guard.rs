@@ -156,11 +156,11 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         let mut first = 3;
         for descriptor in kept {
             if descriptor > first {
-                libc::syscall(libc::SYS_close_range, first, descriptor - 1, 0);
+                close(first, descriptor - 1);
             }
             first = descriptor + 1;
         }
-        libc::syscall(libc::SYS_close_range, first, u32::MAX, 0);
+        close(first, RawFd::MAX);
         libc::chdir(c"/".as_ptr());
         let mut short = [0_u8; 16];
         short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
@@ -169,6 +169,18 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
     life(keep);
     // SAFETY: ends this process without the agent's exit handlers.
     unsafe { libc::_exit(0) }
+}
+
+/// Close a range of descriptors; one by one before Linux 5.9, which brought close_range(2).
+fn close(first: RawFd, last: RawFd) {
+    // SAFETY: of this process alone, which uses none of them.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
+            for descriptor in first..=last.min(65_536) {
+                libc::close(descriptor);
+            }
+        }
+    }
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
