@@ -88,6 +88,9 @@ def command_tune(
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
     if not command and not programs and resume is None:
         raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
+    # Before hours of measuring, not after them.
+    where = None if report is None else _report_path(report)
+    profile = None if save is None else _profile_path(save)
     from becalm.report.progress import listener
     from becalm.verbs.tune import tune
 
@@ -105,10 +108,10 @@ def command_tune(
         from becalm.report.terminal import console
 
         console(plain=plain).print(steadiness(found, plain=plain))
-    if report is not None:
-        click.echo(f"Report: {_report(found, Path(report))}", err=True)
-    if save is not None:
-        click.echo(f"Profile: {_save(found, save)}", err=True)
+    if where is not None:
+        click.echo(f"Report: {_report(found, where)}", err=True)
+    if profile is not None:
+        click.echo(_save(found, *profile, given.get("store")), err=True)
     sys.stdout.flush()
 
 
@@ -127,28 +130,46 @@ def _keywords(given: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None or key == "expect"}
 
 
+def _report_path(given: str) -> Path:
+    path = Path(given)
+    if path.suffix not in (".html", ".htm", ".md"):
+        raise UsageError(f"--report writes .html and .md, not {path.name!r}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--report: there is no directory {path.parent}.")
+    return path
+
+
+def _profile_path(given: str) -> tuple[str, Path | None]:
+    """The name and the file that a profile is saved under; no file: among one's own."""
+    from becalm.profiles import check_name
+
+    path = Path(given) if "/" in given or given.endswith(".toml") else None
+    if path is None:
+        check_name(given)
+    elif not path.parent.is_dir():
+        raise UsageError(f"--save: there is no directory {path.parent}.")
+    return (given if path is None else path.stem), path
+
+
 def _report(found: Any, path: Path) -> Path:
     """Write the report in the form that the file's name asks for."""
     from becalm.report.steady import html, markdown
 
-    writers = {".html": html.page, ".htm": html.page, ".md": markdown.write}
-    if path.suffix not in writers:
-        raise UsageError(f"--report writes .html and .md, not {path.name!r}.")
+    write = markdown.write if path.suffix == ".md" else html.page
     try:
-        path.write_text(writers[path.suffix](found))
+        path.write_text(write(found), encoding="utf-8")
     except OSError as error:
         raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
     return path
 
 
-def _save(found: Any, where: str) -> Path:
-    """Save the recommended settings as a profile."""
-    from becalm.nouns import Settings
-    from becalm.profiles import Profile, write
+def _save(found: Any, name: str, path: Path | None, store: str | None) -> str:
+    """Save the recommended settings as a profile, with the machine that they were found on; says where."""
+    from dataclasses import replace
+
+    from becalm.profiles import write
+    from becalm.verbs.profile import named
 
     if not found.settings:
-        raise UsageError("Nothing is recommended, so there is no profile to save.")
-    path = Path(where) if "/" in where or where.endswith(".toml") else None
-    name = where if path is None else path.stem
-    about = f"found by becalm tune for {', '.join(found.programs)} on {found.host}"
-    return write(Profile(name, Settings.of(found.settings), about), path)
+        return "Nothing is recommended, so no profile was saved."
+    return f"Profile: {write(replace(named(str(found.study), store=store), name=name), path)}"

@@ -105,16 +105,21 @@ def text(profile: Profile) -> str:
     return "\n".join(lines) + "\n"
 
 
+def check_name(name: str) -> None:
+    """Raises UsageError for what cannot name a profile of one's own."""
+    # Numbers and `last` name studies (verbs/profile.py), *.toml a file.
+    taken = (*SHIPPED, "last")
+    if not NAME.fullmatch(name) or name in taken or re.search(r"^\d+$|\.toml$", name):
+        raise UsageError(
+            f"{name!r} cannot name a profile: use letters, digits, dots, dashes and underscores, not digits alone, and "
+            f"none of {', '.join(taken)}."
+        )
+
+
 def write(profile: Profile, path: Path | None = None) -> Path:
     """Save a profile, by default among one's own. Raises UsageError for a name that is no file name, MachineError."""
     if path is None:
-        # Numbers and `last` name studies (verbs/profile.py), *.toml a file.
-        taken = (*SHIPPED, "last")
-        if not NAME.fullmatch(profile.name) or profile.name in taken or re.search(r"^\d+$|\.toml$", profile.name):
-            raise UsageError(
-                f"{profile.name!r} cannot name a profile: use letters, digits, dots, dashes and underscores, not "
-                f"digits alone, and none of {', '.join(taken)}."
-            )
+        check_name(profile.name)
         path = config_dir() / "profiles" / f"{profile.name}.toml"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -113,6 +114,7 @@ class Lines(Warnings):
         self._clock = clock
         self._last = clock()
         self._watch = Watch(clock)
+        self._best: Mapping[str, object] = {}
         self._ended = threading.Event()
 
     def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
@@ -135,9 +137,11 @@ class Lines(Warnings):
         self._watch.running()
 
     def searching(self, state: Searching) -> None:
-        """A line for every question of a search."""
+        """A line for every question of a search; the best settings so far where they are others than before."""
         self._last = self._clock()
-        self._out.print("; ".join(search(state)), markup=False)
+        known, self._best = self._best, dict(state.best)
+        shown = replace(state, best={}) if known == self._best else state
+        self._out.print("; ".join(search(shown)), markup=False)
 
     def progressed(self, state: Progress) -> None:
         """Print where it stands, if it is time."""

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from conftest import KNOBS
+from small_machine import KNOBS
 
 from becalm.errors import Interrupted, StoreError, UsageError, WorkloadError
 from becalm.nouns import Workload
@@ -234,7 +234,7 @@ def test_settings_under_which_a_program_fails_are_never_recommended(trouble):
 
 
 def test_the_failure_that_is_told_is_the_one_of_the_untouched_machine(trouble, monkeypatch):
-    from conftest import Repeatable
+    from small_machine import Repeatable
 
     whole = Repeatable._bad
     # Later on, the untouched machine fails; and so do settings, for another reason.
