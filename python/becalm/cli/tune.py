@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -10,13 +11,12 @@ from typing import Any
 import click
 
 from becalm.cli import options
+from becalm.cli.config import config
 from becalm.errors import MachineError, UsageError
 from becalm.quantity import fraction
 
 MEASURING = (
-    click.option(
-        "--budget", type=options.BUDGET, help="Take at most so long, more or less: 10min, 2h  [default: none]."
-    ),
+    click.option("--budget", type=options.BUDGET, help="Take about so long: 10min, 2h, none  [default: 30min]."),
     click.option("--seed", type=int, help="Repeat the same random choices."),
     click.option("--confidence", type=options.SHARE, default="95%", show_default=True, help="Of all intervals."),
     click.option("--title", default="", help="What to call the study."),
@@ -26,10 +26,12 @@ MEASURING = (
     options.root,
     options.dangerous,
     options.store,
+    click.option("--no-store", is_flag=True, help="Keep nothing; what is stopped cannot go on."),
 )
 
 SEARCH = (
     click.option("--method", default="race", show_default=True, help="race, greedy, fast or anneal (docs/methods.md)."),
+    click.option("--fast", is_flag=True, help="The same as --method fast: greedy with five runs a trial."),
     click.option(
         "--objective", type=click.Choice(["cv", "mad"]), default="cv", show_default=True, help="What spread is."
     ),
@@ -62,6 +64,7 @@ SEARCH = (
 @options.together(*MEASURING)
 @options.workload
 @options.display
+@config
 def command_tune(
     command: tuple[str, ...],
     programs: tuple[str, ...],
@@ -118,6 +121,14 @@ def command_tune(
 def _keywords(given: dict[str, Any]) -> dict[str, Any]:
     """What the options mean as keywords of `becalm.tune`."""
     given["confidence"] = fraction(given["confidence"])
+    if given.pop("fast"):
+        if given["method"] not in ("race", "greedy", "fast"):
+            raise UsageError(f"--fast and --method {given['method']} contradict each other. Leave one out.")
+        given["method"] = "fast"
+    if given.pop("no_store"):
+        if given["store"]:
+            raise UsageError("--store and --no-store contradict each other. Leave one out.")
+        given["store"] = False
     if given["user"] and given["sudo"]:
         raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
     if given.pop("cold"):
@@ -136,6 +147,8 @@ def _report_path(given: str) -> Path:
         raise UsageError(f"--report writes .html and .md, not {path.name!r}.")
     if not path.parent.is_dir():
         raise UsageError(f"--report: there is no directory {path.parent}.")
+    if path.suffix != ".md" and not all(importlib.util.find_spec(name) for name in ("jinja2", "matplotlib")):
+        raise UsageError("A page needs jinja2 and matplotlib: pip install 'becalm[report]'. Or write --report FILE.md.")
     return path
 
 
@@ -163,7 +176,7 @@ def _report(found: Any, path: Path) -> Path:
     return path
 
 
-def _save(found: Any, name: str, path: Path | None, store: str | None) -> str:
+def _save(found: Any, name: str, path: Path | None, store: Any) -> str:
     """Save the recommended settings as a profile, with the machine that they were found on; says where."""
     from dataclasses import replace
 
@@ -172,4 +185,9 @@ def _save(found: Any, name: str, path: Path | None, store: str | None) -> str:
 
     if not found.settings:
         return "Nothing is recommended, so no profile was saved."
+    if found.study is None:
+        from becalm.nouns import Settings
+        from becalm.profiles import Profile
+
+        return f"Profile: {write(Profile(name, Settings.of(found.settings)), path)}"
     return f"Profile: {write(replace(named(str(found.study), store=store), name=name), path)}"

@@ -50,7 +50,7 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
         (knob(supported=False), ALL, "not supported here"),
         (knob(), Wanted(), "needs root: --sudo"),
         *((knob(name, scope="process"), Wanted(), "needs root: --sudo") for name in NEED_RIGHTS),
-        (knob(group="dangerous"), Wanted(privileged=True), "needs your consent (--dangerous): heat"),
+        (knob(group="dangerous"), Wanted(privileged=True), "needs your consent: --dangerous"),
         (knob(confines=True), Wanted(privileged=True, preserve_multicore=True),
          "keeps the program on fewer CPUs (--preserve-multicore)"),
         (knob(value="off"), ALL, "is off already"),
