@@ -160,6 +160,7 @@ class Display(Warnings):
         self._names: Sequence[str] = ()
         self._state: Progress | None = None
         self._search: Searching | None = None
+        self._clock, self._asked = clock, 0.0
         self._done = 0
         self._watch = Watch(clock)
         live.get_renderable = self.draw  # type: ignore[method-assign]
@@ -180,7 +181,7 @@ class Display(Warnings):
 
     def searching(self, state: Searching) -> None:
         """A search has come to its next question."""
-        self._search = state
+        self._search, self._asked = state, self._clock()
 
     def draw(self) -> RenderableType:
         """What stands on the terminal now."""
@@ -210,12 +211,17 @@ class Display(Warnings):
     def _searched(self, state: Searching) -> RenderableType:
         phase, *rest = search(state)
         planned = max(1, (state.planned or self._done) - state.runs)
-        done = min(1.0, (self._done - state.runs) / planned)
+        made = max(0, self._done - state.runs)
+        done = min(1.0, made / planned)
+        left = (self._clock() - self._asked) * (planned - made) / made if made else math.nan
+        times = [spent(state.elapsed_ns)]
+        times += [f"about {spent(left * 1e9)} left of this step"] if math.isfinite(left) and left >= 1 else []
+        times += [f"{spent(state.left_ns)} of the budget"] if state.left_ns else []
         row = Table.grid(padding=(0, 2))
         row.add_row(
             ProgressBar(total=1.0, completed=done, width=20),
             Text(f"{counted(self._done, 'run')} of {state.planned or '?'}", no_wrap=True),
-            Text(spent(state.elapsed_ns), no_wrap=True),
+            Text(", ".join(times), no_wrap=True),
         )
         parts: list[RenderableType] = [Text(phase, "bold", overflow="ellipsis", no_wrap=True), row]
         parts += [Text("  " + line, overflow="ellipsis", no_wrap=True) for line in rest]

@@ -46,7 +46,7 @@ def memory(size: float) -> str:
     raise AssertionError("unreachable")
 
 
-def spent(ns: int) -> str:
+def spent(ns: float) -> str:
     """How long measuring took."""
     seconds = ns / 1e9
     if seconds < 0.1:

@@ -138,6 +138,7 @@ class Conducting:
         return None if sample is None else sample.spread(str(self.study.options["rule"]["objective"]))
 
     def _tell(self, wish: Wish, asked: Asked) -> None:
+        budget_ns = self.study.options["budget_ns"]
         self.opened.measuring.listener.searching(
             Searching(
                 phase=wish.phase,
@@ -149,6 +150,7 @@ class Conducting:
                 best=wish.ask.best.to_json(),
                 spread=self._spread(wish.ask.best),
                 untouched=self._spread(NO_SETTINGS),
+                left_ns=None if budget_ns is None else max(0.0, budget_ns - self.trials.elapsed_ns),
             )
         )
 
