@@ -51,7 +51,11 @@ def machine() -> Machine:
 def tasks() -> dict[tuple[int, str], tuple[str, str]]:
     """Tasks by number and start time: the cpuset that they are in, and their CPUs."""
     found = {}
-    for path in Path("/proc").glob("[0-9]*/task/[0-9]*"):
+    paths = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            paths += [Path(entry.path) for entry in os.scandir(f"/proc/{process}/task")]
+    for path in paths:
         with contextlib.suppress(OSError, StopIteration, IndexError):
             start = (path / "stat").read_text().rpartition(")")[2].split()[19]
             groups = (path / "cgroup").read_text().splitlines()
