@@ -26,6 +26,8 @@ FILES = [
     "/proc/irq/default_smp_affinity",
 ]
 GROUPS = Path("/sys/fs/cgroup")
+PF_NO_SETAFFINITY = 0x0400_0000
+"""include/linux/sched.h: the kernel itself says where these tasks run."""
 ZRAM = Path("/sys/block/zram0")
 
 Machine = dict[str, object]
@@ -57,12 +59,14 @@ def tasks() -> dict[tuple[int, str], tuple[str, str]]:
             paths += [Path(entry.path) for entry in os.scandir(f"/proc/{process}/task")]
     for path in paths:
         with contextlib.suppress(OSError, StopIteration, IndexError):
-            start = (path / "stat").read_text().rpartition(")")[2].split()[19]
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
             groups = (path / "cgroup").read_text().splitlines()
             group = next((line for line in groups if ":cpuset:" in line or line.startswith("0::")), "")
             lines = (path / "status").read_text().splitlines()
             allowed = next(line for line in lines if line.startswith("Cpus_allowed_list"))
-            found[int(path.name), start] = (group, allowed.split()[1])
+            # Workers of the kernel go from one of its pools to another, and to the CPUs of that.
+            fixed = int(fields[6]) & PF_NO_SETAFFINITY
+            found[int(path.name), fields[19]] = (group, "" if fixed else allowed.split()[1])
     return found
 
 
