@@ -30,7 +30,7 @@ MEASURING = (
 )
 
 SEARCH = (
-    click.option("--method", default="race", show_default=True, help="race, greedy, fast or anneal (docs/methods.md)."),
+    click.option("--method", default="race", show_default=True, help="How to search: race, greedy, fast or anneal."),
     click.option("--fast", is_flag=True, help="The same as --method fast: greedy with five runs a trial."),
     click.option(
         "--objective", type=click.Choice(["cv", "mad"]), default="cv", show_default=True, help="What spread is."

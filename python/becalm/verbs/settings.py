@@ -13,7 +13,7 @@ from typing import Any
 
 from becalm import hosts
 from becalm.applied import Applied, Change, Held, Put, Reset, Status
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.history import History
 from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost
@@ -60,6 +60,9 @@ def apply(
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     with _agent(host, Access(sudo=sudo, root=root, title=title)) as agent:
         settings, skipped = _usable(profile, agent.knobs(), command is not None)
+        if profile.name != OWN:
+            settings, lacking = _taken(agent, settings, dangerous)
+            skipped += lacking
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = _made_elsewhere(profile, agent)
@@ -121,6 +124,22 @@ def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple
         else:
             values[name] = value
     return Settings.of(values), tuple(skipped)
+
+
+def _taken(agent: AgentHost, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of a profile this machine takes: it may have a knob, but not that value of it."""
+    try:
+        agent.plan(settings, dangerous=dangerous)
+    except RefusedError:
+        left_out = []
+        for name, value in settings.values:
+            try:
+                agent.plan(Settings.of({name: value}), dangerous=dangerous)
+            except RefusedError as error:
+                left_out.append(Excluded(name, str(error)))
+        gone = {each.knob for each in left_out}
+        return Settings.of({name: value for name, value in settings.values if name not in gone}), tuple(left_out)
+    return settings, ()
 
 
 def _made_elsewhere(profile: Profile, host: AgentHost) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
-"""A laptop's tree for each test, an own place for becalm's files, and becalm as a process."""
+"""A laptop's tree for each test, an own place for becalm's files, and becalm's command line."""
 
+import contextlib
 import os
-import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from becalm.cli.main import main
+from becalm.verbs.settings import reset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "restore"))
 
@@ -32,26 +36,50 @@ def root(tmp_path, home):
     tree = laptop(tmp_path / "root")
     before = snapshot(tree)
     yield tree
-    subprocess.run([sys.executable, "-m", "becalm", "reset", "--root", tree], capture_output=True, check=False)
+    reset(root=str(tree))
     assert changed(before, snapshot(tree)) == {}
     assert strays(tree) == []
 
 
+@dataclass(frozen=True)
+class Ended:
+    """What a command came to."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture
-def becalm(home):
-    """Run becalm; gives exit code, output and errors."""
+def becalm(home, monkeypatch, capfd):
+    """Run becalm's command line in this process (a new one costs half a second); `given` is its standard input."""
 
     def run(*arguments, given=None, root=None):
         where = [] if root is None else ["--root", str(root)]
         words = [str(each) for each in arguments]
         place = words.index("--") if "--" in words else len(words)
-        return subprocess.run(
-            [sys.executable, "-m", "becalm", *words[:place], *where, *words[place:]],
-            capture_output=True,
-            text=True,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
-            env=dict(os.environ),
-        )
+        monkeypatch.setattr(sys, "argv", ["becalm", *words[:place], *where, *words[place:]])
+        capfd.readouterr()
+        with standard_input(given), pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capfd.readouterr())
 
     return run
+
+
+@contextlib.contextmanager
+def standard_input(text):
+    """File descriptor 0 is a pipe with this text; nothing is changed for None."""
+    if text is None:
+        yield
+        return
+    before, (reader, writer) = os.dup(0), os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    os.dup2(reader, 0)
+    os.close(reader)
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)

@@ -1,0 +1,213 @@
+"""What a person sees of settings, character by character, at 100 columns: `golden/`.
+
+To make them again after a change: BECALM_GOLDEN=1 pytest tests/machine/settings/test_screens.py, and read the diff.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as group
+from becalm.report.settings import folded
+
+pytestmark = pytest.mark.machine
+
+GOLDEN = Path(__file__).parent / "golden"
+
+SCREENS = {
+    "knobs": [("knobs",)],
+    "knob": [("knobs", "governor")],
+    "knob-of-a-program": [("knobs", "io_priority")],
+    "dry-run": [("apply", "llvm-tips", "--dry-run")],
+    "apply": [("apply", "pyperf")],
+    "status": [("apply", "pyperf"), ("status",)],
+    "status-of-nothing": [("status",)],
+    "reset": [("apply", "pyperf"), ("reset",)],
+    "reset-of-nothing": [("reset",)],
+}
+
+
+def fixed(text):
+    """Without what differs from time to time: dates, durations, who; and without blanks at ends of lines."""
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-02 03:04:05", text)
+    text = re.sub(r"set by \w+ on", "set by ada on", text)
+    text = re.sub(r"\d+ of \d+ places", "20 of 30 places", text)
+    text = re.sub(r"It took [\d.]+ \w+\.", "It took 12.34 ms.", text)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def compare(name, text):
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("BECALM_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screens(becalm, root, name):
+    done = None
+    for command in SCREENS[name]:
+        done = becalm(*command, "--plain", root=root)
+        assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert "\x1b" not in done.stdout
+    compare(name, fixed(done.stdout))
+
+
+def test_columns_of_the_three_lists_stand_below_each_other(becalm, root):
+    heads = [line for line in becalm("knobs", "--plain", root=root).stdout.splitlines() if line.startswith("name ")]
+    assert len(heads) == 3
+    assert len({line.index("why") for line in heads}) == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_names_and_values_are_never_cut_and_words_are_whole(becalm, root, monkeypatch, columns):
+    from becalm.verbs.settings import knobs
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = becalm("knobs", "--plain", root=root).stdout
+    words = set(shown.split())
+    for row in knobs(root=str(root)):
+        assert row.name in words
+        assert (row.steady or row.name) in words
+        if columns >= 80:
+            assert set(row.matters.split()) <= words
+
+
+def test_what_a_machine_lacks_is_told_from_what_it_has(becalm, root):
+    (Path(root) / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
+    try:
+        (line,) = [x for x in becalm("knobs", "--plain", root=root).stdout.splitlines() if x.startswith("smt ")]
+        assert "not here: " in line
+        assert "not here: " in becalm("knobs", "smt", "--plain", root=root).stdout
+    finally:
+        (Path(root) / "sys/devices/system/cpu/smt/control").write_text("on\n")
+
+
+def test_places_that_are_alike_are_one_line():
+    def place(cpu):
+        return f"/sys/devices/system/cpu/cpu{cpu}/online"
+
+    rows = [("a", place(n), ("1", "0")) for n in (7, 1, 2, 3)] + [
+        ("a", place(5), ("0", "1")),
+        ("b", place(1), ("1", "0")),
+    ]
+    assert folded(rows) == [
+        ("a", place("1-3,7"), ("1", "0")),
+        ("a", place("5"), ("0", "1")),
+        ("b", place("1"), ("1", "0")),
+    ]
+    assert folded([("i", f"/proc/irq/{n}/smp_affinity", ("f", "1")) for n in (0, 9, 10)]) == [
+        ("i", "/proc/irq/0,9-10/smp_affinity", ("f", "1"))
+    ]
+    same = [("c", "/proc/sys/vm/swappiness", ("60", "1")), ("c", "/swap file", ("on", "off"))]
+    assert folded(same) == same
+
+
+# --- help -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["tune", "knobs", "apply", "reset", "status", "install-service"])
+def test_every_option_has_help(verb):
+    import click
+
+    for each in group.get_command(None, verb).params:
+        if isinstance(each, click.Option):
+            assert each.help, f"{verb} {each.opts}"
+            assert each.help[0].isupper()
+
+
+def examples(verb):
+    """Lines of a verb's help that begin with becalm."""
+    lines = (group.get_command(None, verb).help or "").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith("becalm ")]
+
+
+def test_the_verbs_of_settings_have_examples():
+    for verb in ("tune", "knobs", "apply"):
+        assert len(examples(verb)) >= 2, verb
+    assert {"tune", "knobs", "apply", "reset", "status"} <= set(VERBS)
+
+
+@pytest.mark.parametrize("line", [*examples("knobs"), *examples("apply")])
+def test_examples_of_help_run(becalm, root, line):
+    words = line.replace("--sudo ", "").replace("./bench", "true").split()[1:]
+    done = becalm(*words, root=root)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line", examples("tune"))
+def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
+    import shlex
+
+    from becalm.verbs.tune import tune
+
+    monkeypatch.chdir(tmp_path)
+    for program in ("bench", "other"):
+        (tmp_path / program).write_text("#!/bin/sh\n:\n")
+        (tmp_path / program).chmod(0o755)
+    (tmp_path / "bench.py").write_text(
+        "import pyperf\nrunner = pyperf.Runner()\nrunner.bench_func('f', lambda: None)\n"
+    )
+    if "pyperf:" in line:
+        pytest.importorskip("pyperf", reason="pyperf is not installed")
+    if "--try 12" in line:
+        line = line.replace("--try 12", "--try 1")
+        assert tune(["p"], host="sim:b:3", budget="4h", seed=5, dangerous=True, without="irq_affinity").settings
+        line = line.replace("tune ", "tune --dangerous ")
+    words = shlex.split(line.replace("--sudo ", "").replace("--budget 10min ", "").replace("FILE", "bench.py"))[1:]
+    done = becalm(words[0], "--host", "sim:laptop-a:1", "--seed", "3", "--budget", "10min", "--quiet", *words[1:])
+    assert done.returncode == 0, done.stderr
+
+
+# --- the command line of tune ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Which program?"),
+        (["--quiet", "--json", "x"], "contradict"),
+        (["--sudo", "--user", "x", "x"], "contradict"),
+        (["--seed", "-1", "x"], "negative"),
+        (["--method", "gredy", "x"], "Did you mean 'greedy'"),
+        (["--budget", "soon", "x"], "'soon' is not a duration"),
+        (["--report", "x.pdf", "x"], ".html and .md"),
+        (["--report", "/no/such/x.md", "x"], "no directory /no/such"),
+        (["--save", "llvm-tips", "x"], "cannot name a profile"),
+        (["--save", "/no/such/x.toml", "x"], "no directory /no/such"),
+        (["--resume", "5"], "no study 5"),
+        (["--only", "aslrr", "--host", "sim:b", "x"], "Did you mean 'aslr'"),
+        (["--try", "nothing-like-it", "--host", "sim:b", "x"], "no profile"),
+    ],
+)
+def test_what_tune_refuses_is_said_before_anything_is_measured(becalm, home, arguments, says):
+    done = becalm("tune", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert done.stdout == ""
+    assert "empty" in becalm("list").stdout
+
+
+def test_tune_prints_a_report_json_or_a_sentence(becalm, home):
+    import json
+
+    usual = ("tune", "--host", "sim:b:3", "--seed", "5", "--budget", "4h", "--dangerous", "--without", "irq_affinity")
+    told = json.loads(becalm(*usual, "--json", "p").stdout)
+    assert told["kind"] == "tune"
+    quiet = becalm(*usual, "--quiet", "p")
+    assert quiet.stderr == ""
+    assert quiet.stdout.splitlines() == told["sentence"].splitlines()
+    full = becalm(*usual, "--plain", "--report", home / "r.html", "--save", "mine", "p")
+    for words in ("Before and after", "Now type", told["sentence"].splitlines()[0][:40]):
+        assert words in full.stdout
+    assert "Looking: " in full.stderr
+    assert "Searching: " in full.stderr
+    assert "Report: " in full.stderr
+    assert "Profile: " in full.stderr
+    assert "<html" in (home / "r.html").read_text()
+    assert becalm("apply", "mine", "--dry-run", "--dangerous").returncode in (0, 3)
+    assert becalm("show", "--plain").stdout == full.stdout
