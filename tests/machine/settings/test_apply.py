@@ -208,6 +208,16 @@ def test_the_program_runs_with_the_settings_on_and_its_streams_are_ours(becalm, 
     assert value(root, SWAPPINESS) == "60"
 
 
+def test_a_program_that_changes_what_is_set_is_told(becalm, root):
+    done = becalm("apply", "--set", "swappiness=10", "--", "sh", "-c", f"echo 33 > {root}/{SWAPPINESS}", root=root)
+    assert done.returncode == 3
+    assert "33" in done.stderr
+    assert "becalm reset --force" in done.stderr
+    assert value(root, SWAPPINESS) == "33", "somebody else's value is left alone"
+    assert becalm("reset", "--force", root=root).returncode == 0
+    put(Path(root), SWAPPINESS, "60")
+
+
 def test_without_standard_input_the_program_has_none(becalm, root):
     assert becalm("apply", "--set", "swappiness=10", "--", "cat", root=root).stdout == ""
 

@@ -20,6 +20,7 @@ from talk import holders, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path
+from becalm.store import Store
 
 pytestmark = [
     pytest.mark.machine,
@@ -116,19 +117,23 @@ TRIED = ("--only", "stat_interval", "--only", "transparent_hugepages", "--only",
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, number):
-    was = settings()
-    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", "--budget", "8s", "--", "sleep", "0.0123459")
-    wait_for(lambda: STAT.read_text().strip() == "20")
+def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, number):
+    was, log = settings(), home / "log"
+    log.touch()
+    program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
+    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", "--budget", "3s", "--", *program)
+    # Later than the first look, which has no settings on.
+    wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     wait_for(lambda: settings() == was and not runs("0.0123459"))
-    if number == signal.SIGINT:
-        assert process.returncode == 130
-        assert "Interrupted" in err
-    else:
-        becalm_process = front("list", "--json")
-        assert json.loads(becalm_process.communicate(timeout=60)[0]) is not None
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
+    found = becalm.tune(resume="last")
+    with Store.open() as store:
+        runs_kept = list(store.runs(found.study))
+    assert [run.seq for run in runs_kept] == list(range(len(runs_kept))), "no run is lost and none counted twice"
+    assert found.confirm_runs == 0 or found.steadier
 
 
 def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):

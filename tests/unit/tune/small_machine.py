@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from becalm.errors import RefusedError
+from becalm.errors import RefusedError, UnsettledError
+from becalm.hosts import Noticed
 from becalm.hosts.sim import SimHost
 from becalm.nouns import Run, Settings, Workload
 
@@ -39,7 +40,8 @@ PERIOD_NS = 40_000_000
 @dataclass
 class Trouble:
     """What a host does wrong. `refuses`: settings it does not take when they are put on, `refuses_early`: when they are
-    defined; `later`: once the study has begun, either way. `stops_at`: the run at which Ctrl-C is pressed.
+    defined; `later`: once the study has begun, either way. `stops_at`: the run at which Ctrl-C is pressed. `drift`:
+    what somebody else changes meanwhile; `unsettled`: what cannot be put back.
     """
 
     refuses: dict = field(default_factory=dict)
@@ -48,6 +50,8 @@ class Trouble:
     early: bool = False
     stops_at: int | None = None
     fails: tuple = ()
+    drift: tuple = ()
+    unsettled: str = ""
     privileged: bool = True
 
 
@@ -92,6 +96,13 @@ class Repeatable(SimHost):
             if stop_on_failure and self._bad(step, settings):
                 break
         yield rows
+
+    def noticed(self):
+        return Noticed(drift=self.trouble.drift)
+
+    def settle(self):
+        if self.trouble.unsettled:
+            raise UnsettledError(self.trouble.unsettled)
 
     def _bad(self, step, settings):
         return self.programs[step.workload].name in self.trouble.fails or any(

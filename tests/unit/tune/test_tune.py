@@ -6,7 +6,7 @@ import json
 import pytest
 from small_machine import KNOBS
 
-from becalm.errors import Interrupted, StoreError, UsageError, WorkloadError
+from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
 from becalm.nouns import Workload
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, from_json
 from becalm.store import Store
@@ -265,6 +265,21 @@ def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(tro
     sentences = [each.sentence for each in found.findings if each.kind == "refused"]
     assert sentences
     assert all("swap=off" in each and "was not measured: swap" in each for each in sentences)
+
+
+def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, store):
+    trouble.unsettled = "swappiness is 33, not 60."
+    with pytest.raises(UnsettledError, match="swappiness is 33") as caught:
+        small()
+    assert "becalm show 1" in str(caught.value)
+    _, _, verdict = stored(store, 1)
+    assert dict(from_json(verdict).settings).items() >= HELPFUL
+
+
+def test_what_somebody_else_changes_meanwhile_is_a_finding_once(trouble):
+    place = {"knob": "governor", "place": "/sys/x", "wanted": "performance", "found": "powersave"}
+    trouble.drift = (place,)
+    assert "/sys/x" in finding(small(), "drift").sentence
 
 
 def test_a_store_that_goes_in_the_middle_loses_nothing(trouble, store, tmp_path, monkeypatch):
