@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from becalm.cli import options
 from becalm.cli.config import config
@@ -91,6 +92,8 @@ def command_tune(
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
     if not command and not programs and resume is None:
         raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
+    if resume is not None:
+        _resumed_alone(click.get_current_context())
     # Before hours of measuring, not after them.
     where = None if report is None else _report_path(report)
     profile = None if save is None else _profile_path(save)
@@ -116,6 +119,22 @@ def command_tune(
     if profile is not None:
         click.echo(_save(found, *profile, given.get("store")), err=True)
     sys.stdout.flush()
+
+
+WHILE_RESUMING = frozenset(
+    ("resume", "save", "report", "sudo", "root", "store", "user", "as_json", "quiet", "plain", "config")
+)
+"""Options that go with --resume; what and how is measured is the study's own."""
+
+
+def _resumed_alone(context: click.Context) -> None:
+    """Raises UsageError for options and programs that a study to be resumed would not heed."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name not in WHILE_RESUMING:
+            what = parameter.opts[0] if isinstance(parameter, click.Option) else "the program"
+            raise UsageError(f"--resume goes on with the study's own programs and options. Leave out {what}.")
 
 
 def _keywords(given: dict[str, Any]) -> dict[str, Any]:

@@ -106,6 +106,8 @@ def tune(
     measuring, workload = sort_options(rest)
     measuring.goal(DEFAULT_BUDGET)
     if resume is not None:
+        if programs:
+            raise UsageError("A study that is resumed has its own programs: name none.")
         return _resume(resume, measuring)
     shell = bool(workload.pop("shell", False))
     made = sources.open(list(programs), shell=shell, user=measuring.user, **workload)

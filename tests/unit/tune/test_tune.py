@@ -197,6 +197,8 @@ def test_what_cannot_be_resumed_is_said(trouble, store):
 
     with pytest.raises(UsageError, match="empty"):
         tune(resume="last")
+    with pytest.raises(UsageError, match="its own programs"):
+        tune(["p"], resume=1)
     becalm.run("spin 1ms", host="sim:calm", runs=3)
     with pytest.raises(UsageError, match="is no tune"):
         tune(resume=1)
