@@ -27,7 +27,8 @@ class Candidate:
     """A knob with the value a search tries.
 
     `needs`: knobs without which this one has no meaning (no tick-less CPU without an isolated one). `confines`: it
-    keeps a program on fewer CPUs than the machine has.
+    keeps a program on fewer CPUs than the machine has. `against`: knobs, earlier in the space, beside which it cannot
+    be set (interrupts cannot be sent to other CPUs when those are offline): together with one of them it is left out.
     """
 
     knob: str
@@ -35,6 +36,7 @@ class Candidate:
     group: Group
     needs: tuple[str, ...] = ()
     confines: bool = False
+    against: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,12 @@ class Space:
         return tuple(each for each in self.candidates if each.group is group)
 
     def settings(self, chosen: Iterable[Candidate]) -> Settings:
-        """The settings that some candidates make together. One whose `needs` are not among them is left out."""
+        """The settings that some candidates make together.
+
+        One that is `against` another, and then one whose `needs` are not among the rest, is left out.
+        """
         chosen = tuple(chosen)
-        knobs = {each.knob for each in chosen}
-        return Settings.of({each.knob: each.value for each in chosen if knobs.issuperset(each.needs)})
+        asked = {each.knob for each in chosen}
+        kept = [each for each in chosen if asked.isdisjoint(each.against)]
+        knobs = {each.knob for each in kept}
+        return Settings.of({each.knob: each.value for each in kept if knobs.issuperset(each.needs)})

@@ -40,6 +40,7 @@ class Arms:
         self._failed: set[Arm] = set()
         index = {each.knob: i for i, each in enumerate(space.candidates)}
         self._needs = [frozenset(index.get(knob, -1) for knob in each.needs) for each in space.candidates]
+        self._against = [frozenset(index[knob] for knob in each.against if knob in index) for each in space.candidates]
 
     @property
     def tried(self) -> list[Arm]:
@@ -86,8 +87,9 @@ class Arms:
         return max(LEAST, math.sqrt(self._squares[arm] / self._freedom[arm]))
 
     def sensible(self, chosen: Iterable[int]) -> Arm:
-        """The arm without candidates that have no meaning in it, as `Space.settings` leaves them out."""
-        arm = frozenset(chosen)
+        """The arm without candidates that cannot be or mean nothing in it, as `Space.settings` leaves them out."""
+        asked = frozenset(chosen)
+        arm = frozenset(i for i in asked if not self._against[i] & asked)
         return frozenset(i for i in arm if self._needs[i] <= arm)
 
     def hopeful(self, arm: Arm) -> bool:

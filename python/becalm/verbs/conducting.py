@@ -157,7 +157,14 @@ class Conducting:
 
 def _space_of(value: Mapping[str, Any]) -> Space:
     candidates = tuple(
-        Candidate(each["knob"], each["value"], Group(each["group"]), tuple(each["needs"]), each["confines"])
+        Candidate(
+            each["knob"],
+            each["value"],
+            Group(each["group"]),
+            tuple(each["needs"]),
+            each["confines"],
+            tuple(each["against"]),
+        )
         for each in value["candidates"]
     )
     return Space(candidates, tuple((name, Settings.of(settings)) for name, settings in value["profiles"]))

@@ -19,7 +19,7 @@ from becalm.nouns import Settings, Step, Study, Workload
 from becalm.profiles import SHIPPED, load
 from becalm.quantity import fraction, limit_ns
 from becalm.search import NO_SETTINGS, Rule
-from becalm.space import Space
+from becalm.space import Candidate, Space
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Excluded, Steadiness
 from becalm.store import Store
 from becalm.trials import Trials
@@ -199,6 +199,8 @@ def _space(
             profiles.append((profile.name, settings))
             partial[profile.name] = [each.knob for each in missing]
     found, excluded = space(rows, wanted, profiles, refused)
+    if not search.tried and kernel is not None:
+        found = _compatible(opened, kernel, found)
     return found, (*excluded, *unwanted), partial
 
 
@@ -214,6 +216,27 @@ def _refused(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
+
+
+def _compatible(opened: Studying, kernel: Workload, found: Space) -> Space:
+    """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
+
+    def taken(*candidates: Candidate) -> bool:
+        needed = {knob for each in candidates for knob in (each.knob, *each.needs)}
+        settings = found.settings(each for each in found.candidates if each.knob in needed)
+        try:
+            opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
+        except RefusedError:
+            return False
+        return True
+
+    if taken(*found.candidates):
+        return found
+    marked: list[Candidate] = []
+    for candidate in found.candidates:
+        against = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
+        marked.append(replace(candidate, against=against))
+    return replace(found, candidates=tuple(marked))
 
 
 def _supported(

@@ -41,13 +41,15 @@ PERIOD_NS = 40_000_000
 class Trouble:
     """What a host does wrong. `refuses`: settings it does not take when they are put on, `refuses_early`: when they are
     defined; `later`: once the study has begun, either way. `stops_at`: the run at which Ctrl-C is pressed. `drift`:
-    what somebody else changes meanwhile; `unsettled`: what cannot be put back.
+    what somebody else changes meanwhile; `pairs`: settings that do not go together; `unsettled`: what cannot be put
+    back.
     """
 
     refuses: dict = field(default_factory=dict)
     refuses_early: dict = field(default_factory=dict)
     later: dict = field(default_factory=dict)
     early: bool = False
+    pairs: tuple = ()
     stops_at: int | None = None
     fails: tuple = ()
     drift: tuple = ()
@@ -74,6 +76,10 @@ class Repeatable(SimHost):
             for name, value in each.values if each else ():
                 if refused.get(name) == value:
                     raise RefusedError(f"{name} cannot be {value} here.")
+        for each in settings:
+            for one, other in self.trouble.pairs:
+                if each and {one, other} <= set(dict(each.values)):
+                    raise RefusedError(f"{one} and {other} cannot be set together.")
         self.defined, self.programs = list(settings), list(workloads)
         self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array([float(self._base(each)) for each in workloads])

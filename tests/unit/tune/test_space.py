@@ -1,11 +1,14 @@
 """The catalogue as a host reports it: what a search may try, and the reason for everything that it may not."""
 
+import itertools
+
 import pytest
 
 from becalm.errors import UsageError
 from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, space
+from becalm.methods.arms import Arms
 from becalm.nouns import Settings
-from becalm.space import Group
+from becalm.space import Candidate, Group, Space
 
 ALL = Wanted(consent=True, privileged=True, reboots=True)
 
@@ -96,3 +99,17 @@ def test_a_misspelt_knob_is_said_with_the_nearest(wanted):
         space([knob()], wanted)
     with pytest.raises(UsageError, match="becalm knobs"):
         find([knob()], "zzz")
+
+
+def test_of_two_that_do_not_go_together_the_later_is_left_out_with_what_needs_it():
+    first, second = Candidate("a", 1, Group.NORMAL), Candidate("b", 1, Group.NORMAL, against=("a",))
+    third = Candidate("c", 1, Group.NORMAL, needs=("b",))
+    made = Space((first, second, third))
+    assert made.settings((first, second, third)) == Settings.of({"a": 1})
+    assert made.settings((second, third)) == Settings.of({"b": 1, "c": 1})
+    arms = Arms(made, "cv")
+    for chosen in itertools.product([False, True], repeat=3):
+        asked = {index for index, there in enumerate(chosen) if there}
+        sensible = arms.sensible(asked)
+        assert arms.settings(sensible) == made.settings(made.candidates[i] for i in sorted(asked))
+        assert len(sensible) == len(arms.settings(sensible).values)

@@ -257,6 +257,18 @@ def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, 
         assert all(name not in trial.settings for trial in found.course)
 
 
+@pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
+def test_settings_that_do_not_go_together_are_never_tried_together(trouble, store, method):
+    trouble.pairs = (("governor", "turbo"), ("turbo", "swap"))
+    found = small(method=method, budget="5min")
+    assert found.settings.items() >= HELPFUL
+    assert [each for each in found.findings if each.kind == "refused"] == []
+    tried = [set(trial.settings) for trial in found.course]
+    assert not any({"governor", "turbo"} <= knobs or {"turbo", "swap"} <= knobs for knobs in tried)
+    assert any("governor" in knobs for knobs in tried)
+    assert all(trial.spread is not None for trial in found.course)
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(trouble, early):
     trouble.later = {"swap": "off"}
