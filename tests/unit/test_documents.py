@@ -53,6 +53,11 @@ def parse(arguments):
         return
     context = click.Context(becalm, info_name="becalm")
     name, command, after = becalm.resolve_command(context, list(arguments))
+    if "--config" in after:
+        # The file that a document talks about is not there; that there is such an option is looked at here.
+        assert any("--config" in parameter.opts for parameter in command.params)
+        at = after.index("--config")
+        after = after[:at] + after[at + 2 :]
     with contextlib.suppress(click.exceptions.Exit):
         # --help says all and ends.
         command.make_context(name, after, parent=context)
