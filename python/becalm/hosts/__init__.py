@@ -11,7 +11,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from becalm.errors import UsageError
@@ -104,6 +104,7 @@ class Row:
 
 TABLE = (
     Row("local", "becalm.hosts.agent", "open_local", "this machine, through the agent"),
+    Row("ssh", "becalm.hosts.ssh", "open_ssh", "another machine: ssh://[user@]name[:port]"),
     Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
     Row(
         "sim",
@@ -120,6 +121,8 @@ class Access:
 
     `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md). `root`: act on a directory
     that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will read it.
+    `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given for the
+    machine, when it is not its address.
     """
 
     user: str | None = None
@@ -127,6 +130,8 @@ class Access:
     spool: int | None = None
     root: str | None = None
     title: str = ""
+    config: str | None = None
+    called: str | None = None
 
 
 def open(name: str = "local", access: Access | None = None) -> Host:
@@ -136,7 +141,14 @@ def open(name: str = "local", access: Access | None = None) -> Host:
         if row.kind == kind:
             opener: Callable[[str, Access], Host] = getattr(importlib.import_module(row.module), row.opener)
             return opener(rest, access or Access())
-    near = difflib.get_close_matches(kind, [row.kind for row in TABLE], n=1)
+    from becalm.hosts import known
+
+    if name in known.names():
+        found = known.find(name)
+        return open(found.url, replace(access or Access(), config=found.config, called=name))
+    near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *known.names()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
-    raise UsageError(f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}.")
+    raise UsageError(
+        f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}; and names that `becalm host add` gives."
+    )

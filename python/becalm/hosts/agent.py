@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
@@ -21,6 +22,9 @@ from becalm.knobs import Knob
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
 
 PROTOCOL = 1
+
+NOISE_LINES = 1000
+"""How many lines may come before the greeting: a login shell's start-up files say something, or a console does."""
 
 ERRORS: dict[str, type[BecalmError]] = {
     "usage": UsageError,
@@ -100,19 +104,34 @@ def _sudo() -> list[str]:
     return ["sudo", "-n", "--"]
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all programs start from: environment and working directory."""
+
+    environment: Mapping[str, str]
+    directory: str
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        """Those of this process."""
+        return cls(dict(os.environ), os.getcwd())
+
+
 class AgentHost:
     """A machine reached through its agent."""
 
     reboots = False
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], access: Access) -> None:
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], access: Access, surroundings: Surroundings | None = None
+    ) -> None:
         self.name = name
         self._process = process
         self._noticed = Noticed()
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self._ending = False
-        greeting = self._read()
+        greeting = self._greeting()
         if greeting.get("protocol") != PROTOCOL:
             self.close()
             raise MachineError(
@@ -123,8 +142,9 @@ class AgentHost:
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
         self.user = greeting["user"]
         self.privileged = greeting["uid"] == 0 or access.root is not None
-        environment = {key: wire(value) for key, value in os.environ.items()}
-        about = {"environment": environment, "directory": wire(os.getcwd()), "title": access.title}
+        start = surroundings or Surroundings.here()
+        environment = {key: wire(value) for key, value in start.environment.items()}
+        about = {"environment": environment, "directory": wire(start.directory), "title": access.title}
         self._ask({"do": "open", "protocol": PROTOCOL, **about})
 
     def __enter__(self) -> AgentHost:
@@ -284,6 +304,17 @@ class AgentHost:
             raise self._died()
         event: dict[str, Any] = json.loads(line)
         return event
+
+    def _greeting(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for _ in range(NOISE_LINES):
+            line = self._process.stdout.readline()
+            if not line.endswith(b"\n"):
+                break
+            if line.startswith(b'{"becalm-agent"'):
+                greeting: dict[str, Any] = json.loads(line)
+                return greeting
+        raise self._died()
 
     def _died(self) -> MachineError:
         self._ending = True

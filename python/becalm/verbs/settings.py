@@ -161,7 +161,8 @@ def _run(
     machine: AgentHost, settings: Settings, command: Sequence[str], dangerous: bool
 ) -> tuple[int, tuple[str, ...]]:
     """Run a command once; its exit code as a shell would give it, and remarks on the settings."""
-    workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=_input())
+    given = _input() if machine.name == "local" else None
+    workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=given)
     machine.define([workload], [settings], dangerous=dangerous)
     history = History(1)
     runs: list[Run] = []

@@ -1,0 +1,71 @@
+"""Addresses of other machines, `ssh://[user@]name[:port]`: read strictly, because parts of them become arguments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+
+# What may not be in a name or user: nothing that a shell in somebody's ProxyCommand (%h, %r) could read as more than
+# a word, and nothing that ssh could read as an option.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A machine as ssh finds it. What is None is left to the person's ssh configuration.
+
+    `name` may be an alias of that configuration; `config` is another configuration file than the usual one.
+    """
+
+    name: str
+    user: str | None = None
+    port: int | None = None
+    config: str | None = None
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return f"ssh://{user}{name}" + (f":{self.port}" if self.port else "")
+
+    def arguments(self) -> list[str]:
+        """What makes ssh find this machine; the last ones of its options."""
+        config = ["-F", self.config] if self.config else []
+        port = ["-p", str(self.port)] if self.port else []
+        user = ["-l", self.user] if self.user else []
+        return [*config, *port, *user, "--", self.name]
+
+    def by_hand(self) -> str:
+        """The command that connects a person: it asks what only a person can answer."""
+        return " ".join(["ssh", *(each for each in self.arguments() if each != "--")])
+
+
+def parse(url: str, config: str | None = None) -> Address:
+    """Read `ssh://[user@]name[:port]`, name may be an IPv6 address in brackets. Raises UsageError."""
+
+    def refused(why: str) -> UsageError:
+        return UsageError(f"{url!r} is no address of a machine: {why}. Write it like ssh://ada@bench.example:22.")
+
+    scheme, _, rest = url.partition("://")
+    if scheme != "ssh" or not rest:
+        raise refused("it does not begin with ssh:// and a name")
+    user, at, place = rest.rstrip("/").rpartition("@")
+    if ":" in user:
+        raise refused("a password does not belong there; ssh uses your keys and agent, or asks for it")
+    if at and not _USER.fullmatch(user):
+        raise refused(f"{user!r} is no user name")
+    if place.startswith("["):
+        name, bracket, port = place[1:].partition("]")
+        if not bracket or not _IPV6.fullmatch(name) or (port and not port.startswith(":")):
+            raise refused("what is in brackets is no IPv6 address")
+        colon, port = port[:1], port[1:]
+    else:
+        name, colon, port = place.partition(":")
+        if not _NAME.fullmatch(name):
+            raise refused(f"{name!r} is no name of a machine")
+    if colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise refused(f"{port!r} is no port")
+    return Address(name, user or None, int(port) if port else None, config)

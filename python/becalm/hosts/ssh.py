@@ -1,0 +1,68 @@
+"""The host `ssh://[user@]name[:port]`: another machine, through the agent that is copied there (docs/remote.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+
+from becalm.errors import MachineError
+from becalm.hosts import Access, address, installing
+from becalm.hosts.agent import AgentHost, Surroundings, agent_path
+from becalm.hosts.connection import FAILED, Connection
+
+
+def open_ssh(rest: str, access: Access) -> AgentHost:
+    """Connect, have the agent there, and start it. `rest` is what follows "ssh:". Raises UsageError, MachineError."""
+    place = address.parse(f"ssh:{rest}", access.config)
+    lines = installing.start_lines(access)
+    agent = installing.Carried.read(agent_path())
+    connection = Connection(place)
+    try:
+        there = installing.look(connection, agent)
+        installing.install(connection, agent, there)
+        through_sudo = access.sudo and there.uid != 0
+        if through_sudo:
+            installing.check_sudo(connection, agent, there)
+        process = connection.start(agent.script(installing.START, sudo="sudo -n -- " if through_sudo else ""))
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(lines)
+            process.stdin.flush()
+        return SshHost(connection, process, access, Surroundings(there.environment, there.directory))
+    except BaseException:
+        connection.close()
+        raise
+
+
+class SshHost(AgentHost):
+    """A machine reached through ssh. Programs have its environment, and begin in the home directory there."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        process: subprocess.Popen[bytes],
+        access: Access,
+        surroundings: Surroundings,
+    ) -> None:
+        self._connection = connection
+        super().__init__(access.called or str(connection.address), process, access, surroundings)
+
+    def close(self) -> None:
+        """End the agent, which puts everything back, and the connection."""
+        super().close()
+        self._connection.close()
+
+    def _died(self) -> MachineError:
+        code = self._process.wait()
+        said = self._connection.said()
+        why = f" ({said.splitlines()[-1].rstrip('.')})" if said else ""
+        if code != FAILED:
+            return MachineError(
+                f"The agent on {self.name} ended with exit code {code}{why}. The program it ran was ended with it. "
+                "All runs that had arrived are kept."
+            )
+        return MachineError(
+            f"The connection to {self.name} was lost{why}. The agent there ends the program that ran and puts every "
+            f"setting back when its side notices; `becalm status --host {self.name}` tells. All runs that had arrived "
+            "are kept."
+        )
