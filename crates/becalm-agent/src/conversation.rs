@@ -3,6 +3,7 @@
 //! `Session` reads requests here; `measure::Runner` asks `attend` what the outside wants while a program runs.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::watch::readable;
@@ -28,12 +29,25 @@ pub struct Conversation {
     pub output: Output,
     signals: OwnedFd,
     signalled: bool,
+    silence: Option<u32>,
 }
 
 impl Conversation {
-    /// A conversation; `signals` is a signalfd(2) of those that ask to end.
-    pub fn new(input: Input, output: Output, signals: OwnedFd) -> Self {
-        Self { input, output, signals, signalled: false }
+    /// A conversation; `signals` is a non-blocking signalfd(2) of those that ask to end. With `silence` (seconds) it
+    /// is over when nothing has come for so long: a network that was cut closes no input.
+    pub fn new(input: Input, output: Output, signals: OwnedFd, silence: Option<u32>) -> Self {
+        let conversation = Self { input, output, signals, signalled: false, silence };
+        conversation.heard();
+        conversation
+    }
+
+    /// Something has come: count the silence from now. The alarm is the kernel's, so that nothing of ours has to run
+    /// beside a measured program.
+    fn heard(&self) {
+        if let Some(seconds) = self.silence {
+            // SAFETY: cannot fail; SIGALRM is blocked and read from the signalfd.
+            unsafe { libc::alarm(seconds) };
+        }
     }
 
     /// What to poll for attention.
@@ -43,13 +57,33 @@ impl Conversation {
 
     /// Read what has arrived. One of the descriptors is readable.
     pub fn look(&mut self) -> io::Result<()> {
-        if readable(&[self.signals.as_raw_fd()])? {
-            self.signalled = true;
+        let something = readable(&[libc::STDIN_FILENO])?;
+        while let Some(signal) = self.signal()? {
+            // What came while we were busy with something long was no silence.
+            self.signalled |= signal != libc::SIGALRM || !something;
         }
-        if readable(&[libc::STDIN_FILENO])? {
+        if something {
             self.input.fill()?;
+            self.heard();
         }
         Ok(())
+    }
+
+    /// The next signal that has arrived.
+    fn signal(&self) -> io::Result<Option<i32>> {
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer has that size; it is read only when the kernel has filled it.
+        let length = unsafe { libc::read(self.signals.as_raw_fd(), info.as_mut_ptr().cast(), size) };
+        if length == size as isize {
+            // SAFETY: filled just now.
+            return Ok(Some(unsafe { info.assume_init() }.ssi_signo as i32));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(error),
+        }
     }
 
     /// Whether everything is to end.

@@ -25,11 +25,13 @@ pub struct Options {
     pub spool: Option<RawFd>,
     pub spool_path: Option<PathBuf>,
     pub root: Option<PathBuf>,
+    /// Seconds without any input after which becalm is taken for gone.
+    pub silence: Option<u32>,
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH] [--root DIR]. It is started by becalm and speaks JSON. \
-                     Or: becalm-agent restore [--root DIR] [--force]";
+                     [--spool-fd N | --spool PATH] [--root DIR] [--silence SECONDS]. It is started by becalm and \
+                     speaks JSON. Or: becalm-agent restore [--root DIR] [--force]";
 
 /// Read the command line; an error is a sentence.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
@@ -56,6 +58,10 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--spool-fd") => options.spool = Some(descriptor()?),
             Some("--spool") => options.spool_path = Some(value.into()),
             Some("--root") => options.root = Some(value.into()),
+            Some("--silence") => {
+                let seconds = text.as_deref().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+                options.silence = Some(seconds.ok_or_else(|| format!("--silence takes seconds, not {value:?}."))?);
+            }
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }
@@ -86,10 +92,12 @@ mod tests {
 
     #[test]
     fn what_it_takes() {
-        let Ok(Command::Serve(options)) = of(&["serve", "--user", "ada", "--spool-fd", "7"]) else {
+        let Ok(Command::Serve(options)) = of(&["serve", "--user", "ada", "--spool-fd", "7", "--silence", "60"])
+        else {
             panic!()
         };
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
+        assert_eq!(options.silence, Some(60));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
         assert_eq!(of(&["restore"]), Ok(Command::Restore { root: "/".into(), force: false }));
         let forced = Command::Restore { root: "/x".into(), force: true };
@@ -107,6 +115,8 @@ mod tests {
             &["serve", "--shell", "x"],
             &["restore", "--root"],
             &["restore", "now"],
+            &["serve", "--silence", "0"],
+            &["serve", "--silence", "soon"],
         ] {
             assert!(of(bad).is_err(), "{bad:?}");
         }

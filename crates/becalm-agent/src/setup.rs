@@ -42,7 +42,7 @@ pub fn session(options: Options) -> Result<Session, String> {
     let root =
         root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
     Ok(Session::new(
-        Conversation::new(Input::new(libc::STDIN_FILENO), Output::new(spool), signals),
+        Conversation::new(Input::new(libc::STDIN_FILENO), Output::new(spool), signals, options.silence),
         runner,
         Machine::new(Tree::new(&root), who(user.as_ref())),
         user,
@@ -57,13 +57,13 @@ fn who(user: Option<&User>) -> String {
     name.unwrap_or_else(|| format!("user {own}"))
 }
 
-/// A descriptor for SIGTERM, SIGHUP and SIGINT, which are blocked from here on.
+/// A descriptor for SIGTERM, SIGHUP, SIGINT and SIGALRM (long silence), which are blocked from here on.
 fn signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by sigemptyset before use; the descriptor is new and ours.
     unsafe {
         let mut set = mem::zeroed();
         libc::sigemptyset(&mut set);
-        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGALRM] {
             libc::sigaddset(&mut set, signal);
         }
         if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {

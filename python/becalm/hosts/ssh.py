@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import threading
+from typing import Any
 
 from becalm.errors import MachineError
 from becalm.hosts import Access, address, installing
 from becalm.hosts.agent import AgentHost, Surroundings, agent_path
 from becalm.hosts.connection import FAILED, Connection
+
+SILENCE_SECONDS = 60
+"""The agent puts everything back when nothing has come for so long: who has gone closes no input when the network is
+cut, and a server's own TCP keepalive (tcp_keepalive_time) waits two hours."""
+
+LIFE_SECONDS = 15
+"""A sign of life that often: three may get lost."""
 
 
 def open_ssh(rest: str, access: Access) -> AgentHost:
@@ -23,7 +33,8 @@ def open_ssh(rest: str, access: Access) -> AgentHost:
         through_sudo = access.sudo and there.uid != 0
         if through_sudo:
             installing.check_sudo(connection, agent, there)
-        process = connection.start(agent.script(installing.START, sudo="sudo -n -- " if through_sudo else ""))
+        start = {"sudo": "sudo -n -- " if through_sudo else "", "silence": str(SILENCE_SECONDS)}
+        process = connection.start(agent.script(installing.START, **start))
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(lines)
@@ -45,12 +56,27 @@ class SshHost(AgentHost):
         surroundings: Surroundings,
     ) -> None:
         self._connection = connection
+        self._writing = threading.Lock()
+        self._over = threading.Event()
         super().__init__(access.called or str(connection.address), process, access, surroundings)
+        threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
 
     def close(self) -> None:
         """End the agent, which puts everything back, and the connection."""
+        self._over.set()
         super().close()
         self._connection.close()
+
+    def _live(self) -> None:
+        """Send empty lines, which the agent takes as signs of life, between requests and never within one."""
+        while not self._over.wait(LIFE_SECONDS):
+            with self._writing, contextlib.suppress(OSError, ValueError):
+                if not self._over.is_set():
+                    os.write(self._input, b"\n")
+
+    def _send(self, request: dict[str, Any]) -> int:
+        with self._writing:
+            return super()._send(request)
 
     def _died(self) -> MachineError:
         code = self._process.wait()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from becalm import tuning
-from becalm.errors import Interrupted, RefusedError, WorkloadError
+from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
 from becalm.listener import Searching
 from becalm.measure import measure
 from becalm.methods import method as method_row
@@ -88,6 +88,9 @@ class Conducting:
             if not self.settings[current].values:
                 raise
             self._refuse(current, error)
+        except MachineError as error:
+            # A lost connection, a killed agent: what was measured is in the store, and resuming goes on from there.
+            raise type(error)(f"{error}{_go_on(self.opened)}") from error
 
     def _define(self, asked: Asked) -> None:
         """Make programs and settings known; an arm that the host does not take by itself is refused."""
@@ -171,8 +174,16 @@ def _space_of(value: Mapping[str, Any]) -> Space:
 
 
 def _interrupted(opened: Studying, trials: Trials) -> Interrupted:
-    kept = "" if opened.shown is None else f" They are kept; go on with: becalm tune --resume {opened.shown}"
+    kept = _go_on(opened, " They are kept;")
     return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{kept}")
+
+
+def _go_on(opened: Studying, kept: str = "") -> str:
+    """How to resume; nothing when the study is not kept."""
+    if opened.shown is None:
+        return ""
+    sudo = " --sudo" if opened.measuring.sudo else ""
+    return f"{kept} {'go' if kept else 'Go'} on with: becalm tune --resume {opened.shown}{sudo}"
 
 
 def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Settings]) -> Steadiness:
