@@ -7,7 +7,7 @@ VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-APT := postgresql hyperfine sudo gcc libc6-dev
+APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client
 
 .PHONY: demo test lint build install check-tools debian-packages clean format
 .DEFAULT_GOAL := build

@@ -3,22 +3,35 @@
 import itertools
 
 import pytest
+from far import Far
 
 from becalm import hosts
 from becalm.nouns import Settings, Step, Workload
 
-PROGRAMS = {"local": "true", "null": "anything", "sim": "spin 1ms"}
+PROGRAMS = {"local": "true", "ssh": "true", "null": "anything", "sim": "spin 1ms"}
 NAMES = {"sim": ("sim:drift", "sim:laptop-a")}
 WORKING = [
-    pytest.param(name, marks=pytest.mark.machine if row.kind == "local" else ())
+    pytest.param(name, marks=pytest.mark.machine if row.kind in ("local", "ssh") else ())
     for row in hosts.TABLE
     for name in NAMES.get(row.kind, (row.kind,))
 ]
 
 
+@pytest.fixture(scope="module")
+def far(tmp_path_factory):
+    """Another machine, for the host that reaches one."""
+    path = tmp_path_factory.mktemp("far")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(path / "config"))
+        made = Far(path / "machine")
+        yield made.name
+    made.close()
+
+
 @pytest.fixture(params=WORKING)
 def host(request):
-    with hosts.open(request.param) as opened:
+    name = request.getfixturevalue("far") if request.param == "ssh" else request.param
+    with hosts.open(name) as opened:
         opened.define([Workload.of(PROGRAMS[request.param.partition(":")[0]])], [Settings()])
         yield opened
 

@@ -59,8 +59,10 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--spool") => options.spool_path = Some(value.into()),
             Some("--root") => options.root = Some(value.into()),
             Some("--silence") => {
-                let seconds = text.as_deref().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
-                options.silence = Some(seconds.ok_or_else(|| format!("--silence takes seconds, not {value:?}."))?);
+                let seconds =
+                    text.as_deref().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+                options.silence =
+                    Some(seconds.ok_or_else(|| format!("--silence takes seconds, not {value:?}."))?);
             }
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
@@ -92,7 +94,8 @@ mod tests {
 
     #[test]
     fn what_it_takes() {
-        let Ok(Command::Serve(options)) = of(&["serve", "--user", "ada", "--spool-fd", "7", "--silence", "60"])
+        let Ok(Command::Serve(options)) =
+            of(&["serve", "--user", "ada", "--spool-fd", "7", "--silence", "60"])
         else {
             panic!()
         };

@@ -84,7 +84,12 @@ root = click.option("--root", metavar="DIR", help="Act on a directory that looks
 dangerous = click.option(
     "--dangerous", is_flag=True, help="Consent to settings that can make the machine slow, hot or hard to reach."
 )
-host = click.option("--host", default="local", show_default=True, help="Where to run: local, ssh://[user@]name[:port], a name of `becalm host`, null, sim:MODEL.")
+host = click.option(
+    "--host",
+    default="local",
+    show_default=True,
+    help="Where to run: local, ssh://[user@]name[:port], a name of `becalm host`, null, sim:MODEL.",
+)
 
 measuring: Callable[[F], F] = together(
     click.option("--budget", type=BUDGET, help="Measure at most so long: 30s, 2min, none."),

@@ -1,0 +1,152 @@
+"""Addresses and names of other machines, and what ssh's words mean: no machine is reached here."""
+
+import pytest
+
+from becalm import hosts
+from becalm.errors import UsageError
+from becalm.hosts import Access, installing, known
+from becalm.hosts.address import Address, parse
+from becalm.hosts.connection import Connection, explain
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("ssh://bench", Address("bench")),
+        ("ssh://bench/", Address("bench")),
+        ("ssh://ada@bench.example:2222", Address("bench.example", "ada", 2222)),
+        ("ssh://ada@example.org@bench", Address("bench", "ada@example.org")),
+        ("ssh://192.0.2.7", Address("192.0.2.7")),
+        ("ssh://[2001:db8::7]:22", Address("2001:db8::7", port=22)),
+        ("ssh://root@[fe80::1%eth0]", Address("fe80::1%eth0", "root")),
+    ],
+)
+def test_addresses(url, address):
+    assert parse(url) == address
+    assert parse(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("bench", "ssh://"),
+        ("ssh:bench", "ssh://"),
+        ("ssh://", "ssh://"),
+        ("http://bench", "ssh://"),
+        ("ssh://-oProxyCommand=id", "no name of a machine"),
+        ("ssh://ada@-v", "no name of a machine"),
+        ("ssh://-l@bench", "no user name"),
+        ("ssh://@bench", "no user name"),
+        ("ssh://ada:secret@bench", "password"),
+        ("ssh://bench:0", "no port"),
+        ("ssh://bench:65536", "no port"),
+        ("ssh://bench:", "no port"),
+        ("ssh://bench:２２", "no port"),
+        ("ssh://[bench]", "no IPv6"),
+        ("ssh://[::1]22", "no IPv6"),
+        ("ssh://[::1", "no IPv6"),
+        ("ssh://bench;id", "no name of a machine"),
+        ("ssh://$(id)", "no name of a machine"),
+        ("ssh://a b", "no name of a machine"),
+        ("ssh://bench/path", "no name of a machine"),
+        ("ssh://bench\nx", "no name of a machine"),
+        ("ssh://a`id`@bench", "no user name"),
+    ],
+)
+def test_what_is_no_address(url, words):
+    with pytest.raises(UsageError, match=words):
+        parse(url)
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return tmp_path / "becalm/hosts"
+
+
+def test_names_are_kept_found_and_forgotten(config, tmp_path):
+    (tmp_path / "with 'quote\"").write_text("")
+    assert known.names() == []
+    known.add("bench", "ssh://ada@bench.example:2222")
+    known.add("lab.1", "ssh://lab", str(tmp_path / "with 'quote\""))
+    assert known.names() == ["bench", "lab.1"]
+    assert known.find("lab.1").config == str(tmp_path / "with 'quote\"")
+    assert known.find("bench") == known.Known("bench", "ssh://ada@bench.example:2222")
+    known.remove("bench")
+    assert known.names() == ["lab.1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "words"),
+    [
+        ("local", "ssh://x", "kind of host"),
+        ("ssh", "ssh://x", "kind of host"),
+        ("a/b", "ssh://x", "no name"),
+        ("..", "ssh://x", "no name"),
+        ("-x", "ssh://x", "no name"),
+        ("x", "ssh://-x", "no name of a machine"),
+    ],
+)
+def test_names_that_are_refused(config, name, url, words):
+    with pytest.raises(UsageError, match=words):
+        known.add(name, url)
+    assert known.names() == []
+
+
+def test_a_name_is_given_once_and_a_missing_one_is_said(config):
+    known.add("bench", "ssh://one")
+    with pytest.raises(UsageError, match="becalm host remove bench"):
+        known.add("bench", "ssh://two")
+    assert known.find("bench").url == "ssh://one"
+    with pytest.raises(UsageError, match="Known: bench"):
+        known.find("bunch")
+    with pytest.raises(UsageError, match="Did you mean 'bench'"):
+        hosts.open("bunch")
+    with pytest.raises(UsageError, match="cannot be read"):
+        known.add("lab", "ssh://lab", "/no/such/file")
+
+
+@pytest.mark.parametrize("text", ["url = 7\n", "ulr = 'ssh://x'\n", "url = \n", "url = 'ssh://x'\nport = 7\n"])
+def test_a_file_that_is_no_machine_is_said(config, text):
+    config.mkdir(parents=True)
+    (config / "bench.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"bench\.toml"):
+        known.find("bench")
+
+
+@pytest.mark.parametrize(
+    ("err", "words"),
+    [
+        ("ssh: connect to host bench port 22: Connection timed out\r\n", "does not answer"),
+        ("ssh: connect to host bench port 22: No route to host", "does not answer"),
+        ("Connection closed by 192.0.2.7 port 22", "cannot be reached: Connection closed by"),
+        ("", "ssh said nothing"),
+        ("Host key for bench has changed and you have requested strict checking.\nHost key verification failed.",
+         "is not the one that is known"),
+        ("ada@bench: Permission denied (publickey,password).", "does not let you in"),
+    ],
+)  # fmt: skip
+def test_what_ssh_says_is_said_in_a_sentence(err, words):
+    said = explain(err, Address("bench", "ada"))
+    assert words in said
+    assert said.endswith("Nothing was started.")
+
+
+def test_host_keys_are_always_checked_and_nothing_given_is_part_of_a_command(tmp_path):
+    agent = installing.Carried(b"x", "0" * 64, ())
+    connection = Connection(Address("bench", "ada", 22, "/etc/my config"))
+    templates = (installing.LOOK, installing.COPY, installing.SUDO, installing.START)
+    for template in templates:
+        command = connection._command(agent.script(template, sudo="", silence="60"))
+        assert not any("HostKey" in word or "KnownHosts" in word for word in command)
+        assert command[-2:-1] == ["bench"]
+        assert command[-3] == "--"
+        assert command[-1].startswith("exec /bin/sh -c '")
+    connection.close()
+
+
+def test_a_user_and_a_directory_travel_as_lines():
+    lines = installing.start_lines(Access(user="$(id)", root="/a 'b'"))
+    assert lines == b"$(id)\n/a 'b'\n"
+    with pytest.raises(UsageError, match="line break"):
+        installing.start_lines(Access(user="a\nb"))
