@@ -1,5 +1,6 @@
 """Measuring on another machine through SSH: a real sshd, a real ssh, and what goes wrong between them."""
 
+import json
 import os
 import pty
 import shutil
@@ -181,6 +182,48 @@ def test_a_lost_search_says_how_to_go_on_and_does(far):
     assert found.study == 1
     with Store.open() as store:
         assert len(list(store.runs(1))) > before
+
+
+def command(*arguments):
+    """becalm as a person calls it, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "becalm", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+
+@as_root
+def test_settings_are_kept_seen_and_reset_there(far):
+    """The same machine here, so that its settings can be looked at; the commands name the host to go on with."""
+    before = STAT_INTERVAL.read_text()
+    try:
+        put = command("apply", "--host", "far", "--set", "stat_interval=20")
+        assert put.returncode == 0, put.stderr
+        assert STAT_INTERVAL.read_text().strip() == "20"
+        assert "becalm reset --host far" in put.stdout
+        seen = command("status", "--host", "far")
+        assert "becalm reset --host far" in seen.stdout, seen.stderr
+        assert not far.sessions(), "nothing is left connected"
+    finally:
+        gone = command("reset", "--host", "far")
+    assert gone.returncode == 0, gone.stderr
+    assert STAT_INTERVAL.read_text() == before
+
+
+def test_names_on_the_command_line(far):
+    assert "far answers" in command("host", "check", "far").stdout
+    assert "ssh://far" in command("host", "list").stdout
+    assert command("host", "add", "it", "ssh://ada@it.example:2222").returncode == 0
+    assert {each["name"] for each in json.loads(command("host", "list", "--json").stdout)["hosts"]} == {"far", "it"}
+    assert command("host", "remove", "it").returncode == 0
+    refused = command("host", "check", "it")
+    assert refused.returncode == 2
+    assert "no host of the kind 'it'" in refused.stderr
+    refused = command("host", "add", "x", "ssh://-oProxyCommand=id")
+    assert refused.returncode == 2
+    far.known_hosts(None)
+    refused = command("run", "--host", "far", "--", "true")
+    assert refused.returncode == 3
+    assert "Traceback" not in refused.stderr
 
 
 def refused(name="far", **access):

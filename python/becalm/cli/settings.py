@@ -132,7 +132,7 @@ def command_apply(
     if as_json:
         _json("apply", asdict(done))
     elif done.exit_code is None:
-        _print(report.applied(done), plain)
+        _print(report.applied(done, host), plain)
     else:
         for each in done.skipped:
             click.echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
@@ -160,7 +160,7 @@ def command_reset(force: bool, host: str, sudo: bool, root: str | None, as_json:
     if as_json:
         _json("reset", asdict(done))
     else:
-        _print(report.reset(done), plain)
+        _print(report.reset(done, host), plain)
     sys.exit(3 if done.unsettled else 0)
 
 
@@ -178,7 +178,7 @@ def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> N
     if as_json:
         _json("status", asdict(found))
     else:
-        _print(report.status(found), plain)
+        _print(report.status(found, host), plain)
 
 
 @click.command("install-service")

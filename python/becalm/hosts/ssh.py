@@ -89,6 +89,6 @@ class SshHost(AgentHost):
             )
         return MachineError(
             f"The connection to {self.name} was lost{why}. The agent there ends the program that ran and puts every "
-            f"setting back when its side notices; `becalm status --host {self.name}` tells. All runs that had arrived "
-            "are kept."
+            f"setting back: at once, or after {SILENCE_SECONDS} s when only the network is gone; `becalm status --host "
+            f"{self.name}` tells. All runs that had arrived are kept."
         )

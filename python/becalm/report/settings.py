@@ -96,7 +96,7 @@ def knob(row: Knob) -> RenderableType:
     return Group(Text(row.name, "bold"), table)
 
 
-def applied(done: Applied) -> RenderableType:
+def applied(done: Applied, host: str = "local") -> RenderableType:
     """What was put on, or would be."""
     changed = [each for each in done.changes if each.changes]
     parts: list[RenderableType] = []
@@ -115,8 +115,13 @@ def applied(done: Applied) -> RenderableType:
         parts += [Text("Left out:", "dim"), left_out(done.skipped)]
     parts += [Text(remark) for remark in done.remarks]
     if done.took_ns is not None:
-        parts.append(Text("Take it off: becalm reset", "dim"))
+        parts.append(Text(f"Take it off: {_take_off(host)}", "dim"))
     return Group(*parts)
+
+
+def _take_off(host: str) -> str:
+    """The command that puts everything back on a host."""
+    return "becalm reset" if host == "local" else f"becalm reset --host {host}"
 
 
 def _changes(changes: Sequence[Change]) -> Table:
@@ -176,7 +181,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
     return table
 
 
-def reset(done: Reset) -> RenderableType:
+def reset(done: Reset, host: str = "local") -> RenderableType:
     """What was taken off."""
     if not done.places and not done.sentence:
         return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
@@ -187,13 +192,13 @@ def reset(done: Reset) -> RenderableType:
         parts.append(Text(f"{counted(len(done.unsettled), 'place')} not as before:", "bold red"))
         parts += [Text(f"  {line}") for line in done.unsettled]
         if any(each.fate == "foreign" for each in done.places):
-            parts.append(Text("To overwrite what somebody else set: becalm reset --force", "dim"))
+            parts.append(Text(f"To overwrite what somebody else set: {_take_off(host)} --force", "dim"))
     else:
         parts.append(Text("The machine is as it was before.", "bold green"))
     return Group(*parts)
 
 
-def status(found: Status) -> RenderableType:
+def status(found: Status, host: str = "local") -> RenderableType:
     """Who set what when."""
     parts: list[RenderableType] = []
     if found.busy:
@@ -206,11 +211,13 @@ def status(found: Status) -> RenderableType:
         what = found.title or "Settings"
         parts.append(Text(f"{what}: set by {found.user} on {when}.", "bold"))
         if not found.this_boot:
-            parts.append(Text("The machine was restarted since, which took them off. becalm reset tidies up."))
+            parts.append(Text(f"The machine was restarted since, which took them off. {_take_off(host)} tidies up."))
         elif found.kept is not None:
-            parts.append(Text("They stay until: becalm reset"))
+            parts.append(Text(f"They stay until: {_take_off(host)}"))
         elif not found.busy:
-            parts.append(Text("Their becalm is gone without having put them back. Put them back: becalm reset", "red"))
+            parts.append(
+                Text(f"Their becalm is gone without having put them back. Put them back: {_take_off(host)}", "red")
+            )
         if found.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, found.damaged))}.", "red"))
         shown = [each for each in found.places if not each.side_effect and each.now != each.original]
