@@ -7,13 +7,18 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from conversation import processes_with
 from far import Far, free_port, keygen, until
+from laptop import changed, laptop, snapshot, strays
 
 import becalm
 from becalm import hosts
+from becalm.cli.main import becalm as becalm_command
 from becalm.errors import MachineError, WorkloadError
 from becalm.hosts import Access, installing, known, ssh
 from becalm.hosts.agent import agent_path
@@ -43,11 +48,12 @@ def own_directories(tmp_path, monkeypatch):
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-    before = STAT_INTERVAL.read_text()
-    sockets = set(Path("/tmp").glob("becalm-ssh-*"))
-    yield
-    assert STAT_INTERVAL.read_text() == before, "the machine is not as it was"
-    assert set(Path("/tmp").glob("becalm-ssh-*")) <= sockets, "a connection's directory was left"
+    # Short, because sockets go there.
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        monkeypatch.setattr(tempfile, "tempdir", temporary)
+        yield
+        assert not list(Path(temporary).glob("becalm-ssh-*")), "a connection's directory was left"
 
 
 @pytest.fixture
@@ -122,16 +128,25 @@ def test_a_program_that_is_not_there_is_said(far):
         becalm.run("no-such-program", host="far", runs=1)
 
 
-class Cutting(Quiet):
-    """Cuts the connection when runs have been made with the settings on."""
+@pytest.fixture
+def tree(tmp_path):
+    """A directory that looks like the machine there, and is to be as it was at the end of the test."""
+    made = laptop(tmp_path / "tree")
+    before = snapshot(made)
+    yield made
+    until(lambda: not changed(before, snapshot(made)) and not strays(made))
 
-    def __init__(self, far, after):
-        self.far, self.after, self.calls, self.seen = far, after, 0, []
+
+class Cutting(Quiet):
+    """Cuts the connection at a certain report of progress; `seen`: what the place of a setting held then."""
+
+    def __init__(self, far, after, place=None):
+        self.far, self.after, self.place, self.calls, self.seen = far, after, place, 0, None
 
     def _one(self):
         self.calls += 1
         if self.calls == self.after:
-            self.seen.append(STAT_INTERVAL.read_text().strip())
+            self.seen = self.place and self.place.read_text().strip()
             self.far.cut()
 
     def progressed(self, progress):
@@ -141,23 +156,51 @@ class Cutting(Quiet):
         self._one()
 
 
-@as_root
-def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far):
-    before = STAT_INTERVAL.read_text()
-    cutting = Cutting(far, 2)
+def lose(cutting, **options):
+    """A run whose connection is cut; what the person reads."""
     with pytest.raises(MachineError) as caught:
-        becalm.run("sleep 0.12", host="far", budget="none", settings={"stat_interval": 20}, listener=cutting)
-    assert cutting.seen == ["20"], "the setting was on"
-    assert "connection to far was lost" in str(caught.value)
-    assert "becalm show 1" in str(caught.value)
-    until(lambda: STAT_INTERVAL.read_text() == before)
+        becalm.run("sleep 0.12", host="far", budget="none", listener=cutting, **options)
     with Store.open() as store:
         assert len(list(store.runs(1))) >= 1
+    assert "becalm show 1" in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree):
+    cutting = Cutting(far, 2, tree / "proc/sys/vm/stat_interval")
+    settings = {"stat_interval": 20, "governor": "performance", "swap": "off", "watchdogs": "off"}
+    said = lose(cutting, settings=settings, root=str(tree), dangerous=True)
+    assert cutting.seen == "20", "the settings were on"
+    assert "connection to far was lost" in said
+
+
+@as_root
+def test_a_lost_connection_restores_the_real_machine(far):
+    before = STAT_INTERVAL.read_text()
+    cutting = Cutting(far, 2, STAT_INTERVAL)
+    lose(cutting, settings={"stat_interval": 37})
+    assert cutting.seen == "37", "the setting was on"
+    until(lambda: STAT_INTERVAL.read_text() == before)
+
+
+def test_a_killed_becalm_leaves_nothing_behind(far, tree):
+    place, marker = tree / "proc/sys/vm/stat_interval", "0.0123461"
+    code = (
+        "import becalm, sys; becalm.run(['sleep', sys.argv[2]], host='far', budget='none', root=sys.argv[1], "
+        "settings={'stat_interval': 20})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, tree, marker], stdin=subprocess.DEVNULL)
+    until(lambda: place.read_text().strip() == "20")
+    process.kill()
+    process.wait()
+    until(lambda: place.read_text().strip() == "1")
+    until(lambda: not far.sessions())
+    until(lambda: not processes_with(marker))
 
 
 QUICK = {
     "method": "greedy",
-    "only": ("nice", "stat_interval"),
+    "only": ("nice", "aslr"),
     "loops": 1,
     "runs": 3,
     "warmups": 0,
@@ -191,39 +234,35 @@ def command(*arguments):
     )
 
 
-@as_root
-def test_settings_are_kept_seen_and_reset_there(far):
-    """The same machine here, so that its settings can be looked at; the commands name the host to go on with."""
-    before = STAT_INTERVAL.read_text()
-    try:
-        put = command("apply", "--host", "far", "--set", "stat_interval=20")
-        assert put.returncode == 0, put.stderr
-        assert STAT_INTERVAL.read_text().strip() == "20"
-        assert "becalm reset --host far" in put.stdout
-        seen = command("status", "--host", "far")
-        assert "becalm reset --host far" in seen.stdout, seen.stderr
-        assert not far.sessions(), "nothing is left connected"
-    finally:
-        gone = command("reset", "--host", "far")
+def test_settings_are_kept_seen_and_reset_there(far, tree):
+    """The commands name the host to go on with."""
+    place = tree / "proc/sys/vm/stat_interval"
+    there = ("--host", "far", "--root", str(tree))
+    put = command("apply", *there, "--set", "stat_interval=20")
+    assert put.returncode == 0, put.stderr
+    assert place.read_text().strip() == "20"
+    assert "becalm reset --host far" in put.stdout
+    assert "becalm reset --host far" in command("status", *there).stdout
+    gone = command("reset", *there)
     assert gone.returncode == 0, gone.stderr
-    assert STAT_INTERVAL.read_text() == before
+    assert place.read_text().strip() == "1"
 
 
 def test_names_on_the_command_line(far):
-    assert "far answers" in command("host", "check", "far").stdout
-    assert "ssh://far" in command("host", "list").stdout
-    assert command("host", "add", "it", "ssh://ada@it.example:2222").returncode == 0
-    assert {each["name"] for each in json.loads(command("host", "list", "--json").stdout)["hosts"]} == {"far", "it"}
-    assert command("host", "remove", "it").returncode == 0
-    refused = command("host", "check", "it")
-    assert refused.returncode == 2
-    assert "no host of the kind 'it'" in refused.stderr
-    refused = command("host", "add", "x", "ssh://-oProxyCommand=id")
-    assert refused.returncode == 2
+    def host(*arguments):
+        return CliRunner().invoke(becalm_command, ["host", *arguments])
+
+    assert "far answers" in host("check", "far").output
+    assert "ssh://far" in host("list").output
+    assert host("add", "it", "ssh://ada@it.example:2222").exit_code == 0
+    assert {each["name"] for each in json.loads(host("list", "--json").output)["hosts"]} == {"far", "it"}
+    assert host("remove", "it").exit_code == 0
+    assert host("list").output.startswith("far ")
     far.known_hosts(None)
-    refused = command("run", "--host", "far", "--", "true")
-    assert refused.returncode == 3
-    assert "Traceback" not in refused.stderr
+    failed = command("run", "--host", "far", "--", "true")
+    assert failed.returncode == 3
+    assert failed.stderr.startswith("becalm: The key of far is not known yet.")
+    assert failed.stdout == ""
 
 
 def refused(name="far", **access):
@@ -351,6 +390,21 @@ def ada(another, tmp_path, more="", shell="/bin/sh"):
 
 
 needs_sudo = pytest.mark.skipif(shutil.which("sudo") is None, reason="There is no sudo.")
+
+
+def test_a_machine_without_a_program_for_hashes(another):
+    hide = "".join(f"mount --bind /dev/null {path}\n" for path in map(shutil.which, ("sha256sum", "openssl")) if path)
+    far = another(prelude=hide)
+    assert check("far").host == "far"
+    assert len(far.agents()) == 1
+
+
+def test_a_machine_that_is_no_linux(another, tmp_path):
+    (tmp_path / "uname").write_text("#!/bin/sh\necho Darwin\n")
+    (tmp_path / "uname").chmod(0o755)
+    far = another(prelude=f"mount --bind {tmp_path}/uname {shutil.which('uname')}")
+    assert "runs Darwin. becalm measures on Linux only" in refused()
+    assert not far.agents()
 
 
 @needs_sudo

@@ -99,15 +99,25 @@ class Connection:
         self._said.seek(max(0, size - 4096))
         return self._said.read().decode(errors="replace").strip()
 
+    def seclude(self) -> None:
+        """No more commands: the connection ends with what was started, and nothing of it stays on the disk.
+
+        So a becalm that is killed leaves neither a process nor a directory behind.
+        """
+        self._control("stop")
+
     def close(self) -> None:
-        """End the shared connection."""
-        if self._connected:
-            command = ["ssh", *self._options(), "-O", "exit", *self.address.arguments()]
-            with contextlib.suppress(OSError):
-                subprocess.run(command, capture_output=True, env=_environment(), check=False)
-            self._connected = False
+        """End the connection with whatever still runs over it."""
+        self._control("exit")
         if self._said is not None:
             self._said.close()
+
+    def _control(self, request: str) -> None:
+        if self._connected:
+            command = ["ssh", *self._options(), "-O", request, *self.address.arguments()]
+            with contextlib.suppress(OSError):
+                subprocess.run(command, capture_output=True, env=_environment(), process_group=0, check=False)
+            self._connected = False
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _command(self, script: str) -> list[str]:

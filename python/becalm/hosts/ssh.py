@@ -59,6 +59,7 @@ class SshHost(AgentHost):
         self._writing = threading.Lock()
         self._over = threading.Event()
         super().__init__(access.called or str(connection.address), process, access, surroundings)
+        connection.seclude()
         threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
 
     def close(self) -> None:
