@@ -85,11 +85,18 @@ class Far:
         return sorted(Path(home or self.home).glob(".cache/becalm/*"))
 
     def sessions(self):
-        """Processes of sshd that serve connections."""
-        return [int(pid) for pid in Path(f"/proc/{self.sshd.pid}/task/{self.sshd.pid}/children").read_text().split()]
+        """Processes of sshd that serve connections: for users other than root there are two for each."""
+        found, left = [], children(self.sshd.pid)
+        while left:
+            pid = left.pop()
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
+                    found.append(pid)
+                    left += children(pid)
+        return found
 
     def cut(self):
-        """End every connection, as a server does that goes down."""
+        """End every connection, as a server does that goes down; what was started there is left to itself."""
         for pid in self.sessions():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -101,6 +108,13 @@ class Far:
         self.sshd.wait(timeout=30)
         if self.made_privsep:
             PRIVSEP.rmdir()
+
+
+def children(pid):
+    """Child processes; none when there is no such process."""
+    with contextlib.suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
 
 
 def keygen(path, passphrase=""):

@@ -159,7 +159,7 @@ class Cutting(Quiet):
 def lose(cutting, **options):
     """A run whose connection is cut; what the person reads."""
     with pytest.raises(MachineError) as caught:
-        becalm.run("sleep 0.12", host="far", budget="none", listener=cutting, **options)
+        becalm.run("sleep 0.12", host="far", budget="30s", listener=cutting, **options)
     with Store.open() as store:
         assert len(list(store.runs(1))) >= 1
     assert "becalm show 1" in str(caught.value)
@@ -186,7 +186,7 @@ def test_a_lost_connection_restores_the_real_machine(far):
 def test_a_killed_becalm_leaves_nothing_behind(far, tree):
     place, marker = tree / "proc/sys/vm/stat_interval", "0.0123461"
     code = (
-        "import becalm, sys; becalm.run(['sleep', sys.argv[2]], host='far', budget='none', root=sys.argv[1], "
+        "import becalm, sys; becalm.run(['sleep', sys.argv[2]], host='far', budget='60s', root=sys.argv[1], "
         "settings={'stat_interval': 20})"
     )
     process = subprocess.Popen([sys.executable, "-c", code, tree, marker], stdin=subprocess.DEVNULL)
