@@ -2,10 +2,12 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `restore` does that once and by itself, `overhead` measures the agent itself. `main` sets the process up and hands over.
+//! killed agent to put them back, `restore` does that once and by itself, `overhead` measures the agent itself, `init`
+//! is process 1 of a guest. `main` sets the process up and hands over.
 
 mod conversation;
 mod guard;
+mod init;
 mod input;
 mod machine;
 mod measure;
@@ -21,6 +23,9 @@ mod setup;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if init::is_ours() {
+        init::boot();
+    }
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options::Command::Serve(options)) => options,
         Ok(options::Command::Restore { root, force }) => return restore::run(&root, force),

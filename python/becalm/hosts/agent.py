@@ -1,7 +1,7 @@
 """The host behind `becalm-agent`: one code path for this machine and, later, for others.
 
-`AgentHost` speaks the protocol of docs/protocol.md over a pair of pipes; `open_local` starts the agent that the
-package carries, as a child in a process group of its own so that Ctrl-C reaches becalm and not the workload.
+`AgentHost` speaks the protocol of docs/protocol.md over a `Link`; `open_local` starts the agent that the package
+carries, as a child in a process group of its own so that Ctrl-C reaches becalm and not the workload.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink
+from becalm.hosts.link import Link, ProcessLink
 from becalm.knobs import Knob
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
 
@@ -81,7 +82,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
     finally:
         for descriptor in inherited:
             os.close(descriptor)
-    return AgentHost("local", process, access)
+    return AgentHost("local", ProcessLink(process), access)
 
 
 def _is_open(descriptor: int) -> bool:
@@ -122,15 +123,16 @@ class AgentHost:
 
     reboots = False
 
-    def __init__(
-        self, name: str, process: subprocess.Popen[bytes], access: Access, surroundings: Surroundings | None = None
-    ) -> None:
+    def __init__(self, name: str, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
         self.name = name
-        self._process = process
         self._noticed = Noticed()
         self._next_id = 0
+        self._begin(link, access, surroundings)
+
+    def _begin(self, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
+        """Wait for the agent's greeting and open the conversation."""
+        self._link = link
         self._facts: dict[str, Any] | None = None
-        self._ending = False
         greeting = self._greeting()
         if greeting.get("protocol") != PROTOCOL:
             self.close()
@@ -249,27 +251,12 @@ class AgentHost:
 
     def stop(self) -> None:
         """End the current block. One write, so that a signal handler may call it."""
-        with contextlib.suppress(OSError):
-            os.write(self._input, b'{"id":0,"do":"stop"}\n')
+        with contextlib.suppress(OSError, ValueError):
+            self._link.send(b'{"id":0,"do":"stop"}\n')
 
     def close(self) -> None:
-        """Close the agent's input, at which it kills what it started and exits; wait for that."""
-        self._ending = True
-        if self._process.stdin:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout:
-            self._process.stdout.close()
-
-    @property
-    def _input(self) -> int:
-        assert self._process.stdin is not None
-        return self._process.stdin.fileno()
+        """End the conversation, at which the agent kills what it started and exits; wait for that."""
+        self._link.close()
 
     def _runs(self, rows: list[list[Any]]) -> list[Run]:
         if self._order is None:
@@ -291,24 +278,21 @@ class AgentHost:
         self._next_id += 1
         line = json.dumps({"id": self._next_id, **request}, separators=(",", ":")).encode() + b"\n"
         try:
-            while line:
-                line = line[os.write(self._input, line) :]
+            self._link.send(line)
         except BrokenPipeError:
             raise self._died() from None
         return self._next_id
 
     def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._link.read()
         if not line.endswith(b"\n"):
             raise self._died()
         event: dict[str, Any] = json.loads(line)
         return event
 
     def _greeting(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
         for _ in range(NOISE_LINES):
-            line = self._process.stdout.readline()
+            line = self._link.read()
             if not line.endswith(b"\n"):
                 break
             if line.startswith(b'{"becalm-agent"'):
@@ -317,12 +301,9 @@ class AgentHost:
         raise self._died()
 
     def _died(self) -> MachineError:
-        self._ending = True
-        code = self._process.wait()
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return MachineError(
-            f"The agent on {self.name} {how} in the middle of its work. The workload it ran was ended with it. "
-            "All runs finished before are kept; start the same command again to go on."
+            f"The agent on {self.name} {self._link.died()} in the middle of its work. The workload it ran was ended "
+            "with it. All runs finished before are kept; start the same command again to go on."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import threading
 from typing import Any
@@ -12,6 +11,7 @@ from becalm.errors import MachineError
 from becalm.hosts import Access, address, installing
 from becalm.hosts.agent import AgentHost, Surroundings, agent_path
 from becalm.hosts.connection import FAILED, Connection
+from becalm.hosts.link import ProcessLink
 
 SILENCE_SECONDS = 60
 """The agent puts everything back when nothing has come for so long: who has gone closes no input when the network is
@@ -55,10 +55,10 @@ class SshHost(AgentHost):
         access: Access,
         surroundings: Surroundings,
     ) -> None:
-        self._connection = connection
+        self._connection, self._process = connection, process
         self._writing = threading.Lock()
         self._over = threading.Event()
-        super().__init__(access.called or str(connection.address), process, access, surroundings)
+        super().__init__(access.called or str(connection.address), ProcessLink(process), access, surroundings)
         connection.seclude()
         threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
 
@@ -73,7 +73,7 @@ class SshHost(AgentHost):
         while not self._over.wait(LIFE_SECONDS):
             with self._writing, contextlib.suppress(OSError, ValueError):
                 if not self._over.is_set():
-                    os.write(self._input, b"\n")
+                    self._link.send(b"\n")
 
     def _send(self, request: dict[str, Any]) -> int:
         with self._writing:

@@ -1,0 +1,197 @@
+//! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/guest.md).
+//!
+//! It makes the directory tree that programs expect, loads the kernel modules asked for, starts the agent proper on the
+//! second serial port and reaps whatever is orphaned; when the agent ends, the machine is switched off. The agent is
+//! its child and not process 1 itself, because an agent kills every orphan it is given (`exec::tree::sweep`), and its
+//! guard has to be nobody's child.
+
+use std::ffi::{CStr, CString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::{mem, ptr};
+
+/// The port that becalm listens to. The first one is the kernel's console.
+const PORT: &str = "/dev/ttyS1";
+/// One module a line, in the order of loading: its file, then its parameters. Written by becalm.
+const MODULES: &str = "/etc/becalm/modules";
+/// Arguments of `becalm-agent serve`, one a line. Written by becalm.
+const ARGUMENTS: &str = "/etc/becalm/serve";
+
+/// Type, place, options; and whether there is no going on without it.
+const MOUNTS: [(&CStr, &str, &CStr, bool); 9] = [
+    (c"proc", "/proc", c"", true),
+    (c"sysfs", "/sys", c"", true),
+    (c"devtmpfs", "/dev", c"mode=0755", true),
+    (c"devpts", "/dev/pts", c"mode=0620,gid=5,ptmxmode=0666", false),
+    (c"tmpfs", "/dev/shm", c"mode=1777", false),
+    (c"tmpfs", "/run", c"mode=0755", false),
+    (c"tmpfs", "/tmp", c"mode=1777", false),
+    (c"cgroup2", "/sys/fs/cgroup", c"", false),
+    (c"debugfs", "/sys/kernel/debug", c"", false),
+];
+
+/// Whether this process is a guest's process 1. In a container the agent may have that number too, but not that name.
+pub fn is_ours() -> bool {
+    std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init")
+}
+
+/// Boot, serve one conversation, switch the machine off.
+pub fn boot() -> ! {
+    if let Err(sentence) = life() {
+        say(&sentence);
+    }
+    // SAFETY: sync has no arguments; reboot(2) is what process 1 is for. With QEMU's -no-reboot either call ends it.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+        libc::reboot(libc::RB_AUTOBOOT);
+    }
+    std::process::exit(3)
+}
+
+fn life() -> Result<(), String> {
+    for (kind, place, options, needed) in MOUNTS {
+        match mount(kind, place, options) {
+            Err(error) if needed => {
+                return Err(format!("{} cannot be mounted on {place}: {error}.", kind.to_string_lossy()))
+            }
+            // A kernel without debugfs or cgroups is a kernel to measure on, too: the agent's facts say so.
+            _ => {}
+        }
+    }
+    controllers();
+    loopback().map_err(|error| format!("The loopback interface cannot be brought up: {error}."))?;
+    // SAFETY: a live buffer of that length.
+    unsafe { libc::sethostname(c"guest".as_ptr(), 5) };
+    for line in fs::read_to_string(MODULES).unwrap_or_default().lines() {
+        let (file, parameters) = line.split_once(' ').unwrap_or((line, ""));
+        load(file, parameters).map_err(|error| format!("The module {file} cannot be loaded: {error}."))?;
+    }
+    let status = serve()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("The agent ended: {status}."))
+}
+
+/// A line on the console, where becalm looks for reasons.
+fn say(sentence: &str) {
+    drop(writeln!(io::stderr(), "becalm-init: {sentence}"));
+}
+
+/// Mount a file system; a directory that already holds something (files of a workload) stays as it is.
+fn mount(kind: &CStr, place: &str, options: &CStr) -> io::Result<()> {
+    fs::create_dir_all(place)?;
+    let sticky = options.to_bytes() == b"mode=1777";
+    if kind == c"tmpfs" && fs::read_dir(place)?.next().is_some() {
+        return fs::set_permissions(place, fs::Permissions::from_mode(if sticky { 0o1777 } else { 0o755 }));
+    }
+    let place = CString::new(Path::new(place).as_os_str().as_bytes())?;
+    // SAFETY: all four strings end with a zero and live.
+    let done =
+        unsafe { libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), 0, options.as_ptr().cast()) };
+    if done == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// Let groups below the root have every controller that the kernel has (cgroups(7)).
+fn controllers() {
+    let group = Path::new("/sys/fs/cgroup");
+    for name in
+        fs::read_to_string(group.join("cgroup.controllers")).unwrap_or_default().split_ascii_whitespace()
+    {
+        drop(fs::write(group.join("cgroup.subtree_control"), format!("+{name}")));
+    }
+}
+
+/// Bring up the interface `lo`, as programs that talk to themselves expect (netdevice(7)).
+fn loopback() -> io::Result<()> {
+    // SAFETY: a structure of integers and bytes may be all zero; the name fits; the descriptor is closed below.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut request: libc::ifreq = mem::zeroed();
+        ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 3);
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        let done = libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &request);
+        let error = io::Error::last_os_error();
+        libc::close(socket);
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    }
+}
+
+fn load(file: &str, parameters: &str) -> io::Result<()> {
+    let opened = File::open(file)?;
+    let parameters = CString::new(parameters)?;
+    // SAFETY: a live descriptor and a string that ends with a zero.
+    let done = unsafe { libc::syscall(libc::SYS_finit_module, opened.as_raw_fd(), parameters.as_ptr(), 0) };
+    let error = io::Error::last_os_error();
+    if done == 0 || error.raw_os_error() == Some(libc::EEXIST) {
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// Start the agent on the port and reap until it ends.
+fn serve() -> Result<ExitStatus, String> {
+    let failed = |what: &'static str| move |error: io::Error| format!("{what}: {error}.");
+    let port = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY | libc::O_CLOEXEC)
+        .open(PORT)
+        .map_err(failed("The serial port /dev/ttyS1 cannot be opened"))?;
+    raw(&port).map_err(failed("The serial port /dev/ttyS1 cannot be made raw"))?;
+    let stdin = port.try_clone().map_err(failed("The serial port cannot be shared"))?;
+    let mut agent = Command::new("/init");
+    agent.arg("serve").stdin(stdin).stdout(port);
+    agent.args(fs::read_to_string(ARGUMENTS).unwrap_or_default().lines());
+    agent.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    agent.env("HOME", "/root").env("USER", "root").env("TERM", "linux");
+    let agent = agent.spawn().map_err(failed("The agent cannot be started"))?;
+    loop {
+        let mut status = 0;
+        // SAFETY: room for the status. The agent is reaped here and nowhere else.
+        let ended = unsafe { libc::waitpid(-1, &mut status, 0) };
+        if ended == agent.id() as libc::pid_t {
+            return Ok(std::os::unix::process::ExitStatusExt::from_raw(status));
+        }
+        let error = io::Error::last_os_error();
+        if ended < 0 && error.kind() != io::ErrorKind::Interrupted {
+            return Err(format!("Waiting for the agent failed: {error}."));
+        }
+    }
+}
+
+/// Every byte as it is, both ways; reading waits for one byte (termios(3)).
+fn raw(port: &File) -> io::Result<()> {
+    // SAFETY: the structure is filled by tcgetattr before it is read.
+    unsafe {
+        let mut mode: libc::termios = mem::zeroed();
+        if libc::tcgetattr(port.as_raw_fd(), &mut mode) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::cfmakeraw(&mut mode);
+        // No modem to wait for or to be hung up by.
+        mode.c_cflag &= !(libc::HUPCL | libc::CRTSCTS | libc::CBAUD);
+        mode.c_cflag |= libc::CLOCAL | libc::CREAD | libc::B115200;
+        (mode.c_cc[libc::VMIN], mode.c_cc[libc::VTIME]) = (1, 0);
+        if libc::tcsetattr(port.as_raw_fd(), libc::TCSANOW, &mode) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
