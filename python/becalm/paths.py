@@ -18,6 +18,11 @@ def state_dir() -> Path:
     return made(_place("XDG_STATE_HOME", ".local/state"), "XDG_STATE_HOME")
 
 
+def cache_dir() -> Path:
+    """For what can be fetched or made again: kernels for guests. Raises MachineError."""
+    return made(_place("XDG_CACHE_HOME", ".cache"), "XDG_CACHE_HOME")
+
+
 def config_dir() -> Path:
     """For what the person writes: profiles. It need not exist yet. Raises MachineError."""
     return _place("XDG_CONFIG_HOME", ".config")

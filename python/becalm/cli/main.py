@@ -29,6 +29,7 @@ VERBS = {
     "show": ("becalm.cli.records", "Show a study again."),
     "export": ("becalm.cli.records", "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf."),
     "import": ("becalm.cli.records", "Read runs of hyperfine, pyperf or another becalm."),
+    "guest": ("becalm.cli.guest", "Virtual machines with another kernel: fetch kernels, list them."),
     "install-service": ("becalm.cli.settings", "Have systemd restore at boot what a power cut left."),
 }
 """One more verb is one more row: its module, which has it as `command_NAME`, and its line in the help."""

@@ -124,10 +124,13 @@ class AgentHost:
     reboots = False
 
     def __init__(self, name: str, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
+        self._start(name)
+        self._begin(link, access, surroundings)
+
+    def _start(self, name: str) -> None:
         self.name = name
         self._noticed = Noticed()
         self._next_id = 0
-        self._begin(link, access, surroundings)
 
     def _begin(self, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
         """Wait for the agent's greeting and open the conversation."""

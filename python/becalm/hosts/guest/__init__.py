@@ -1,0 +1,169 @@
+"""The host `guest:`: a virtual machine with a kernel of one's choice, booted from memory in seconds (docs/guest.md).
+
+Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
+kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted
+again when others are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pwd
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts import Access, TextSink
+from becalm.hosts.agent import AgentHost, agent_path
+from becalm.hosts.guest import kernel, needs, qemu
+from becalm.hosts.guest.initramfs import Cpio, fill
+from becalm.hosts.guest.needs import Needs
+from becalm.hosts.guest.options import Wanted, parse
+from becalm.nouns import Block, Run, Settings, Workload
+
+ALWAYS = ("true",)
+"""Programs that the agent itself starts (`overhead`)."""
+SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
+RESERVE_MIB = 96
+"""What a distribution's kernel takes for itself."""
+PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+def open_guest(rest: str, access: Access) -> GuestHost:
+    """Make a guest ready to boot; `rest` is what follows "guest:". Raises UsageError, MachineError."""
+    wanted = parse(rest)
+    if access.root is not None:
+        raise UsageError("--root is a directory of this machine; a guest has its own. Leave one of them out.")
+    qemu.program()
+    return GuestHost(f"guest:{rest}", wanted, kernel.find(wanted.kernel), access)
+
+
+class GuestHost(AgentHost):
+    """A virtual machine, reached through the agent that is its process 1's only child."""
+
+    def __init__(self, name: str, wanted: Wanted, found: kernel.Kernel, access: Access) -> None:
+        self._wanted, self._kernel, self._access = wanted, found, access
+        self._guest: qemu.GuestLink | None = None
+        self._accel = qemu.accelerators(wanted.accel)
+        self._account = _account(access.user)
+        self._needs = Needs(trees=frozenset(wanted.files), directories=frozenset([os.getcwd()]))
+        for program in ALWAYS:
+            self._needs |= needs.of_command([program], "/", os.environ)
+        self._modules = kernel.modules(found, wanted.modules)
+        self._start(name)
+        # The agent in a guest is always root; nothing of this machine can be reached from there.
+        self.privileged = True
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
+        """As on every host; a guest that has not the programs is booted again with them."""
+        wanted = needs.of_workloads([each for each in workloads if not each.kernel])
+        if not wanted <= self._needs:
+            self._off()
+            self._needs |= wanted
+        return super().define(workloads, settings, dangerous=dangerous)
+
+    def reboot(self, append: Sequence[str]) -> None:
+        """Boot again, at the next call, with these kernel parameters instead of the ones before."""
+        self._off()
+        self._wanted = replace(self._wanted, append=tuple(append))
+
+    def measure(
+        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+    ) -> Iterator[list[Run]]:
+        """As on every host; a run that the guest's kernel killed for want of memory is an error that says so."""
+        killed = False
+        for rows in super().measure(first, block, on_text=on_text, stop_on_failure=stop_on_failure):
+            killed = killed or any(run.outcome == "failed" and run.status == -9 for run in rows)
+            yield rows
+        said = self._guest.console.text() if killed and self._guest else ""
+        if found := re.search(r"Out of memory: Killed process.*", said):
+            raise WorkloadError(
+                f"The guest ran out of memory ({self._wanted.mem} MiB): {found[0].strip()}. "
+                f"Give it more: mem={2 * self._wanted.mem}M in the host's name."
+            )
+
+    def stop(self) -> None:
+        """End the current block."""
+        if self._guest is not None:
+            super().stop()
+
+    def close(self) -> None:
+        """Switch the machine off."""
+        self._off()
+
+    def _off(self) -> None:
+        if self._guest is not None:
+            self._guest.close()
+            self._guest = None
+
+    def _send(self, request: dict[str, Any]) -> int:
+        if self._guest is None:
+            self._guest = self._boot()
+            self._begin(self._guest, self._access)
+        return super()._send(request)
+
+    def _boot(self) -> qemu.GuestLink:
+        scratch = tempfile.TemporaryDirectory(prefix="becalm-guest-")
+        place = Path(scratch.name)
+        try:
+            with gzip.open(place / "initramfs", "wb", compresslevel=1) as file:
+                size = self._write(cast(BinaryIO, file))
+            # The kernel gives its first file system half of the memory (tmpfs(5), size).
+            least = 2 * (size >> 20) + RESERVE_MIB
+            if self._wanted.mem < least:
+                raise UsageError(
+                    f"The programs and files of this guest take {size >> 20} MiB, and half of its memory is for them: "
+                    f"it needs mem={least}M, not {self._wanted.mem}M."
+                )
+            link, self._accel = qemu.start(self._wanted, self._kernel, scratch, self._accel)
+            return link
+        except BaseException:
+            scratch.cleanup()
+            raise
+
+    def _write(self, file: BinaryIO) -> int:
+        """The initramfs; gives the bytes that it will take in memory."""
+        cpio = Cpio(file)
+        directories = [*SKELETON, self._account.pw_dir, *self._needs.directories]
+        fill(cpio, self._needs.files, self._needs.trees, directories)
+        cpio.device("/dev/console", 0o600, 5, 1)
+        cpio.file("/init", agent_path())
+        user = self._account
+        arguments, passwd, group = "", PASSWD, GROUP
+        if user.pw_uid != 0:
+            arguments = f"--user\n{user.pw_uid}\n"
+            passwd += f"{user.pw_name}:x:{user.pw_uid}:{user.pw_gid}::{user.pw_dir}:{user.pw_shell or '/bin/sh'}\n"
+            group += f"{user.pw_name}:x:{user.pw_gid}:\n"
+        lines = "".join(f"/etc/becalm/{name}.ko\n" for name, _ in self._modules)
+        written = {"passwd": passwd, "group": group, "becalm/serve": arguments, "becalm/modules": lines}
+        for name, text in written.items():
+            cpio.data(f"/etc/{name}", text.encode())
+        for name, data in self._modules:
+            cpio.data(f"/etc/becalm/{name}.ko", data)
+        cpio.end()
+        return cpio.size
+
+
+def _account(name: str | None) -> pwd.struct_passwd:
+    """Whose account workloads run under: asked for, or who called becalm (through sudo, too)."""
+    try:
+        if name is None:
+            return pwd.getpwuid(int(os.environ.get("SUDO_UID", "")) if _is_sudo() else os.getuid())
+        return pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name)
+    except KeyError:
+        if name is None:
+            uid = os.getuid()
+            return pwd.struct_passwd((f"user{uid}", "x", uid, os.getgid(), "", "/", "/bin/sh"))
+        raise MachineError(f"There is no user {name!r} on this machine, so a guest cannot have it either.") from None
+
+
+def _is_sudo() -> bool:
+    return os.getuid() == 0 and os.environ.get("SUDO_UID", "").isdigit()

@@ -1,0 +1,98 @@
+"""What an ELF file says it needs: interpreter, shared libraries, where to look for them; a kernel module's notes.
+
+After elf(5) and the System V gABI, chapters 4 and 5. Only what is asked for is read, of 64-bit little-endian files.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+MAGIC = b"\x7fELF"
+X86_64 = 62
+"""e_machine, EM_X86_64."""
+PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 1, 5, 15, 29
+
+
+class NotSuitable(ValueError):
+    """The file is not a 64-bit little-endian ELF file, or is cut off. `str()` says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """`rpath` and `runpath` as they stand in the file, split at colons, `$ORIGIN` not yet replaced."""
+
+    machine: int
+    interpreter: str | None
+    needed: tuple[str, ...]
+    rpath: tuple[str, ...]
+    runpath: tuple[str, ...]
+
+
+def read(data: bytes) -> Elf:
+    """What a program or library needs. Raises NotSuitable."""
+    try:
+        return _read(data)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise NotSuitable("it is an ELF file that is cut off or damaged") from error
+
+
+def _read(data: bytes) -> Elf:
+    _check(data)
+    (machine,) = struct.unpack_from("<H", data, 18)
+    (start,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    segments = [struct.unpack_from("<IIQQQQ", data, start + index * size) for index in range(count)]
+    interpreter, dynamic = None, b""
+    for kind, _flags, offset, _vaddr, _paddr, length in segments:
+        if kind == PT_INTERP:
+            interpreter = data[offset : offset + length].rstrip(b"\0").decode()
+        elif kind == PT_DYNAMIC:
+            dynamic = data[offset : offset + length]
+    entries = list(struct.iter_unpack("<qQ", dynamic[: len(dynamic) // 16 * 16]))
+    table = next((_offset(segments, value) for tag, value in entries if tag == DT_STRTAB), 0)
+
+    def texts(wanted: int) -> tuple[str, ...]:
+        return tuple(_text(data, table + value) for tag, value in entries if tag == wanted)
+
+    def places(wanted: int) -> tuple[str, ...]:
+        return tuple(place for text in texts(wanted) for place in text.split(":") if place)
+
+    return Elf(machine, interpreter, texts(DT_NEEDED), places(DT_RPATH), places(DT_RUNPATH))
+
+
+def notes(data: bytes) -> dict[str, str]:
+    """The section `.modinfo` of a kernel module: `depends`, `name`, `vermagic`, …. Raises NotSuitable."""
+    _check(data)
+    try:
+        (start,) = struct.unpack_from("<Q", data, 40)
+        size, count, names = struct.unpack_from("<HHH", data, 58)
+        sections = [struct.unpack_from("<IIQQQQ", data, start + index * size) for index in range(count)]
+        for name, _kind, _flags, _address, offset, length in sections:
+            if _text(data, sections[names][4] + name) == ".modinfo":
+                lines = data[offset : offset + length].split(b"\0")
+                pairs = (line.decode(errors="replace").partition("=") for line in lines if line)
+                return {key: value for key, _, value in pairs}
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise NotSuitable("it is an ELF file that is cut off or damaged") from error
+    raise NotSuitable("it is no kernel module: it has no section .modinfo")
+
+
+def _check(data: bytes) -> None:
+    if data[:4] != MAGIC:
+        raise NotSuitable("it is no ELF file")
+    if data[4:6] != b"\x02\x01":
+        raise NotSuitable("it is a 32-bit or big-endian program")
+
+
+def _offset(segments: list[tuple[int, ...]], address: int) -> int:
+    """Where in the file an address of memory is."""
+    for kind, _flags, offset, vaddr, _paddr, length in segments:
+        if kind == PT_LOAD and vaddr <= address < vaddr + length:
+            return offset + address - vaddr
+    raise IndexError(address)
+
+
+def _text(data: bytes, at: int) -> str:
+    return data[at : data.index(b"\0", at) if b"\0" in data[at : at + 4096] else at].decode()

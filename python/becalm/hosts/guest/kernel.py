@@ -1,0 +1,243 @@
+"""Kernels for guests: fetched as Debian packages and kept, or any vmlinuz; and their modules."""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import re
+import shutil
+import struct
+import subprocess
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from becalm import paths
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.guest import elf
+
+ATTEMPTS = 3
+"""Packages that the index still names may be gone from the archive: so many, newest first, are asked for."""
+WANTED_FILES = re.compile(r"(\./)?((usr/)?lib/modules/[^/]+/.+|boot/(vmlinuz|config)-.+)")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that can be booted. `modules`: its /lib/modules/RELEASE, None when that is not there."""
+
+    release: str
+    image: Path
+    modules: Path | None
+
+
+def shelf() -> Path:
+    """Where prepared kernels are kept, a directory each, named by release."""
+    return paths.made(paths.cache_dir() / "kernels", "XDG_CACHE_HOME")
+
+
+def prepared() -> list[Kernel]:
+    """The kernels that are kept, newest first."""
+    found = [_at(place) for place in shelf().iterdir() if (place / "vmlinuz").is_file()]
+    return sorted(found, key=lambda kernel: _age(kernel.release), reverse=True)
+
+
+def find(name: str) -> Kernel:
+    """A kernel by version ("6.1": the newest that is kept) or by the path of its vmlinuz.
+
+    Raises UsageError when it is not kept, MachineError when the file is no x86-64 kernel.
+    """
+    if "/" in name:
+        image = Path(name).expanduser()
+        release = release_of(image)
+        beside = [image.parent / "modules", image.parent.parent / "lib/modules" / release]
+        beside += [image.parent.parent / "usr/lib/modules" / release, Path("/lib/modules") / release]
+        return Kernel(release, image, next((place for place in beside if (place / "kernel").is_dir()), None))
+    kept = prepared()
+    for kernel in kept:
+        if _is(kernel.release, name):
+            return kernel
+    others = f" Kept are: {', '.join(kernel.release for kernel in kept)}." if kept else ""
+    raise UsageError(f"There is no kernel {name} for guests here. Fetch it: becalm guest prepare {name}.{others}")
+
+
+def prepare(name: str, say: Say = lambda _: None) -> Kernel:
+    """Fetch a kernel package of Debian by version, or unpack a package file (.deb), and keep it.
+
+    Raises MachineError when it cannot be fetched, UsageError when there is none of that version.
+    """
+    with tempfile.TemporaryDirectory(dir=shelf(), prefix=".fetch-") as scratch:
+        package = Path(name) if name.endswith(".deb") else _fetch(name, Path(scratch), say)
+        say(f"Unpacking {package.name}.")
+        made = Path(scratch) / "kernel"
+        made.mkdir()
+        _unpack(package, made)
+        images = list(made.glob("boot/vmlinuz-*"))
+        if len(images) != 1:
+            raise UsageError(f"{package.name} holds no kernel image: it has {len(images)} files boot/vmlinuz-*.")
+        release = release_of(images[0])
+        images[0].rename(made / "vmlinuz")
+        for each in made.glob("boot/config-*"):
+            each.rename(made / "config")
+        for each in made.glob("lib/modules/*"):
+            each.rename(made / "modules")
+        place = shelf() / release
+        if place.exists():
+            shutil.rmtree(place)
+        made.rename(place)
+    return _at(place)
+
+
+def release_of(image: Path) -> str:
+    """The release that a vmlinuz names in its header (Documentation/arch/x86/boot.rst, kernel_version).
+
+    Raises MachineError when it is no kernel for x86-64.
+    """
+    try:
+        with image.open("rb") as file:
+            head = file.read(1 << 16)
+    except OSError as error:
+        raise MachineError(f"The kernel {image} cannot be read: {error.strerror}.") from error
+    if head[0x202:0x206] != b"HdrS":
+        if head[0x38:0x3C] == b"ARM\x64":
+            raise MachineError(f"{image} is a kernel for 64-bit ARM; guests here are x86-64.")
+        raise MachineError(f"{image} is no kernel image for x86 (bzImage): a vmlinuz of a distribution is one.")
+    (where,) = struct.unpack_from("<H", head, 0x20E)
+    (loading,) = struct.unpack_from("<H", head, 0x236)
+    if not loading & 1:  # XLF_KERNEL_64
+        raise MachineError(f"{image} is a 32-bit kernel; guests here are x86-64.")
+    text = head[0x200 + where :].split(b"\0")[0].decode(errors="replace")
+    return text.split(" ")[0] or "unknown"
+
+
+def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Modules with all that they depend on, in the order of loading: name and contents, unpacked.
+
+    Debian's packages have no modules.dep, so each module is asked (`depends` in its .modinfo). What is built into the
+    kernel is left out. Raises MachineError when there is no such module.
+    """
+    if not names:
+        return []
+    if kernel.modules is None:
+        raise MachineError(f"The modules of the kernel {kernel.release} were not found beside {kernel.image}.")
+    files = {_plain(path.name.split(".ko")[0]): path for path in kernel.modules.rglob("*.ko*")}
+    builtin: set[str] = set()
+    with contextlib.suppress(OSError):
+        lines = (kernel.modules / "modules.builtin").read_text().split()
+        builtin = {_plain(Path(line).name.removesuffix(".ko")) for line in lines}
+    order: dict[str, bytes] = {}
+
+    def take(name: str, by: str) -> None:
+        if name in order or name in builtin:
+            return
+        if name not in files:
+            raise MachineError(f"The kernel {kernel.release} has no module {name}{by}.")
+        data = _module(files[name])
+        depends = elf.notes(data).get("depends", "")
+        for each in filter(None, depends.split(",")):
+            take(_plain(each), f", which {name} depends on")
+        order[name] = data
+
+    for name in names:
+        take(_plain(name), "")
+    return list(order.items())
+
+
+def _module(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(data)
+    if path.suffix == ".gz":
+        return zlib.decompress(data, wbits=31)
+    if path.suffix == ".zst":
+        raise MachineError(f"{path} is packed with zstd, which becalm cannot read. Unpack it: zstd -d {path}")
+    return data
+
+
+def _plain(name: str) -> str:
+    # The kernel takes both for the same (kernel/module, "-" becomes "_").
+    return name.replace("-", "_")
+
+
+def _at(place: Path) -> Kernel:
+    modules = place / "modules"
+    return Kernel(place.name, place / "vmlinuz", modules if modules.is_dir() else None)
+
+
+def _is(release: str, name: str) -> bool:
+    """Whether a release is of a version: 6.1.0-50-cloud-amd64 is 6.1, 6.12.9 is not."""
+    return release == name or (release.startswith(name) and not release[len(name)].isalnum())
+
+
+def _age(release: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", release))
+
+
+def _fetch(name: str, scratch: Path, say: Say) -> Path:
+    if not re.fullmatch(r"[0-9][0-9A-Za-z.+~-]*", name):
+        raise UsageError(f"A kernel is named by its version, such as 6.1, or by a package file; not {name!r}.")
+    for tool in ("apt-cache", "apt-get"):
+        if shutil.which(tool) is None:
+            raise MachineError(
+                f"{tool} was not found: kernels are fetched from Debian's archive. Elsewhere name any vmlinuz: "
+                "--host guest:/boot/vmlinuz-… or a downloaded package: becalm guest prepare linux-image-….deb"
+            )
+    listed = subprocess.run(
+        ["apt-cache", "pkgnames", f"linux-image-{name}"], capture_output=True, text=True, check=False
+    ).stdout.split()
+    found = []
+    for package in listed:
+        release = package.removeprefix("linux-image-")
+        # Kernels for virtual machines are a third of the size and boot in half the time.
+        if re.fullmatch(r"[0-9].*[0-9a-z]-cloud-amd64", release) and _is(release, name) and _age(release)[2:]:
+            found.append(package)
+    found.sort(key=_age, reverse=True)
+    if not found:
+        raise UsageError(
+            f"The package index has no linux-image-{name}…-cloud-amd64. Refresh it (apt-get update), name another "
+            "version, or use a vmlinuz: --host guest:/boot/vmlinuz-…"
+        )
+    said = ""
+    for package in found[:ATTEMPTS]:
+        say(f"Fetching {package}.")
+        done = subprocess.run(
+            ["apt-get", "download", "-q", package], cwd=scratch, capture_output=True, text=True, check=False
+        )
+        files = list(scratch.glob("*.deb"))
+        if done.returncode == 0 and files:
+            return files[0]
+        said = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
+    raise MachineError(f"{found[0]} cannot be fetched: {said or 'apt-get gave no reason'}. Is there a network?")
+
+
+def _unpack(package: Path, into: Path) -> None:
+    """The image, its configuration and its modules out of a package (deb(5): an ar archive with a tar in it)."""
+    try:
+        with package.open("rb") as file, tarfile.open(fileobj=_member(file), mode="r|*") as archive:
+            for entry in archive:
+                if entry.isreg() and WANTED_FILES.fullmatch(entry.name) and ".." not in entry.name:
+                    target = into / entry.name.removeprefix("./").removeprefix("usr/")
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    source = archive.extractfile(entry)
+                    if source is not None:
+                        with target.open("wb") as out:
+                            shutil.copyfileobj(source, out, 1 << 20)
+    except (OSError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
+        raise MachineError(f"The package {package} cannot be unpacked: {error}.") from error
+
+
+def _member(file: BinaryIO) -> BinaryIO:
+    """An ar archive (ar(5)) at the beginning of its member data.tar; tar itself finds its end."""
+    if file.read(8) != b"!<arch>\n":
+        raise ValueError("it is no Debian package")
+    while len(header := file.read(60)) == 60:
+        if header.startswith(b"data.tar"):
+            return file
+        size = int(header[48:58])
+        file.seek(size + size % 2, 1)
+    raise ValueError("it has no member data.tar")

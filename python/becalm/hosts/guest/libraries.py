@@ -1,0 +1,141 @@
+"""Where the dynamic loader would find a shared library (ld.so(8)), without running it or the program."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from becalm.errors import WorkloadError
+from becalm.hosts.guest import elf
+
+USUAL = (
+    *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"),
+    *("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"),
+)
+"""Debian's loader has the first two built in, others the next, musl the last."""
+
+CACHE = "/etc/ld.so.cache"
+CACHE_MAGIC = b"glibc-ld.so.cache1.1"
+CACHE_X86_64 = 0x0303
+"""`flags` of an entry: FLAG_ELF_LIBC6 | FLAG_X8664_LIB64 (glibc, sysdeps/generic/dl-cache.h)."""
+
+TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM))")
+
+
+def cached(data: bytes) -> dict[str, list[str]]:
+    """Library name to paths, all variants, of an /etc/ld.so.cache for x86-64 (glibc, struct cache_file_new)."""
+    start = data.find(CACHE_MAGIC)
+    found: dict[str, list[str]] = {}
+    if start < 0:
+        return found
+    (count,) = struct.unpack_from("<I", data, start + 20)
+    for index in range(count):
+        at = start + 48 + index * 24
+        if at + 24 > len(data):
+            break
+        flags, key, value = struct.unpack_from("<iII", data, at)
+        if flags == CACHE_X86_64:
+            found.setdefault(_string(data, start + key), []).append(_string(data, start + value))
+    return found
+
+
+def _string(data: bytes, at: int) -> str:
+    return os.fsdecode(data[at : data.find(b"\0", at)])
+
+
+@dataclass
+class Loader:
+    """Finds libraries below `root` ("/"; a test has a directory of its own), reading each file once."""
+
+    root: Path = Path("/")
+    _seen: dict[str, elf.Elf | None] = field(default_factory=dict)
+    _cache: dict[str, list[str]] | None = None
+
+    def libraries(self, program: str, environment_path: str = "") -> set[str]:
+        """Interpreter and all libraries of an ELF program, by absolute path; none for a static one.
+
+        `environment_path`: LD_LIBRARY_PATH of the workload. Raises WorkloadError when a library is missing or the
+        program is for another processor.
+        """
+        about = self._about(program)
+        if about is None:
+            raise WorkloadError(f"{program} cannot run in a guest: {self._why(program)}.")
+        if about.machine != elf.X86_64:
+            raise WorkloadError(f"{program} cannot run in a guest: it is for another processor than x86-64.")
+        found: set[str] = set()
+        if about.interpreter:
+            found.add(about.interpreter)
+            if not self._exists(about.interpreter):
+                raise WorkloadError(f"{program} needs the dynamic loader {about.interpreter}, which is not there.")
+        everywhere = [place for place in environment_path.split(":") if place]
+        waiting: list[tuple[str, elf.Elf, tuple[str, ...]]] = [(program, about, ())]
+        while waiting:
+            path, each, inherited = waiting.pop()
+            # DT_RPATH counts for a library's own dependencies too, unless there is a DT_RUNPATH.
+            rpath = () if each.runpath else (*_places(each.rpath, path), *inherited)
+            for name in each.needed:
+                places = [*rpath, *everywhere, *_places(each.runpath, path)]
+                paths = self._find(name, places)
+                if not paths:
+                    raise WorkloadError(
+                        f"{program} needs the library {name}, which was not found ({path} asks for it). "
+                        "Install the package that has it, or set LD_LIBRARY_PATH."
+                    )
+                for one in paths:
+                    if one not in found:
+                        found.add(one)
+                        library = self._about(one)
+                        if library is not None:
+                            waiting.append((one, library, rpath))
+        return found
+
+    def _find(self, name: str, places: Iterable[str]) -> list[str]:
+        if "/" in name:
+            return [name] if self._fits(name) else []
+        for place in places:
+            if self._fits(f"{place}/{name}"):
+                return [f"{place}/{name}"]
+        if self._cache is None:
+            try:
+                self._cache = cached(self._file(CACHE).read_bytes())
+            except OSError:
+                self._cache = {}
+        # All variants for other processor levels come along: which one is taken depends on the guest's processor.
+        listed = [path for path in self._cache.get(name, []) if self._fits(path)]
+        return listed or [f"{place}/{name}" for place in USUAL if self._fits(f"{place}/{name}")][:1]
+
+    def _fits(self, path: str) -> bool:
+        about = self._about(path) if self._exists(path) else None
+        return about is not None and about.machine == elf.X86_64
+
+    def _about(self, path: str) -> elf.Elf | None:
+        if path not in self._seen:
+            try:
+                self._seen[path] = elf.read(self._file(path).read_bytes())
+            except (OSError, elf.NotSuitable):
+                self._seen[path] = None
+        return self._seen[path]
+
+    def _why(self, path: str) -> str:
+        try:
+            elf.read(self._file(path).read_bytes())
+        except (OSError, elf.NotSuitable) as error:
+            return str(error)
+        return "it cannot be read"
+
+    def _exists(self, path: str) -> bool:
+        return self._file(path).is_file()
+
+    def _file(self, path: str) -> Path:
+        return self.root / path.lstrip("/")
+
+
+def _places(listed: Iterable[str], path: str) -> list[str]:
+    """Directories of DT_RPATH or DT_RUNPATH, with the tokens of ld.so(8) replaced."""
+    origin = os.path.dirname(os.path.realpath(path))
+    tokens = {"ORIGIN": origin, "LIB": "lib", "PLATFORM": "x86_64"}
+    return [TOKEN.sub(lambda match: tokens[match[1] or match[2]], each) for each in listed]

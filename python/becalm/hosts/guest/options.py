@@ -1,0 +1,116 @@
+"""What a guest's name asks for: `guest:6.1?cpus=2&mem=1G&append=isolcpus=1&modules=zram&files=/a:/b`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import unquote_plus
+
+from becalm.errors import UsageError
+from becalm.quantity import duration_ns
+
+MEMORY = {"": 1, "M": 1, "G": 1024}
+SMALLEST_MIB = 128
+"""Below this a distribution's kernel with an initramfs does not boot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A guest as it was asked for.
+
+    `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters
+    of the kernel's command line. `accel`: "auto", "kvm" or "tcg" (software emulation). `limit_s`: seconds to boot in.
+    """
+
+    kernel: str
+    cpus: int = 1
+    mem: int = 1024
+    append: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    accel: str = "auto"
+    limit_s: float = 120.0
+
+
+def parse(text: str) -> Wanted:
+    """Read what follows "guest:" in a host's name. Raises UsageError."""
+    kernel, _, query = text.partition("?")
+    if not kernel:
+        raise UsageError(
+            "Which kernel? Name one: guest:6.1 (`becalm guest prepare 6.1` fetches it), or guest:/boot/vmlinuz."
+        )
+    wanted = Wanted(kernel)
+    for pair in query.split("&") if query else ():
+        name, equals, value = pair.partition("=")
+        # In a query a space may be a plus sign; one that is meant is %2B.
+        value = unquote_plus(value)
+        if name not in READERS:
+            near = difflib.get_close_matches(name, READERS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"A guest has no option {name!r}.{hint} Options: {', '.join(READERS)}.")
+        if not equals or not value:
+            raise UsageError(f"The guest's option {name} needs a value: {name}=….")
+        wanted = READERS[name](wanted, value)
+    return wanted
+
+
+def parameters(text: str) -> tuple[str, ...]:
+    """Parameters of a kernel's command line: separated by spaces, or by a comma where NAME= follows.
+
+    "isolcpus=domain,1,nohz_full=1" is isolcpus=domain,1 and nohz_full=1.
+    """
+    return tuple(part for word in text.split() for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", word) if part)
+
+
+def _cpus(wanted: Wanted, value: str) -> Wanted:
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 255:
+        raise UsageError(f"A guest has 1 to 255 CPUs, not {value}.")
+    return replace(wanted, cpus=int(value))
+
+
+def _mem(wanted: Wanted, value: str) -> Wanted:
+    match = re.fullmatch(r"(\d+)([MG]?)(iB)?", value)
+    mebibytes = int(match[1]) * MEMORY[match[2]] if match else 0
+    if mebibytes < SMALLEST_MIB:
+        raise UsageError(f"A guest's memory is written 512M or 2G and is at least {SMALLEST_MIB}M, not {value}.")
+    return replace(wanted, mem=mebibytes)
+
+
+def _append(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, append=(*wanted.append, *parameters(value)))
+
+
+def _modules(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, modules=(*wanted.modules, *(name for name in value.split(",") if name)))
+
+
+def _files(wanted: Wanted, value: str) -> Wanted:
+    paths = [path for path in value.split(":") if path]
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"The guest is to have {path}, but there is no such file here.")
+    return replace(wanted, files=(*wanted.files, *map(os.path.abspath, paths)))
+
+
+def _accel(wanted: Wanted, value: str) -> Wanted:
+    if value not in ("auto", "kvm", "tcg"):
+        raise UsageError(f"accel is auto, kvm or tcg (software emulation), not {value}.")
+    return replace(wanted, accel=value)
+
+
+def _limit(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, limit_s=duration_ns(value) / 1e9)
+
+
+READERS = {
+    "cpus": _cpus,
+    "mem": _mem,
+    "append": _append,
+    "modules": _modules,
+    "files": _files,
+    "accel": _accel,
+    "limit": _limit,
+}
+"""One more option is one more row."""

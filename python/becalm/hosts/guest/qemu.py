@@ -1,0 +1,215 @@
+"""A virtual machine: QEMU's command line, its start, and what it says when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from becalm.errors import MachineError
+from becalm.hosts.guest.kernel import Kernel
+from becalm.hosts.guest.options import Wanted
+from becalm.hosts.link import ProcessLink
+
+PROGRAM = "qemu-system-x86_64"
+PR_SET_PDEATHSIG = 1
+TAIL = 1 << 16
+"""Bytes of the console that are looked at for a reason."""
+PATIENCE_S = 5.0
+EMULATED = "tcg,thread=multi"
+KVM_LIMIT_S = 20.0
+"""With a processor's own virtualisation a guest speaks within 2 s; inside some virtual machines /dev/kvm opens, and
+then nothing ever runs."""
+
+REASONS = (
+    (re.compile(r"becalm-init: (.+?)\.?$", re.MULTILINE), "{}"),
+    (re.compile(r"System is deadlocked on memory"), "the guest has too little memory to boot"),
+    (re.compile(r"Initramfs unpacking failed: (.+)"), "the guest has too little memory for its files ({})"),
+    (re.compile(r"Out of memory: Killed process \d+ \((\S+)\)"), "the guest ran out of memory, {} was killed"),
+    (re.compile(r"Kernel panic - not syncing: (.+?)\s*$", re.MULTILINE), "the guest's kernel panicked: {}"),
+)
+"""What to look for on the console, the first that is there counts; and how to say it."""
+
+
+def program() -> str:
+    """QEMU's executable. Raises MachineError when there is none, or this is no x86-64 machine."""
+    if os.uname().machine != "x86_64":
+        raise MachineError(f"A guest runs becalm's agent, which here is for {os.uname().machine}; guests are x86-64.")
+    found = shutil.which(PROGRAM)
+    if found is None:
+        raise MachineError(
+            f"A guest needs QEMU: {PROGRAM} was not found. Debian, Ubuntu: apt-get install qemu-system-x86; "
+            "Fedora: dnf install qemu-system-x86-core; Arch: pacman -S qemu-system-x86."
+        )
+    return found
+
+
+def accelerators(wanted: str) -> tuple[str, ...]:
+    """The -accel values to try in turn. Raises MachineError when kvm was asked for in vain."""
+    kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    if wanted == "kvm" and not kvm:
+        there = os.path.exists("/dev/kvm")
+        why = "you may not open it: join the group kvm" if there else "this machine offers no virtualisation"
+        raise MachineError(f"accel=kvm was asked for, but /dev/kvm cannot be used: {why}. Or leave accel out.")
+    if wanted == "kvm":
+        return ("kvm",)
+    return ("kvm", EMULATED) if kvm and wanted == "auto" else (EMULATED,)
+
+
+def command(qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str) -> list[str]:
+    """QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
+
+    The kernel's console is the first serial port, into a file; the agent's is the second, QEMU's own input and output.
+    """
+    line = ["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *wanted.append]
+    words = [qemu, "-machine", "q35", "-cpu", "max", "-smp", str(wanted.cpus), "-m", f"{wanted.mem}M"]
+    words += ["-accel", accel, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"]
+    words += ["-kernel", str(kernel.image), "-initrd", str(place / "initramfs"), "-append", " ".join(line)]
+    # In an option of QEMU's a comma is written twice.
+    console = str(place / "console").replace(",", ",,")
+    words += ["-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"]
+    return [*words, "-chardev", "stdio,id=agent,signal=off", "-serial", "chardev:agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What the guest's kernel and QEMU have written. It outlives the machine."""
+
+    place: Path
+
+    def text(self) -> str:
+        """The last of the console."""
+        try:
+            with (self.place / "console").open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+                return file.read().decode(errors="replace").replace("\r", "")
+        except OSError:
+            return ""
+
+    def complaint(self) -> str:
+        """What QEMU itself had to say."""
+        try:
+            lines = (self.place / "qemu").read_text(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return (lines or [""])[-1].removeprefix(f"{PROGRAM}: ")
+
+    def reason(self) -> str:
+        """Why the machine ended, as far as it can be seen; else the last line of the console."""
+        text = self.text()
+        for pattern, said in REASONS:
+            if match := pattern.search(text):
+                return said.format(*match.groups())
+        if complaint := self.complaint():
+            return f"QEMU says: {complaint}"
+        lines = [line for line in text.splitlines() if line.strip()]
+        return f"the last line on its console is: {lines[-1].strip()}" if lines else "it said nothing"
+
+
+class GuestLink(ProcessLink):
+    """A link to the agent in a virtual machine; ending it ends the machine."""
+
+    def __init__(self, process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str]) -> None:
+        super().__init__(process, PATIENCE_S)
+        self._scratch = scratch
+        self.console = Console(Path(scratch.name))
+
+    def close(self) -> None:
+        """Switch the machine off and forget it: nothing in it outlasts it, so there is nothing to wait for."""
+        self.end()
+        self._scratch.cleanup()
+
+    def end(self) -> None:
+        """Switch the machine off."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        super().close()
+
+    def died(self) -> str:
+        """Why the machine ended."""
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return "stopped answering"
+        return f"ended with its machine ({self.console.reason()})"
+
+
+def start(
+    wanted: Wanted, kernel: Kernel, scratch: tempfile.TemporaryDirectory[str], accels: tuple[str, ...]
+) -> tuple[GuestLink, tuple[str, ...]]:
+    """Boot with the first of the accelerators that works; gives the link and those that are left to try next time.
+
+    `scratch` holds the initramfs and goes with the machine. Raises MachineError.
+    """
+    qemu, place = program(), Path(scratch.name)
+    for index, accel in enumerate(accels):
+        last = index == len(accels) - 1
+        words = command(qemu, wanted, kernel, place, accel)
+        try:
+            return boot(words, scratch, wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)), accels[index:]
+        except MachineError:
+            # What the guest itself complains about would be the same without acceleration.
+            if last or Console(place).text().strip():
+                raise
+    raise MachineError("No accelerator was given to try.")
+
+
+def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: float) -> GuestLink:
+    """Start QEMU and wait until the agent speaks. Raises MachineError."""
+    # Loaded here: between fork and exec nothing may be.
+    prctl = ctypes.CDLL(None).prctl
+
+    def die_with_us() -> None:
+        # QEMU does not end when its input does; becalm may be killed.
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    try:
+        with (Path(scratch.name) / "qemu").open("wb") as errors:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                process_group=0,
+                preexec_fn=die_with_us,
+            )
+    except OSError as error:
+        raise MachineError(f"QEMU cannot be started: {words[0]}: {error.strerror}.") from error
+    link = GuestLink(process, scratch)
+    try:
+        _wait(link, limit_s)
+    except BaseException:
+        link.end()
+        raise
+    return link
+
+
+def _wait(link: GuestLink, limit_s: float) -> None:
+    """Until the first byte comes: whatever is sent to the port before the guest has opened it is lost."""
+    assert link.process.stdout is not None
+    deadline = time.monotonic() + limit_s
+    ready: Sequence[object] = ()
+    while not ready and link.process.poll() is None and (left := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select([link.process.stdout], [], [], min(left, 1.0))
+    # A machine that ended closes its output, which is readable too.
+    if ready and link.process.stdout.peek(1)[:1]:  # type: ignore[attr-defined]
+        return
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        link.process.wait(0 if time.monotonic() >= deadline else PATIENCE_S)
+    reason = link.console.reason()
+    if link.process.poll() is None:
+        raise MachineError(
+            f"The guest did not boot within {limit_s:g} s; {reason}. Give it more time (&limit=300s), or see its "
+            "kernel's messages with &append=loglevel=7."
+        )
+    raise MachineError(f"The guest did not boot: {reason}. Nothing was measured.")
