@@ -131,11 +131,11 @@ class AgentHost:
         self.name = name
         self._noticed = Noticed()
         self._next_id = 0
+        self._facts: dict[str, Any] | None = None
 
     def _begin(self, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
         """Wait for the agent's greeting and open the conversation."""
         self._link = link
-        self._facts: dict[str, Any] | None = None
         greeting = self._greeting()
         if greeting.get("protocol") != PROTOCOL:
             self.close()

@@ -31,8 +31,8 @@ ALWAYS = ("true",)
 SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
 RESERVE_MIB = 96
 """What a distribution's kernel takes for itself."""
-PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
-GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+PASSWD = "root:x:0:0:root:/root:/bin/sh\n"
+GROUP = "root:x:0:\ntty:x:5:\n"
 
 
 def open_guest(rest: str, access: Access) -> GuestHost:
@@ -103,6 +103,7 @@ class GuestHost(AgentHost):
         if self._guest is not None:
             self._guest.close()
             self._guest = None
+            self._facts = None
 
     def _send(self, request: dict[str, Any]) -> int:
         if self._guest is None:

@@ -194,7 +194,7 @@ def _fetch(name: str, scratch: Path, say: Say) -> Path:
     for package in listed:
         release = package.removeprefix("linux-image-")
         # Kernels for virtual machines are a third of the size and boot in half the time.
-        if re.fullmatch(r"[0-9].*[0-9a-z]-cloud-amd64", release) and _is(release, name) and _age(release)[2:]:
+        if re.fullmatch(r"\d+\.\d+\.\d.*-cloud-amd64", release) and _is(release, name):
             found.append(package)
     found.sort(key=_age, reverse=True)
     if not found:

@@ -1,0 +1,219 @@
+"""Guests that boot, with kernels 6.1 (CFS) and 6.12 (EEVDF): workloads, settings, boot parameters, modules, failures."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from becalm import hosts
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts import Access
+from becalm.hosts.guest import kernel, qemu
+from becalm.nouns import Output, Settings, Step, Workload
+
+pytestmark = [pytest.mark.guest, pytest.mark.machine]
+VERSIONS = ("6.1", "6.12")
+
+
+def needed(version):
+    """Skip, and say why, where a guest with this kernel cannot be booted."""
+    if shutil.which(qemu.PROGRAM) is None:
+        pytest.skip(f"{qemu.PROGRAM} is not installed: apt-get install qemu-system-x86")
+    try:
+        return kernel.find(version)
+    except UsageError:
+        pytest.skip(f"the kernel {version} is not kept: becalm guest prepare {version}")
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def guest(request):
+    """One machine for many tests: two CPUs, one of them kept free of ticks, and a module."""
+    needed(request.param)
+    name = f"guest:{request.param}?cpus=2&modules=zram&append=nohz_full=1,rcu_nocbs=1"
+    with hosts.open(name) as opened:
+        opened.version = request.param
+        # One boot for all that the tests will run.
+        opened.define([shell("cat /dev/null; nproc; id; grep x /dev/null; tail -c 1 /dev/null; python3")], [Settings()])
+        yield opened
+
+
+def shell(text, **options):
+    return Workload.of(text, shell=True, output=Output.KEEP, **options)
+
+
+def said(host, *steps, settings=({},)):
+    """What workloads said; `steps`: pairs of a workload and the index of its settings."""
+    host.define([work for work, _ in steps], [Settings.of(each) for each in settings])
+    texts = {}
+    block = tuple(Step(index, which, 0, 0) for index, (_, which) in enumerate(steps))
+    rows = [
+        run
+        for part in host.measure(0, block, on_text=lambda seq, err, out: texts.update({seq: out + err}))
+        for run in part
+    ]
+    assert [run.outcome for run in rows] == ["ok"] * len(steps), (rows, texts)
+    return [texts.get(index, "").strip() for index in range(len(steps))]
+
+
+def test_it_is_another_kernel(guest):
+    (version,) = said(guest, (shell("cat /proc/version"), 0))
+    assert version.startswith(f"Linux version {guest.version}.")
+    facts = guest.facts()
+    assert facts["kernel"]["release"] == kernel.find(guest.version).release
+    # The classic knobs of CFS and the base slice of EEVDF (sched/debug.c) tell the two schedulers apart.
+    assert (facts["scheduler"].get("slice_ns") is not None) == (guest.version == "6.12")
+    (debug,) = said(guest, (shell("cd /sys/kernel/debug/sched; ls"), 0))
+    names = set(debug.split())
+    assert ("base_slice_ns" in names, "wakeup_granularity_ns" in names) == (
+        (True, False) if guest.version == "6.12" else (False, True)
+    )
+
+
+def test_what_was_asked_for_is_there(guest):
+    line, cpus, isolated, modules, link = said(
+        guest,
+        (shell("cat /proc/cmdline"), 0),
+        (shell("nproc --all"), 0),
+        (shell("cat /sys/devices/system/cpu/nohz_full"), 0),
+        (shell("cat /proc/modules"), 0),
+        (shell("cat /sys/class/net/lo/operstate /sys/class/net/lo/flags; cat /sys/block/zram0/disksize"), 0),
+    )
+    assert "nohz_full=1 rcu_nocbs=1" in line
+    assert (cpus, isolated) == ("2", "1")
+    assert any(each.startswith("zram ") for each in modules.splitlines())
+    assert int(link.split()[1], 16) & 1, "IFF_UP"
+
+
+def test_knobs_are_the_guests(guest):
+    rows = {row.name: row for row in guest.knobs()}
+    assert rows["isolation"].supported
+    assert rows["stat_interval"].value == "1"
+    assert rows["nohz_full"].value == "1"
+    assert not rows["governor"].supported
+    assert rows["governor"].reason
+
+
+def test_a_setting_is_on_for_its_steps_and_off_for_the_others(guest):
+    read = shell("cat /proc/sys/vm/stat_interval /proc/sys/vm/swappiness")
+    changed = {"stat_interval": 20, "swappiness": 1}
+    before, during, after = said(guest, (read, 0), (read, 1), (read, 0), settings=({}, changed))
+    assert before == after == "1\n60"
+    assert during == "20\n1"
+    assert guest.noticed().drift == ()
+
+
+def test_settings_are_held_and_released_and_every_place_comes_back(guest):
+    guest.define([shell("true")], [Settings()])
+    held = guest.hold(Settings.of({"stat_interval": 20, "transparent_hugepages": "never"}))
+    assert {each["knob"] for each in held["changes"] if each["changes"]} == {"stat_interval", "transparent_hugepages"}
+    assert {row.name: row.value for row in guest.knobs()}["stat_interval"] == "20"
+    released = guest.release()
+    assert released["unsettled"] == []
+    assert all(each["found"] != each["original"] for each in released["places"])
+    assert {row.name: row.value for row in guest.knobs()}["stat_interval"] == "1"
+    assert guest.status()["journal"] is None
+
+
+def test_an_isolated_cpu_is_isolated_for_the_kernel_too(guest):
+    look = shell(
+        "cat /sys/fs/cgroup/becalm*/cpuset.cpus.partition; grep Cpus_allowed_list /proc/self/status;"
+        "cat /sys/fs/cgroup/cpuset.cpus.effective"
+    )
+    (found,) = said(guest, (look, 0), settings=({"isolation": "1"},))
+    assert found.splitlines()[0] == "isolated"
+    assert found.splitlines()[1].split() == ["Cpus_allowed_list:", "1"]
+    assert found.splitlines()[2] == "0", "the others have what is left"
+    (after,) = said(
+        guest, (shell("cat /sys/fs/cgroup/cpuset.cpus.effective; ls /sys/fs/cgroup | grep becalm || true"), 0)
+    )
+    assert after.split() == ["0-1"]
+
+
+def test_orphans_and_time_limits_as_anywhere(guest):
+    guest.define(
+        [shell("sleep 100 & exit 0"), Workload.of("sleep 100", timeout_ns=300_000_000), shell("exit 3")], [Settings()]
+    )
+    steps = tuple(Step(index, 0, 0, 0) for index in range(3))
+    rows = [run for part in guest.measure(0, steps, stop_on_failure=False) for run in part]
+    assert [run.outcome for run in rows] == ["ok", "timeout", "failed"]
+    assert (rows[0].left_behind, rows[2].status) == (1, 3)
+
+
+def test_the_guard_outlives_a_killed_agent_even_here(guest):
+    """With the agent the machine ends; until then its guard is nobody's child, as on any machine."""
+    (names,) = said(guest, (shell("cat /proc/[0-9]*/stat"), 0), settings=({"stat_interval": 20},))
+    rows = [line.replace("(", ")").split(")") for line in names.splitlines()]
+    parents = {row[1]: row[2].split()[1] for row in rows}
+    assert parents["becalm-guard"] == "1"
+    assert parents["init"] in ("0", "1")
+
+
+def becalm(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "becalm", *words], capture_output=True, text=True, check=False, **options
+    )
+
+
+def test_the_command_line_as_an_ordinary_user(tmp_path):
+    """From the command line, with a script and its interpreter, in a directory of its own, as somebody unprivileged."""
+    found = needed("6.1")
+    shelf = tmp_path / "cache/becalm/kernels" / found.release
+    shelf.mkdir(parents=True)
+    shutil.copy(found.image, shelf)
+    script = tmp_path / "script"
+    script.write_text(
+        "#!/bin/sh\nread line < input\necho $line; id -u; pwd; while read a b; do echo $a $b; done < /proc/version\n"
+    )
+    script.chmod(0o755)
+    (tmp_path / "input").write_text("from the file\n")
+    environment = {**os.environ, "XDG_CACHE_HOME": f"{tmp_path}/cache", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment |= {"PATH": "/usr/bin:/bin"}
+    options = {}
+    uid = os.getuid()
+    if uid == 0:
+        uid = 65534
+        for place in (tmp_path, *tmp_path.rglob("*")):
+            os.chown(place, uid, uid)
+        for place in tmp_path.parents:
+            if place != place.parent and place.stat().st_uid == 0 and not place.stat().st_mode & 1:
+                pytest.skip(f"{place} keeps others out")
+        if not os.access(sys.executable, os.X_OK) or sys.executable.startswith("/root"):
+            pytest.skip(f"{sys.executable} is root's alone")
+        options = {"user": uid, "group": uid, "extra_groups": []}
+    name = "guest:6.1?cpus=1&files=input"
+    done = becalm(
+        *("run", "--host", name, "--runs", "2", "--no-store", "--output", "inherit", "--", "./script"),
+        cwd=tmp_path,
+        env=environment,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+    text = done.stdout + done.stderr
+    assert f"from the file\n{uid}\n{tmp_path}\nLinux version" in text
+
+
+def test_a_study_and_its_json(tmp_path):
+    needed("6.1")
+    place = str(tmp_path / "store.sqlite")
+    done = becalm(
+        *("compare", "--host", "guest:6.1", "--runs", "3", "--store", place, "--json", "true", "sh -c 'exit 0'")
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["host"] == "guest:6.1"
+    shown = json.loads(becalm("show", "1", "--store", place, "--json").stdout)
+    assert shown["summaries"][0]["runs"] == 3
+
+
+def test_a_kernel_that_panics_a_guest_without_memory_and_another_user():
+    needed("6.12")
+    with hosts.open("guest:6.12?append=rdinit=/none") as host, pytest.raises(MachineError, match="kernel panicked"):
+        host.facts()
+    with hosts.open("guest:6.12?mem=256M", Access(user="nobody")) as host:
+        (who,) = said(host, (shell("id -u; cat /dev/null; tail -c 1 /dev/null"), 0))
+        assert who == "65534"
+        host.define([Workload.of("tail /dev/zero")], [Settings()])
+        with pytest.raises(WorkloadError, match=r"ran out of memory \(256 MiB\).*mem=512M"):
+            list(host.measure(0, (Step(0, 0, 0, 0),)))

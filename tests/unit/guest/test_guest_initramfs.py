@@ -1,0 +1,165 @@
+"""The cpio archive: read back by our own reader of the format, and by cpio(1) where it is installed."""
+
+import io
+import os
+import shutil
+import stat
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm.errors import WorkloadError
+from becalm.hosts.guest.initramfs import Copier, Cpio, fill
+
+
+def entries(data):
+    """Name to (mode, uid, gid, mtime, contents), after buffer-format.rst."""
+    found, at = {}, 0
+    while True:
+        assert data[at : at + 6] == b"070701"
+        assert at % 4 == 0
+        fields = [int(data[at + 6 + 8 * index : at + 14 + 8 * index], 16) for index in range(13)]
+        _, mode, uid, gid, _, time, size, *_, length, check = fields
+        name = data[at + 110 : at + 110 + length]
+        assert name.endswith(b"\0")
+        assert check == 0
+        at = -(-(at + 110 + length) // 4) * 4
+        contents = data[at : at + size]
+        assert len(contents) == size
+        at = -(-(at + size) // 4) * 4
+        if name == b"TRAILER!!!\0":
+            assert at == len(data)
+            return found
+        assert name not in found, "no entry comes twice"
+        found[os.fsdecode(name[:-1])] = (mode, uid, gid, time, contents)
+
+
+def made(write):
+    file = io.BytesIO()
+    cpio = Cpio(file)
+    write(cpio)
+    cpio.end()
+    return file.getvalue(), cpio
+
+
+def test_each_kind_of_entry(tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(b"12345")
+    source.chmod(0o751)
+    os.utime(source, (0, 1_600_000_000))
+
+    def write(cpio):
+        cpio.directory("/a", 0o1777)
+        cpio.data("/a/odd", b"x", uid=7, gid=8)
+        cpio.link("/a/link", "../else")
+        cpio.device("/a/console", 0o600, 5, 1)
+        cpio.file("/a/copy", str(source))
+
+    data, cpio = made(write)
+    found = entries(data)
+    assert found["a"][0] == stat.S_IFDIR | 0o1777
+    assert found["a/odd"] == (stat.S_IFREG | 0o644, 7, 8, 0, b"x")
+    assert found["a/link"][0] == stat.S_IFLNK | 0o777
+    assert found["a/link"][4] == b"../else"
+    assert found["a/console"][0] == stat.S_IFCHR | 0o600
+    assert found["a/copy"] == (stat.S_IFREG | 0o751, os.getuid(), os.getgid(), 1_600_000_000, b"12345")
+    assert cpio.size == 3 * 4096, "two files and a link, in whole pages"
+
+
+@pytest.mark.skipif(shutil.which("cpio") is None, reason="cpio is not installed")
+def test_cpio_reads_it_and_unpacks_the_same(tmp_path):
+    def write(cpio):
+        cpio.directory("/d")
+        for size in range(9):
+            cpio.data(f"/d/{'n' * size}{size}", bytes(range(size)))
+        cpio.link("/d/l", "0")
+
+    data, _ = made(write)
+    listed = subprocess.run(["cpio", "-t", "--quiet"], input=data, capture_output=True, check=True).stdout.split()
+    assert [os.fsdecode(each) for each in listed] == list(entries(data))
+    subprocess.run(["cpio", "-i", "--quiet"], input=data, cwd=tmp_path, check=True)
+    assert (tmp_path / "d/nnnnn5").read_bytes() == bytes(range(5))
+    assert os.readlink(tmp_path / "d/l") == "0"
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abc/", min_size=1, max_size=9), st.binary(max_size=40)),
+        max_size=6,
+        unique_by=lambda e: e[0].lstrip("/"),
+    )
+)
+def test_any_contents_come_back(files):
+    files = [(name, data) for name, data in files if name.lstrip("/")]
+    data, _ = made(lambda cpio: [cpio.data(name, contents) for name, contents in files])
+    assert {name: each[4] for name, each in entries(data).items()} == {name.lstrip("/"): each for name, each in files}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """bin is a link to usr/bin, and the program a link to another name, as on a merged-/usr system."""
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "usr/bin/tool-1").write_bytes(b"tool")
+    (tmp_path / "usr/bin/tool").symlink_to("tool-1")
+    return tmp_path
+
+
+def copied(write):
+    data, _ = made(lambda cpio: write(Copier(cpio)))
+    return entries(data)
+
+
+def inside(found, root):
+    start = f"{str(root).lstrip('/')}/"
+    return {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
+
+
+def test_links_on_the_way_come_along_and_parents_come_first(machine):
+    found = copied(lambda copier: copier.copy(f"{machine}/bin/tool"))
+    names = list(found)
+    assert all(os.path.dirname(name) in ("", *names[:index]) for index, name in enumerate(names) if "/" in name)
+    tail = inside(found, machine)
+    assert {name: each[4] for name, each in tail.items()} == {
+        "bin": b"usr/bin", "usr": b"", "usr/bin": b"", "usr/bin/tool": b"tool-1", "usr/bin/tool-1": b"tool",
+    }  # fmt: skip
+
+
+def test_nothing_comes_twice(machine):
+    def write(copier):
+        for name in ("bin/tool", "usr/bin/tool", "usr/bin/../bin/tool-1"):
+            copier.copy(f"{machine}/{name}")
+        copier.tree(str(machine))
+
+    assert len(inside(copied(write), machine)) == 5  # `entries` refuses a second one
+
+
+def test_a_tree_with_links_that_lead_nowhere_and_empty_directories(machine):
+    (machine / "usr/empty").mkdir()
+    (machine / "usr/lost").symlink_to("/no/where")
+    os.mkfifo(machine / "usr/pipe")
+    found = inside(copied(lambda copier: copier.tree(f"{machine}/usr")), machine)
+    assert found["usr/lost"][4] == b"/no/where"
+    assert stat.S_ISDIR(found["usr/empty"][0])
+    assert "usr/pipe" not in found
+
+
+def test_a_directory_that_is_made_is_empty_and_keeps_its_mode(machine):
+    (machine / "usr").chmod(0o700)
+    found = inside(copied(lambda copier: copier.made(f"{machine}/usr")), machine)
+    assert list(found) == ["usr"]
+    assert found["usr"][0] == stat.S_IFDIR | 0o700
+
+
+def test_a_file_that_is_not_there_is_a_sentence(machine):
+    with pytest.raises(WorkloadError, match="cannot be copied into the guest: No such file"):
+        copied(lambda copier: copier.copy(f"{machine}/none"))
+
+
+def test_what_the_kernel_provides_is_not_copied(machine):
+    data, _ = made(lambda cpio: fill(cpio, ["/proc/version", f"{machine}/usr/bin/tool-1"], [], ["/proc"]))
+    found = entries(data)
+    assert "proc" in found
+    assert "proc/version" not in found
