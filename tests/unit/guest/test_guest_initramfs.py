@@ -158,8 +158,9 @@ def test_a_file_that_is_not_there_is_a_sentence(machine):
         copied(lambda copier: copier.copy(f"{machine}/none"))
 
 
-def test_what_the_kernel_provides_is_not_copied(machine):
-    data, _ = made(lambda cpio: fill(cpio, ["/proc/version", f"{machine}/usr/bin/tool-1"], [], ["/proc"]))
+def test_all_that_is_asked_for_at_once(machine):
+    asked = ([f"{machine}/usr/bin/tool-1"], [f"{machine}/bin"], ["/proc", f"{machine}/new/place"])
+    data, _ = made(lambda cpio: fill(cpio, *asked))
     found = entries(data)
-    assert "proc" in found
-    assert "proc/version" not in found
+    assert {"usr/bin/tool", "bin", "new/place"} <= set(inside(found, machine))
+    assert found["proc"][4] == b""

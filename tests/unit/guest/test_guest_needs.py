@@ -182,6 +182,8 @@ def test_files_and_programs_that_arguments_name_come_along(bench, tmp_path):
     assert {f"{tmp_path}/data", f"{tmp_path}/in", other} <= found.files
     assert {f"{tmp_path}/place", str(tmp_path)} <= found.directories
     assert not found.trees
+    kernels = needs.of_workloads([Workload.of("cat /proc/version /sys/kernel/mm /dev/null")])
+    assert not any(each.startswith(("/proc", "/sys", "/dev")) for each in kernels.files | kernels.directories)
 
 
 def test_a_shells_command_line_is_taken_apart(bench, tmp_path):

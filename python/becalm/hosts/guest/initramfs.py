@@ -184,12 +184,9 @@ class Copier:
 def fill(cpio: Cpio, files: Iterable[str], trees: Iterable[str], directories: Iterable[str]) -> None:
     """Copy files, whole trees, and make directories. Raises WorkloadError."""
     copier = Copier(cpio)
-    # The places that the guest's process 1 mounts on are its own.
-    mounted = ("/proc", "/sys", "/dev")
     for path in sorted(directories):
         copier.made(path)
     for path in sorted(files):
-        if not path.startswith(tuple(f"{each}/" for each in mounted)):
-            copier.copy(path)
+        copier.copy(path)
     for path in sorted(trees):
         copier.tree(path)

@@ -21,6 +21,8 @@ from becalm.nouns import Workload
 
 DLOPENED = ("libgcc_s.so.1",)
 """What glibc loads only when a thread is cancelled (pthread_cancel(3)), so that no program names it."""
+KERNELS_OWN = ("/proc/", "/sys/", "/dev/")
+"""What is below these the guest's own kernel provides."""
 INTERPRETERS = 4
 """How many interpreters of interpreters the kernel follows (execve(2))."""
 LEFT_OUT = ("test", "tests", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo")
@@ -71,6 +73,8 @@ def of_command(
     needs = of_program(program, directory, environment, loader)
     for word in _words(command):
         path = os.path.normpath(os.path.join(directory, word))
+        if path.startswith(KERNELS_OWN):
+            continue
         if os.path.isdir(path):
             needs |= Needs(directories=frozenset([path]))
         elif os.path.isfile(path):
