@@ -195,7 +195,7 @@ def test_the_command_line_as_an_ordinary_user(ordinary):
     if os.getuid() == 0:
         for each in (place, *place.rglob("*")):
             os.chown(each, uid, uid)
-    name = f"guest:6.1?files=input:{shutil.which('id')}:{shutil.which('cat')}"
+    name = "guest:6.1?files=input"
     done = becalm(
         *("run", "--host", name, "--runs", "2", "--no-store", "--output", "inherit", "--", "./script"), **options
     )

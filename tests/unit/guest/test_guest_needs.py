@@ -195,6 +195,26 @@ def test_a_shells_command_line_is_taken_apart(bench, tmp_path):
     assert "sh" in {os.path.basename(each) for each in found.files}
 
 
+def test_programs_that_a_shell_script_names_come_along(bench):
+    inner = bench("inner", "#!/bin/sh\nexec tail -n 1\n")
+    script = bench("outer", '#!/bin/sh\n# sort of a comment\nx="$(head -n 1 "$1" | inner)"\nif true; then wc -l; fi\n')
+    found = needs.of_workloads([Workload.of([script])])
+    names = {os.path.basename(each) for each in found.files}
+    assert {"sh", "head", "true", "wc", "tail"} <= names
+    assert inner in found.files
+    assert "sort" not in names
+    assert not any(each.startswith(("/proc", "/sys")) for each in found.directories)
+
+
+def test_files_that_are_asked_for_bring_what_they_need(bench, tmp_path):
+    (tmp_path / "tree/sub").mkdir(parents=True)
+    (tmp_path / "tree/sub/cat").symlink_to("/bin/cat")
+    found = needs.of_files([f"{tmp_path}/tree", "/bin/ls"])
+    assert found.trees == {f"{tmp_path}/tree"}
+    assert {"/bin/ls", f"{tmp_path}/tree/sub/cat"} <= found.files
+    assert any("libc.so" in each for each in found.files)
+
+
 def test_hooks_count_and_a_directory_of_ones_own(bench, tmp_path):
     (tmp_path / "there").mkdir()
     before, after = bench("before", "#!/bin/sh\n"), bench("after", "#!/bin/sh\n")

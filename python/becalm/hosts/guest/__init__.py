@@ -52,9 +52,8 @@ class GuestHost(AgentHost):
         self._guest: qemu.GuestLink | None = None
         self._accel = qemu.accelerators(wanted.accel)
         self._account = _account(access.user)
-        self._needs = Needs(trees=frozenset(wanted.files), directories=frozenset([os.getcwd()]))
-        for program in ALWAYS:
-            self._needs |= needs.of_command([program], "/", os.environ)
+        self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
+        self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
         self._modules = kernel.modules(found, wanted.modules)
         self._start(name)
         # The agent in a guest is always root; nothing of this machine can be reached from there.
