@@ -7,9 +7,11 @@ VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client
+APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio
+# Kernels that guests are tested with: CFS and EEVDF.
+KERNELS := 6.1 6.12
 
-.PHONY: demo test lint build install check-tools debian-packages clean format
+.PHONY: demo test lint build install check-tools debian-packages guest-kernels clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -73,7 +75,15 @@ demo: $(USER_VENV)/.demo
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-test: debian-packages build
+# Kept in the cache directory, 130 MB each; where they cannot be had, the tests that need them say so.
+guest-kernels: debian-packages build
+	@for v in $(KERNELS); do \
+	  $(BIN)/python -m becalm guest list 2>/dev/null | grep -q "^$$v[.-]" && continue; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    $(BIN)/python -m becalm guest prepare $$v || { apt-get update -q; $(BIN)/python -m becalm guest prepare $$v; } || true; \
+	  else echo "The kernel $$v for guests is not here: becalm guest prepare $$v. The tests that need it will be skipped."; fi; done
+
+test: guest-kernels
 	cargo test --workspace --locked
 	$(BIN)/python -m pytest
 

@@ -1,17 +1,25 @@
 """What every host promises, over the table of hosts: one more row is one more run of these tests."""
 
+import contextlib
+import functools
 import itertools
 
 import pytest
 from far import Far
 
 from becalm import hosts
+from becalm.errors import MachineError, UsageError
 from becalm.nouns import Settings, Step, Workload
 
-PROGRAMS = {"local": "true", "ssh": "true", "null": "anything", "sim": "spin 1ms"}
-NAMES = {"sim": ("sim:drift", "sim:laptop-a")}
+PROGRAMS = {"local": "true", "ssh": "true", "guest": "true", "null": "anything", "sim": "spin 1ms"}
+NAMES = {"sim": ("sim:drift", "sim:laptop-a"), "guest": ("guest:6.1",)}
+MARKS = {
+    "local": [pytest.mark.machine],
+    "ssh": [pytest.mark.machine],
+    "guest": [pytest.mark.machine, pytest.mark.guest],
+}
 WORKING = [
-    pytest.param(name, marks=pytest.mark.machine if row.kind in ("local", "ssh") else ())
+    pytest.param(name, marks=MARKS.get(row.kind, ()))
     for row in hosts.TABLE
     for name in NAMES.get(row.kind, (row.kind,))
 ]
@@ -28,11 +36,27 @@ def far(tmp_path_factory):
     made.close()
 
 
+@pytest.fixture(scope="module")
+def machines():
+    """Guests boot in seconds, not in milliseconds: one for all tests."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda name: stack.enter_context(hosts.open(name)))
+
+
 @pytest.fixture(params=WORKING)
-def host(request):
-    name = request.getfixturevalue("far") if request.param == "ssh" else request.param
-    with hosts.open(name) as opened:
-        opened.define([Workload.of(PROGRAMS[request.param.partition(":")[0]])], [Settings()])
+def host(request, machines):
+    kind = request.param.partition(":")[0]
+    with contextlib.ExitStack() as stack:
+        if kind == "guest":
+            try:
+                opened = machines(request.param)
+            except (MachineError, UsageError) as error:
+                # Nothing is booted yet: QEMU or the kernel is missing.
+                pytest.skip(str(error))
+        else:
+            name = request.getfixturevalue("far") if kind == "ssh" else request.param
+            opened = stack.enter_context(hosts.open(name))
+        opened.define([Workload.of(PROGRAMS[kind])], [Settings()])
         yield opened
 
 

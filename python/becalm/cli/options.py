@@ -88,7 +88,7 @@ host = click.option(
     "--host",
     default="local",
     show_default=True,
-    help="Where to run: local, ssh://[user@]name[:port], a name of `becalm host`, null, sim:MODEL.",
+    help="Where: local, ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL.",
 )
 
 measuring: Callable[[F], F] = together(
