@@ -222,6 +222,9 @@ def test_a_kernel_that_panics_a_guest_without_memory_and_another_user():
     with hosts.open("guest:6.12?mem=256M", Access(user="nobody")) as host:
         (who,) = said(host, (shell("id -u; cat /dev/null; tail -c 1 /dev/null"), 0))
         assert who == "65534"
+        host.reboot(["nosmt", "threadirqs"])
+        (line,) = said(host, (shell("cat /proc/cmdline"), 0))
+        assert line.endswith("nosmt threadirqs")
         host.define([Workload.of("tail /dev/zero")], [Settings()])
         with pytest.raises(WorkloadError, match=r"ran out of memory \(256 MiB\).*mem=512M"):
             list(host.measure(0, (Step(0, 0, 0, 0),)))

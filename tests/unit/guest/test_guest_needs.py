@@ -224,6 +224,11 @@ def test_hooks_count_and_a_directory_of_ones_own(bench, tmp_path):
     assert f"{tmp_path}/there" in found.directories
 
 
+def test_a_directory_that_is_not_there(bench):
+    with pytest.raises(WorkloadError, match=r"There is no directory .*/nowhere to run true in"):
+        needs.of_workloads([Workload.of("true", directory="nowhere")])
+
+
 def test_a_program_that_is_not_there(bench):
     with pytest.raises(WorkloadError, match="There is no program 'nothing-of-that-name'"):
         needs.of_workloads([Workload.of("nothing-of-that-name")])

@@ -1,10 +1,12 @@
 """The machine: a script plays QEMU, and in it the agent, a kernel that panics, one that hangs, and others."""
 
+import dataclasses
 import gzip
 import io
 import os
 import shlex
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -164,6 +166,36 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
         assert "isolcpus=1" in last
         assert host.privileged
     host.close()
+
+
+@pytest.mark.machine
+def test_a_guest_that_hangs_after_it_has_booted(play, tmp_path):
+    # The agent's answers pass a copier that is stopped when somebody asks.
+    play(
+        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+    )
+    with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
+        host.define([Workload.of("true")], [Settings()])
+        (tmp_path / "hang").touch()
+        host._wanted = dataclasses.replace(host._wanted, limit_s=0.3)
+        with pytest.raises(MachineError, match=r"stopped answering for 0\.3 s in the middle of its work"):
+            host.plan(Settings())
+        (tmp_path / "hang").unlink()
+
+
+def test_the_archive_is_not_kept_while_the_machine_runs(play, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    play('echo "{}"; exec sleep 1000')
+    words = [str(tmp_path / "bin" / qemu.PROGRAM)]
+    scratch = tempfile.TemporaryDirectory()
+    (Path(scratch.name) / "initramfs").touch()
+    link = qemu.boot(words, scratch, 30)
+    assert not (Path(scratch.name) / "initramfs").exists()
+    assert link.read() == b"{}\n"
+    link.close()
+    assert not Path(scratch.name).exists()
+    assert link.process.returncode is not None
 
 
 @pytest.mark.machine

@@ -57,6 +57,8 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
     for workload in workloads:
         directory = os.path.normpath(os.path.join(os.getcwd(), workload.directory or "."))
         search = Search(directory, {**os.environ, **dict(workload.environment)}, loader)
+        if not os.path.isdir(directory):
+            raise WorkloadError(f"There is no directory {directory} to run {workload.name or workload.argv[0]} in.")
         needs |= Needs(directories=frozenset([directory]))
         for command in (workload.argv, workload.prepare, workload.cleanup):
             if command:

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,7 @@ PR_SET_PDEATHSIG = 1
 TAIL = 1 << 16
 """Bytes of the console that are looked at for a reason."""
 PATIENCE_S = 5.0
+CHUNK = 1 << 16
 EMULATED = "tcg,thread=multi"
 KVM_LIMIT_S = 20.0
 """With a processor's own virtualisation a guest speaks within 2 s; inside some virtual machines /dev/kvm opens, and
@@ -117,12 +117,38 @@ class Console:
 
 
 class GuestLink(ProcessLink):
-    """A link to the agent in a virtual machine; ending it ends the machine."""
+    """A link to the agent in a virtual machine; ending it ends the machine.
+
+    `limit_s`: how long `read` waits for a line; after that the guest counts as hanging. None: for ever.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str]) -> None:
         super().__init__(process, PATIENCE_S)
         self._scratch = scratch
+        self._arrived = b""
+        self.limit_s: float | None = None
         self.console = Console(Path(scratch.name))
+
+    def read(self) -> bytes:
+        """The next line; less when the machine has ended, or hangs."""
+        deadline = None if self.limit_s is None else time.monotonic() + self.limit_s
+        while b"\n" not in self._arrived:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([self._output], [], [], left)
+            chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
+            if not chunk:
+                rest, self._arrived = self._arrived, b""
+                return rest
+            self._arrived += chunk
+        line, end, self._arrived = self._arrived.partition(b"\n")
+        return line + end
+
+    def spoke(self, limit_s: float) -> bool:
+        """Wait until the agent speaks: whatever is sent before the guest has opened its port is lost."""
+        ready, _, _ = select.select([self._output], [], [], limit_s)
+        # A machine that ended closes its output, which makes it readable too.
+        self._arrived = os.read(self._output.fileno(), CHUNK) if ready else b""
+        return bool(self._arrived)
 
     def close(self) -> None:
         """Switch the machine off and forget it: nothing in it outlasts it, so there is nothing to wait for."""
@@ -140,7 +166,7 @@ class GuestLink(ProcessLink):
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            return "stopped answering"
+            return f"stopped answering for {self.limit_s:g} s" if self.limit_s else "stopped answering"
         return f"ended with its machine ({self.console.reason()})"
 
 
@@ -187,29 +213,24 @@ def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: f
         raise MachineError(f"QEMU cannot be started: {words[0]}: {error.strerror}.") from error
     link = GuestLink(process, scratch)
     try:
-        _wait(link, limit_s)
+        if not link.spoke(limit_s):
+            raise _failure(link, limit_s)
     except BaseException:
         link.end()
         raise
+    # QEMU has read it, and it may be large.
+    (Path(scratch.name) / "initramfs").unlink()
     return link
 
 
-def _wait(link: GuestLink, limit_s: float) -> None:
-    """Until the first byte comes: whatever is sent to the port before the guest has opened it is lost."""
-    assert link.process.stdout is not None
-    deadline = time.monotonic() + limit_s
-    ready: Sequence[object] = ()
-    while not ready and link.process.poll() is None and (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select([link.process.stdout], [], [], min(left, 1.0))
-    # A machine that ended closes its output, which is readable too.
-    if ready and link.process.stdout.peek(1)[:1]:  # type: ignore[attr-defined]
-        return
+def _failure(link: GuestLink, limit_s: float) -> MachineError:
+    """Why a machine did not boot: it has closed its output, or time is over."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        link.process.wait(0 if time.monotonic() >= deadline else PATIENCE_S)
+        link.process.wait(0.5)
     reason = link.console.reason()
-    if link.process.poll() is None:
-        raise MachineError(
-            f"The guest did not boot within {limit_s:g} s; {reason}. Give it more time (&limit=300s), or see its "
-            "kernel's messages with &append=loglevel=7."
-        )
-    raise MachineError(f"The guest did not boot: {reason}. Nothing was measured.")
+    if link.process.poll() is not None:
+        return MachineError(f"The guest did not boot: {reason}. Nothing was measured.")
+    return MachineError(
+        f"The guest did not boot within {limit_s:g} s; {reason}. Give it more time (limit=300s in the host's name), or "
+        "see its kernel's messages with append=loglevel=7."
+    )
