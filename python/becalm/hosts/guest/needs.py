@@ -114,7 +114,7 @@ class Search:
         if not word or word.startswith("-") or "\0" in word:
             return Needs()
         path = os.path.normpath(os.path.join(self.directory, word))
-        if path.startswith(KERNELS_OWN):
+        if f"{path}/".startswith(KERNELS_OWN):
             return Needs()
         if os.path.isdir(path):
             return Needs(directories=frozenset([path]))
