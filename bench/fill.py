@@ -17,7 +17,7 @@ from pathlib import Path
 from campaign import OUT
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-BENCHES = ("discriminate", "aa", "overhead", "scale", "startup")
+BENCHES = ("discriminate", "aa", "overhead", "scale", "steady", "startup")
 
 
 def fill(text: str, name: str, body: str) -> str:
