@@ -59,7 +59,10 @@ def parse(arguments):
         at = after.index("--config")
         after = after[:at] + after[at + 2 :]
     with contextlib.suppress(click.exceptions.Exit):
-        # --help says all and ends.
+        # --help says all and ends. Files of options are the reader's own: an empty one stands for them.
+        after = [
+            "/dev/null" if before == "--config" else word for before, word in zip(["", *after], after, strict=False)
+        ]
         command.make_context(name, after, parent=context)
 
 

@@ -52,7 +52,7 @@ def catalogue(rows: Sequence[Knob]) -> RenderableType:
     for scope, title in SCOPES.items():
         table = _table(*heads, widths=widths)
         for row, line in zip((each for each in rows if each.scope == scope), lines[scope], strict=True):
-            table.add_row(*line, style=None if row.supported else "dim")
+            table.add_row(*map(Text, line), style=None if row.supported else "dim")
         parts += [Text(title, "bold"), table, Text()]
     parts.append(
         Text("One in detail: becalm knobs NAME. Put some on: becalm apply PROFILE. Find yours: becalm tune", "dim")
@@ -92,7 +92,7 @@ def knob(row: Knob) -> RenderableType:
     ]
     for head, value in lines:
         if value:
-            table.add_row(head, value)
+            table.add_row(head, Text(value))
     return Group(Text(row.name, "bold"), table)
 
 
@@ -138,7 +138,7 @@ def _places(places: Sequence[Place], *heads: str) -> Table:
         by_knob.setdefault(each[0], []).append(each)
     for name, group in by_knob.items():
         for _, place, values in group[:MOST_ROWS]:
-            table.add_row(name, place, *values)
+            table.add_row(*map(Text, (name, place, *values)))
         if len(group) > MOST_ROWS:
             table.add_row(name, f"and {len(group) - MOST_ROWS} more", *[""] * len(heads))
     return table

@@ -107,6 +107,21 @@ def test_places_that_are_alike_are_one_line():
     assert folded(same) == same
 
 
+def test_brackets_are_shown_and_not_taken_for_colours():
+    from rich.console import Console
+
+    from becalm.applied import Applied, Change
+    from becalm.report import settings as report
+    from becalm.steadiness import Excluded
+
+    changes = (Change("swap", "/a [bold] file", "[on]", "[/off]", True),)
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(report.applied(Applied("[red]", changes, (Excluded("thp", "only [always]"),), ("[i] remark",))))
+    shown = console.export_text()
+    for words in ("[red]", "/a [bold] file", "[on]", "[/off]", "only [always]", "[i] remark"):
+        assert words in shown
+
+
 # --- help -----------------------------------------------------------------------------------------------------------
 
 
