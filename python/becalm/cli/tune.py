@@ -87,6 +87,8 @@ def command_tune(
     becalm tune --sudo -- ./bench input
     becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
     becalm tune --try llvm-tips --try 12 -- ./other
+
+    One word with spaces is split as a shell would; several words are taken as they are.
     """
     if quiet and as_json:
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
@@ -102,9 +104,9 @@ def command_tune(
 
     given = _keywords(given)
     given["single_out"], given["compare_profiles"] = not no_single_out, not no_profiles
-    named: list[Any] = [*([list(command)] if command else []), *programs]
+    typed: list[Any] = [command[0] if len(command) == 1 else list(command)] if command else []
     with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
-        found = tune(named, resume=resume, listener=heard, **given)
+        found = tune([*typed, *programs], resume=resume, listener=heard, **given)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
     elif quiet:

@@ -210,6 +210,28 @@ def test_what_tune_refuses_is_said_before_anything_is_measured(becalm, home, arg
     assert "empty" in becalm("list").stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(("spin 20ms",), "spin 20ms"), (("spin", "20ms"), "spin 20ms"), (("--", "spin", "20ms"), "spin 20ms")],
+)
+def test_one_word_is_a_command_line_as_for_run(becalm, home, words, name):
+    import json
+
+    done = becalm("tune", "--host", "sim:calm", "--budget", "5s", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["programs"] == [name]
+
+
+def test_a_shell_reads_a_line_of_the_shell(becalm, home, tmp_path):
+    log = tmp_path / "log"
+    line = f"echo one >> {log} && true"
+    done = becalm(
+        "tune", "--shell", "--only", "aslr", "--budget", "1s", "--confirm-loops", "2", "--no-profiles", "--quiet", line
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(log.read_text().split()) == {"one"}
+
+
 def test_tune_prints_a_report_json_or_a_sentence(becalm, home):
     import json
 
