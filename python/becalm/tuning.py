@@ -113,8 +113,10 @@ def tune_course(space: Space, method: Method, options: Options, programs: Sequen
     else:
         if left_ns is not None and rule.most_runs is None:
             rule = replace(rule, most_runs=max(options.least_runs, int(SEARCH_SHARE * left_ns / run_ns)))
-        took_ns = yield from _search(Search(method, space, rule, seed), tuned, rule.objective)
+        took_ns, chosen = yield from _search(Search(method, space, rule, seed), tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
+        # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
+        run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0
     yield from _confirm(space, options, programs, tuned, run_ns, left_ns)
     return tuned
 
@@ -135,8 +137,12 @@ def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: Tuned) -> tuple[
     return tuple(kept)
 
 
-def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gained, float]:
-    """Run the method; gives the time it took."""
+def _mean(loops: Sequence[Floats]) -> float:
+    return float(np.mean(np.concatenate(loops)))
+
+
+def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gained, tuple[float, list[Floats]]]:
+    """Run the method; gives the time it took, and what it measured of the settings that it chose."""
     took_ns = 0.0
     tried: list[tuple[Ask, Sample]] = []
     while search.ask is not None:
@@ -160,7 +166,7 @@ def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gai
                 best=sample.settings == tuned.choice.settings,
             )
         )
-    return took_ns
+    return took_ns, [loop for _, sample in tried if sample.settings == tuned.choice.settings for loop in sample.loops]
 
 
 def _confirm(

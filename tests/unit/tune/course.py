@@ -25,7 +25,8 @@ def space(*names, profiles=(), needs=None, confines=()):
 class World:
     """Programs of `run_ns` whose spread is `spread` times a factor for each setting; `fails`: settings that break them.
 
-    `busy`: CPU time over wall time. `together`: factors of settings that act only in pairs.
+    `slower`: time with any setting over time without. `busy`: CPU time over wall time. `instead`: settings of which one
+    does as much as all.
     """
 
     factors: dict = field(default_factory=dict)
@@ -35,6 +36,7 @@ class World:
     floor: float = 0.0001
     fails: tuple = ()
     instead: tuple = ()
+    slower: float = 1.0
     programs: int = 1
     seed: int = 1
 
@@ -74,8 +76,8 @@ class World:
     def sample(self, settings, ask, rng):
         if any(name in self.fails for name, _ in settings.values):
             return Sample(settings, (), 1)
-        size = self.size(settings)
-        return Sample(settings, tuple(self.loop(size, ask.runs, rng) for _ in range(ask.loops)))
+        size, slower = self.size(settings), self.slower if settings.values else 1.0
+        return Sample(settings, tuple(slower * self.loop(size, ask.runs, rng) for _ in range(ask.loops)))
 
     def loop(self, size, runs, rng):
         return np.maximum(0.1, 1 + size * rng.standard_normal(runs)) * self.run_ns

@@ -146,6 +146,15 @@ def test_the_search_keeps_to_its_share(way, seconds):
     assert spent <= 1.15 * seconds
 
 
+@pytest.mark.parametrize("seconds", [900, 1800, 3600])
+def test_settings_that_slow_the_program_down_are_in_the_budget(seconds):
+    world = World(FIVE, slower=1.6)
+    tuned, wishes, spent = conduct(world, space(*FIVE), budget_ns=int(seconds * 1e9), confirm_loops=100)
+    assert tuned.choice.settings.values
+    assert wishes[-1].phase == "confirm"
+    assert spent <= 1.1 * seconds
+
+
 @pytest.mark.parametrize("seconds", range(100, 1500, 140))
 def test_confirming_and_slimming_keep_to_the_budget(seconds):
     world = World({"a": 0.2})
