@@ -1,6 +1,7 @@
 """`knobs`, `apply`, `reset`, `status` on a tree that looks like a laptop: what is written, said, and put back."""
 
 import json
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from becalm.hosts import Access
 from becalm.knobs import Knob
 from becalm.nouns import Settings
 from becalm.profiles import SHIPPED, Profile, load, write
+from becalm.steadiness import Excluded
 from becalm.verbs.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
 
@@ -338,15 +340,12 @@ SHARED = {"becalm", "schema", "kind"}
 
 
 def documented(kind):
-    """Fields that docs/json.md names in its table of a verb of settings."""
+    """Fields that docs/json.md names for a verb of settings: in the first column, and of lists in braces."""
     text = (Path(__file__).parents[3] / "docs" / "json.md").read_text()
-    part = text.split(f"### `{kind}`")[1].split("\n#")[0]
-    return {
-        name.strip(" `")
-        for line in part.splitlines()
-        if line.startswith("| `")
-        for name in line.split("|")[1].split(",")
-    }
+    (part,) = [each for each in text.split("\n## ") if each.partition("\n")[0].endswith(f"`{kind}`")]
+    rows = [line.split("|") for line in part.splitlines() if line.startswith("| `")]
+    listed = re.findall(r"`\{([^}]*)\}`", part)
+    return {name.strip(" `") for row in [each[1] for each in rows] + listed for name in row.split(",")}
 
 
 def names(kind):
@@ -366,7 +365,7 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     done = json.loads(becalm("apply", "pyperf", "--json", root=root).stdout)
     assert set(done) == set(dry) == SHARED | names(Applied)
     assert set(done["changes"][0]) == names(Change)
-    assert documented("apply") == names(Applied) | names(Change)
+    assert documented("apply") == names(Applied) | names(Change) | names(Excluded)
 
     found = json.loads(becalm("status", "--json", root=root).stdout)
     assert set(found) == SHARED | names(Status)
