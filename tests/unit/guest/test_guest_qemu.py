@@ -116,6 +116,13 @@ def test_no_qemu_no_kernel_no_user_and_no_tree(play, monkeypatch, tmp_path):
         tried()
 
 
+def test_nothing_can_stay_on_in_a_guest(play):
+    play("exit")
+    with hosts.open("guest:6.1") as host, pytest.raises(UsageError, match="A guest ends with becalm"):
+        host.hold(Settings.of({"swappiness": 1}), keep=True)
+    assert not play.log.exists()
+
+
 def test_files_that_do_not_fit_are_refused_before_anything_boots(play, tmp_path):
     play("exit")
     (tmp_path / "large").write_bytes(bytes(40 << 20))
@@ -258,7 +265,9 @@ def test_the_initramfs_is_packed(play, tmp_path):
     assert "init" in entries(gzip.decompress((tmp_path / "kept").read_bytes()))
 
 
-def test_qemu_ends_when_becalm_is_killed(play, tmp_path):
+def test_qemu_ends_when_becalm_is_killed(play, tmp_path, monkeypatch):
+    # What a killed becalm leaves there goes with the test.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     play(f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 1000")
     becalm = os.fork()
     if becalm == 0:

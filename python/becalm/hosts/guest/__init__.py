@@ -69,6 +69,15 @@ class GuestHost(AgentHost):
             self._needs |= wanted
         return super().define(workloads, settings, dangerous=dangerous)
 
+    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
+        """As on every host, but nothing can stay on: a guest ends with becalm. Raises UsageError for `keep`."""
+        if keep:
+            raise UsageError(
+                "A guest ends with becalm, so settings cannot stay on in it. Name a program that is to run with them: "
+                "becalm apply … -- PROGRAM."
+            )
+        return super().hold(settings, dangerous=dangerous)
+
     def reboot(self, append: Sequence[str]) -> None:
         """Boot again, at the next call, with these kernel parameters instead of the ones before."""
         self._off()
