@@ -83,6 +83,10 @@ def test_the_command_line_is_what_works(tmp_path):
         ),
         ('echo "[1.0] System is deadlocked on memory" > "$console"', "too little memory to boot"),
         ('echo "qemu-system-x86_64: cannot set up guest memory" >&2; exit 1', "QEMU says: cannot set up guest memory"),
+        (
+            'echo "qemu-system-x86_64: error: failed to set MSR.\nqemu: Assertion failed" >&2; exit 1',
+            "QEMU says: failed to set MSR\\. Nothing",
+        ),
         ('echo "something odd" > "$console"', "the last line on its console is: something odd"),
         ("exit 3", "it said nothing"),
     ],

@@ -102,7 +102,9 @@ class Console:
             lines = (self.place / "qemu").read_text(errors="replace").strip().splitlines()
         except OSError:
             return ""
-        return (lines or [""])[-1].removeprefix(f"{PROGRAM}: ")
+        # What went wrong is said before what followed from it, such as a failed assertion.
+        first = next((line for line in lines if "error" in line), (lines or [""])[-1])
+        return first.removeprefix(f"{PROGRAM}: ").removeprefix("error: ").rstrip(".")
 
     def reason(self) -> str:
         """Why the machine ended, as far as it can be seen; else the last line of the console."""
