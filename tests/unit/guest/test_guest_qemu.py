@@ -154,7 +154,7 @@ def test_what_the_guest_itself_says_is_not_tried_again_without_kvm(play):
 
 @pytest.mark.machine
 def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
-    play(f"exec {agent_path()} serve")
+    play(f"echo the firmware says something; exec {agent_path()} serve")
     with hosts.open("guest:6.1?accel=tcg") as host:
         assert not play.log.exists(), "it boots when it is needed"
         kept = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
