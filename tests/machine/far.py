@@ -34,7 +34,9 @@ class Far:
         self.home = path / "home"
         self.home.mkdir(parents=True)
         # What a login shell says must not disturb; bash reads this also when sshd starts it for a command.
-        (self.home / ".bashrc").write_text("echo Welcome to the far machine.\necho Mind the gap. >&2\n")
+        (self.home / ".bashrc").write_text(
+            "echo Welcome to the far machine.\necho Mind the gap. >&2\nprintf %s dear-\n"
+        )
         for name in ("host_key", "id"):
             keygen(path / name)
         shutil.copy(path / "id.pub", path / "authorized_keys")

@@ -171,7 +171,8 @@ def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree):
     settings = {"stat_interval": 20, "governor": "performance", "swap": "off", "watchdogs": "off"}
     said = lose(cutting, settings=settings, root=str(tree), dangerous=True)
     assert cutting.seen == "20", "the settings were on"
-    assert "connection to far was lost" in said
+    assert "connection to far was lost." in said
+    assert "Mind the gap" not in said, "what a login shell says is no reason"
 
 
 @as_root
@@ -309,6 +310,12 @@ def test_a_user_that_is_not_there(far):
     known.remove("far")
     known.add("far", "ssh://nobody-of-that-name@far", str(far.path / "ssh_config"))
     assert "does not let you in as nobody-of-that-name" in refused()
+
+
+@as_root
+def test_what_the_agent_does_not_accept(far):
+    assert "no-user-of-that-name" in refused(user="no-user-of-that-name")
+    assert "/no/such/root" in refused(root="/no/such/root")
 
 
 def test_a_malformed_ssh_configuration(far):

@@ -58,7 +58,7 @@ COPY = (
 )
 SUDO = _PLACE + f'command -v sudo >/dev/null || exit {NO_SUDO}; exec sudo -n -- "$f" --version'
 START = (
-    _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}; "
+    "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}; "
     'if test -n "$u"; then set -- "$@" --user "$u"; fi; if test -n "$r"; then set -- "$@" --root "$r"; fi; '
     'exec {sudo}"$f" "$@"'
 )

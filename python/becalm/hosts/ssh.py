@@ -65,6 +65,9 @@ class SshHost(AgentHost):
     def close(self) -> None:
         """End the agent, which puts everything back, and the connection."""
         self._over.set()
+        with self._writing:
+            # Whoever gets the lock from now on writes nothing: the descriptor may soon be another file's.
+            pass
         super().close()
         self._connection.close()
 
@@ -81,15 +84,18 @@ class SshHost(AgentHost):
 
     def _died(self) -> MachineError:
         code = self._process.wait()
-        said = self._connection.said()
-        why = f" ({said.splitlines()[-1].rstrip('.')})" if said else ""
         if code != FAILED:
+            # Not what the start-up files of the login shell say.
+            said = [
+                line for line in self._connection.said().splitlines() if line.startswith(("becalm-agent:", "sudo:"))
+            ]
+            why = f" ({said[-1].rstrip('.')})" if said else ""
             return MachineError(
                 f"The agent on {self.name} ended with exit code {code}{why}. The program it ran was ended with it. "
                 "All runs that had arrived are kept."
             )
         return MachineError(
-            f"The connection to {self.name} was lost{why}. The agent there ends the program that ran and puts every "
+            f"The connection to {self.name} was lost. The agent there ends the program that ran and puts every "
             f"setting back: at once, or after {SILENCE_SECONDS} s when only the network is gone; `becalm status --host "
             f"{self.name}` tells. All runs that had arrived are kept."
         )
