@@ -1,6 +1,12 @@
 """Addresses and names of other machines, and what ssh's words mean: no machine is reached here."""
 
+import stat
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from becalm import hosts
 from becalm.errors import UsageError
@@ -56,6 +62,34 @@ def test_addresses(url, address):
 def test_what_is_no_address(url, words):
     with pytest.raises(UsageError, match=words):
         parse(url)
+
+
+@given(st.text(alphabet=st.sampled_from("ab1-_.:@[]%/ ;$`'\"\\\n|é"), max_size=20))
+def test_whatever_is_accepted_is_harmless_as_an_argument(text):
+    try:
+        address = parse(f"ssh://{text}")
+    except UsageError:
+        return
+    *options, name = address.arguments()
+    assert options[-1] == "--"
+    for word in (name, address.user or "a"):
+        assert word[0] != "-"
+        assert not set(word) & set(" ;$`'\"\\\n|/")
+    assert parse(str(address)) == address
+
+
+def test_a_socket_has_a_short_path_wherever_temporary_files_go(tmp_path, monkeypatch):
+    deep = tmp_path / ("d" * 90)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    connection = Connection(Address("bench"))
+    (socket,) = [word for word in connection._command("true") if word.startswith("ControlPath=")]
+    # unix(7): 108 bytes with the one that ends it; ssh adds a dot and 16 letters while it makes one.
+    assert len(socket.removeprefix("ControlPath=")) + 17 < 108
+    assert stat.S_IMODE(Path(socket.removeprefix("ControlPath=")).parent.stat().st_mode) == 0o700
+    connection.close()
+    assert not Path(socket.removeprefix("ControlPath=")).parent.exists()
+    assert list(deep.iterdir()) == []
 
 
 @pytest.fixture
