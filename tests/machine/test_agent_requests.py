@@ -114,7 +114,7 @@ def test_requests_that_come_during_a_block_are_answered_after_it(agent):
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"{", b"[]", b"3", b"\xff\xfe", b'{"id":-1,"do":"stop"}', b'{"do":"stop"}', b'{"id":7}',
+    [b" ", b"{", b"[]", b"3", b"\xff\xfe", b'{"id":-1,"do":"stop"}', b'{"do":"stop"}', b'{"id":7}',
      b'{"id":7,"do":"dance"}', b'{"id":7,"do":"stop","now":true}', b'{"id":7,"do":"measure","first":0,"steps":[[0]]}',
      b'{"id":7,"do":"measure","first":0,"steps":[[9,9,0,0]]}', b'{"id":7,"do":"open","protocol":99}',
      b'{"id":7,"do":"define","workloads":[{"argv":[],"x":1}],"settings":[]}', b"[" * 100000],
