@@ -80,14 +80,17 @@ class Conducting:
                 current = block[0].settings
             return block or None
 
-        self._define(asked)
         sink, listener = self.opened.sink(self.study), self.opened.measuring.listener
         try:
-            measure(self.opened.host, plan, self.trials, sink, listener, self.opened.noticed)
-        except RefusedError as error:
-            if not self.settings[current].values:
-                raise
-            self._refuse(current, error)
+            self._define(asked)
+            try:
+                measure(self.opened.host, plan, self.trials, sink, listener, self.opened.noticed)
+            except RefusedError as error:
+                if not self.settings[current].values:
+                    raise
+                self._refuse(current, error)
+        except RefusedError:
+            raise
         except MachineError as error:
             # A lost connection, a killed agent: what was measured is in the store, and resuming goes on from there.
             raise type(error)(f"{error}{_go_on(self.opened)}") from error
