@@ -172,7 +172,7 @@ pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Why a file could not be read, in words.
-fn refusal(path: &str, error: &io::Error) -> String {
+pub(crate) fn refusal(path: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => format!("/{path} does not exist"),
         Some(libc::EACCES) => format!("/{path} may not be read by this user (EACCES)"),

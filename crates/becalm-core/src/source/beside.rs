@@ -1,0 +1,25 @@
+//! What is read beside a row only when the row is new: whether a disk is whole, a network interface's MTU.
+
+/// Such values by the row's place in the file.
+pub struct Beside<T>(Vec<(Vec<u8>, T)>);
+
+impl<T> Default for Beside<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> Beside<T> {
+    /// The value for the key at this place; found out when another key, or none, was there before.
+    pub fn get(&mut self, place: usize, key: &[u8], find: impl FnOnce(&str) -> T) -> T {
+        match self.0.get(place) {
+            Some((known, value)) if known == key => *value,
+            _ => {
+                self.0.truncate(place);
+                let value = find(&String::from_utf8_lossy(key));
+                self.0.push((key.to_owned(), value));
+                value
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Bytes of the kernel's small files: whole lines, words and numbers, without a copy.
+
+/// The lines of a file that are ended by a newline. A last line without one was cut off, and a number at its end would
+/// be another number.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = text.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    text[..whole].split(|byte| *byte == b'\n')
+}
+
+/// Words between blanks.
+pub struct Words<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|byte| !blank(*byte))?;
+        let rest = &self.0[start..];
+        let end = rest.iter().position(|byte| blank(*byte)).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(end);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+impl<'a> Words<'a> {
+    /// What has not been read yet, without the blanks around it.
+    pub fn rest(&self) -> &'a [u8] {
+        self.0.trim_ascii()
+    }
+
+    /// The next word as a number; None when there is none or it is something else.
+    pub fn number(&mut self) -> Option<u64> {
+        number(self.next()?)
+    }
+}
+
+fn blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+/// A decimal number of digits alone that 64 bits hold.
+pub fn number(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// A number with two decimals, as load averages and pressures have it, in hundredths.
+pub fn hundredths(word: &[u8]) -> Option<u64> {
+    let point = word.iter().position(|byte| *byte == b'.')?;
+    let (whole, decimals) = (&word[..point], &word[point + 1..]);
+    if decimals.len() != 2 {
+        return None;
+    }
+    number(whole)?.checked_mul(100)?.checked_add(number(decimals)?)
+}
+
+/// What is before and after the first such byte.
+pub fn split_once(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = text.iter().position(|byte| *byte == at)?;
+    Some((&text[..place], &text[place + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_no_line() {
+        let found: Vec<&[u8]> = lines(b"a 1\nb 2\nc 3").collect();
+        assert_eq!(found, [b"a 1", b"b 2"]);
+        assert_eq!(lines(b"c 3").filter(|line| !line.is_empty()).count(), 0);
+        assert_eq!(lines(b"").filter(|line| !line.is_empty()).count(), 0);
+    }
+
+    #[test]
+    fn numbers_are_digits_that_fit() {
+        for (word, value) in [("0", Some(0)), ("18446744073709551615", Some(u64::MAX)), ("007", Some(7))] {
+            assert_eq!(number(word.as_bytes()), value, "{word}");
+        }
+        for bad in ["", "-1", "+1", "1.5", "18446744073709551616", "1\0", "0x1", "٣"] {
+            assert_eq!(number(bad.as_bytes()), None, "{bad}");
+        }
+        for (word, value) in
+            [("6.41", Some(641)), ("0.00", Some(0)), ("1.5", None), ("12", None), (".50", None)]
+        {
+            assert_eq!(hundredths(word.as_bytes()), value, "{word}");
+        }
+    }
+
+    #[test]
+    fn words_and_the_rest_of_a_line() {
+        let mut words = Words(b"  36:  689875\t660437 PCI-MSIX  virtio1-req.0 ");
+        assert_eq!(words.next(), Some(&b"36:"[..]));
+        assert_eq!((words.number(), words.number()), (Some(689_875), Some(660_437)));
+        assert_eq!(words.rest(), b"PCI-MSIX  virtio1-req.0");
+        assert_eq!(Words(b" \t ").next(), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! Files that are read again and again: kept open, read from their beginning by pread(2) into one buffer.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::facts::read::refusal;
+
+/// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
+pub type Reason = Arc<str>;
+
+/// Longer files are refused. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
+const LONGEST: usize = 256 << 20;
+
+/// Where files are: the running machine, or a directory that looks like it, as one process sees it.
+#[derive(Debug, Clone)]
+pub struct Place {
+    root: PathBuf,
+    /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
+    pub process: String,
+}
+
+impl Place {
+    /// The files below `root`, as this process sees them.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), process: "self".to_owned() }
+    }
+
+    /// The same of another process.
+    pub fn of_process(root: &Path, pid: u32) -> Self {
+        Self { root: root.to_owned(), process: pid.to_string() }
+    }
+
+    /// The root of the files.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A file of `/proc/PID` of the process that is meant.
+    pub fn own(&self, name: &str) -> Kept {
+        Kept::new(self, &format!("proc/{}/{name}", self.process))
+    }
+}
+
+/// The buffer that all files are read into, one after the other. It grows to the longest.
+pub struct Buffer(Vec<u8>);
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self(vec![0; 1 << 14])
+    }
+}
+
+/// One file, open from its first successful read on.
+pub struct Kept {
+    path: PathBuf,
+    /// As a person knows it, without the leading slash.
+    name: String,
+    /// Files of a directory may be replaced by others of the same name: they are opened each time.
+    keep: bool,
+    file: Option<File>,
+    refused: Option<(i32, Reason)>,
+}
+
+impl Kept {
+    /// A file, named without its leading slash. Nothing is opened yet.
+    pub fn new(place: &Place, name: &str) -> Self {
+        let keep = place.root == Path::new("/");
+        Self { path: place.root.join(name), name: name.to_owned(), keep, file: None, refused: None }
+    }
+
+    /// Do not keep it open: there are too many of its kind for the limit on descriptors (RLIMIT_NOFILE, often 1,024).
+    pub fn opened_each_time(mut self) -> Self {
+        self.keep = false;
+        self
+    }
+
+    /// Its name without the leading slash.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All its bytes now.
+    pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Result<&'b [u8], Reason> {
+        let length = match self.fill(buffer) {
+            Ok(length) => length,
+            Err(error) => return Err(self.reason(&error)),
+        };
+        Ok(&buffer.0[..length])
+    }
+
+    fn fill(&mut self, buffer: &mut Buffer) -> io::Result<usize> {
+        if let Some(file) = &self.file {
+            match read_all(file, &mut buffer.0) {
+                Ok(length) => return Ok(length),
+                // What it belonged to has gone (a CPU offline: ENODEV), and may have come again.
+                Err(_) => self.file = None,
+            }
+        }
+        // Not to hang on a FIFO that somebody put in place of a file.
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
+        let length = read_all(&file, &mut buffer.0)?;
+        if self.keep {
+            self.file = Some(file);
+        }
+        Ok(length)
+    }
+
+    /// The words for an error, made once for as long as it is the same.
+    fn reason(&mut self, error: &io::Error) -> Reason {
+        let code = error.raw_os_error().unwrap_or(0);
+        match &self.refused {
+            Some((known, reason)) if *known == code => Arc::clone(reason),
+            _ => {
+                let reason: Reason = refusal(&self.name, error).into();
+                self.refused = Some((code, Arc::clone(&reason)));
+                reason
+            }
+        }
+    }
+}
+
+/// Read from the beginning until nothing more comes: files of /proc give a page or so at a time.
+fn read_all(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            if length >= LONGEST {
+                return Err(io::Error::from_raw_os_error(libc::EFBIG));
+            }
+            buffer.resize(length * 2, 0);
+        }
+        match file.read_at(&mut buffer[length..], length as u64) {
+            Ok(0) => return Ok(length),
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_is_read_anew_and_a_missing_one_has_a_reason() {
+        let root = std::env::temp_dir().join(format!("becalm-kept-{}", std::process::id()));
+        fs::create_dir_all(root.join("proc")).unwrap();
+        let place = Place::new(&root);
+        let mut buffer = Buffer::default();
+        let mut kept = Kept::new(&place, "proc/x");
+        assert_eq!(&*kept.read(&mut buffer).unwrap_err(), "/proc/x does not exist");
+        let long = vec![b'a'; 100_000];
+        fs::write(root.join("proc/x"), &long).unwrap();
+        assert_eq!(kept.read(&mut buffer).unwrap(), long);
+        fs::write(root.join("proc/y"), "short").unwrap();
+        fs::rename(root.join("proc/y"), root.join("proc/x")).unwrap();
+        assert_eq!(kept.read(&mut buffer).unwrap(), b"short");
+        fs::remove_file(root.join("proc/x")).unwrap();
+        fs::create_dir(root.join("proc/x")).unwrap();
+        assert!(kept.read(&mut buffer).unwrap_err().contains("Is a directory"));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_live_file_stays_open() {
+        let mut buffer = Buffer::default();
+        let mut kept = Kept::new(&Place::new(Path::new("/")), "proc/self/stat");
+        kept.read(&mut buffer).unwrap();
+        assert!(kept.file.is_some());
+        assert!(!kept.read(&mut buffer).unwrap().is_empty());
+    }
+}

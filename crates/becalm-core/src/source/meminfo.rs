@@ -1,0 +1,22 @@
+//! `/proc/meminfo`: how memory is used (proc_meminfo(5)). All are states, in KiB where the file says "kB".
+
+use super::bytes::{lines, split_once, Words};
+use super::file::{Buffer, Kept, Place};
+use super::layout::{Kind, Record};
+use super::table::Source;
+
+struct MemInfo(Kept);
+
+/// Opens nothing yet.
+pub fn open(place: &Place) -> Box<dyn Source> {
+    Box::new(MemInfo(Kept::new(place, "proc/meminfo")))
+}
+
+impl Source for MemInfo {
+    fn read(&mut self, buffer: &mut Buffer, record: &mut Record<'_>) {
+        let Some(text) = record.text(&mut self.0, buffer) else { return };
+        for (name, value) in lines(text).filter_map(|line| split_once(line, b':')) {
+            record.value(&[name], Kind::State, Words(value).number());
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! When to sample next: as often as was asked for, and no more than a share of one CPU allows.
+
+/// Largest share of one CPU that sampling may take: a thousandth.
+pub const LARGEST_SHARE: f64 = 0.001;
+
+/// The time table of a sampler. Times are ns of one monotonic clock.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    start_ns: i64,
+    period_ns: i64,
+    share: f64,
+    due_ns: i64,
+    /// Periods of the time table that passed without a sample.
+    pub skipped: u64,
+    random: u64,
+}
+
+impl Pace {
+    /// Sample every `period_ns`, at most `share` of one CPU, from `start_ns` on.
+    pub fn new(start_ns: i64, period_ns: i64, share: f64) -> Self {
+        let period_ns = period_ns.max(1);
+        // Any odd number will do: the start keeps two samplers apart.
+        let random = (start_ns as u64) | 1;
+        Self { start_ns, period_ns, share, due_ns: start_ns, skipped: 0, random }
+    }
+
+    /// The time of the next sample, given that it is `now_ns` and all samples so far took `spent_ns` of CPU time.
+    ///
+    /// The share holds over the whole time: spent / (due - start) <= share. Each sample comes up to a tenth of a period
+    /// early or late, so that no sampler runs in step with the kernel's tick (aliasing).
+    pub fn next(&mut self, now_ns: i64, spent_ns: i64) -> i64 {
+        let wanted = self.due_ns + self.period_ns;
+        let affordable = self.start_ns + (spent_ns as f64 / self.share) as i64;
+        let earliest = now_ns.max(affordable);
+        let behind = (earliest - wanted).max(0);
+        let periods = (behind + self.period_ns - 1) / self.period_ns;
+        self.skipped += periods as u64;
+        self.due_ns = wanted + periods * self.period_ns;
+        (self.due_ns + self.jitter()).max(earliest)
+    }
+
+    /// Within a tenth of a period: xorshift64 (Marsaglia 2003).
+    fn jitter(&mut self) -> i64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let width = self.period_ns / 5 + 1;
+        (self.random % width as u64) as i64 - width / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn a_cheap_sampler_keeps_its_period() {
+        let mut pace = Pace::new(0, SECOND, LARGEST_SHARE);
+        let mut now = 0;
+        for sample in 1..=100 {
+            now = pace.next(now, sample * 50_000);
+            assert!((now - sample * SECOND).abs() <= SECOND / 10, "{now}");
+        }
+        assert_eq!(pace.skipped, 0);
+    }
+
+    #[test]
+    fn late_wake_ups_are_counted_and_not_made_up_for() {
+        let mut pace = Pace::new(0, SECOND, LARGEST_SHARE);
+        let next = pace.next(5 * SECOND + SECOND / 2, 0);
+        assert_eq!(pace.skipped, 5);
+        assert!(next >= 5 * SECOND + SECOND / 2);
+    }
+
+    proptest! {
+        #[test]
+        fn the_share_is_never_exceeded(costs in proptest::collection::vec(1_000_i64..20_000_000, 1..60), period in 1_000_000_i64..SECOND) {
+            let mut pace = Pace::new(0, period, LARGEST_SHARE);
+            let (mut now, mut spent) = (0, 0);
+            for cost in costs {
+                spent += cost;
+                let next = pace.next(now + cost, spent);
+                prop_assert!(next >= now + cost);
+                prop_assert!(spent as f64 <= next as f64 * LARGEST_SHARE + 1.0);
+                now = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One sample of everything, and what happened between two.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::file::Reason;
+use super::layout::{Kind, Layout, UNKNOWN};
+
+/// Largest difference that is taken for a counter of 32 bits that began again at zero. A reset looks the same only
+/// when the counter stood in its last sixteenth; a busy disk's milliseconds take 3 days for that much.
+const LARGEST_WRAP: u64 = 1 << 28;
+
+/// The numbers of one source in one sample.
+#[derive(Debug, Clone)]
+pub struct Section {
+    pub name: &'static str,
+    /// CLOCK_MONOTONIC_RAW just before the source was read, ns.
+    pub at_ns: i64,
+    /// How long reading took, ns.
+    pub took_ns: i64,
+    /// What is not there, in words.
+    pub missing: Vec<Reason>,
+    pub(super) layout: Arc<Layout>,
+    pub(super) first: usize,
+    pub(super) len: usize,
+}
+
+impl Section {
+    /// Why there is no number at all; None when there are some.
+    pub fn absent(&self) -> Option<String> {
+        if self.len > 0 {
+            return None;
+        }
+        if self.missing.is_empty() {
+            return Some("its files hold nothing that is known here".to_owned());
+        }
+        Some(self.missing.join("; "))
+    }
+}
+
+/// One sample: a flat list of numbers, and sections that name them.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub sections: Vec<Section>,
+    pub values: Vec<u64>,
+}
+
+impl Snapshot {
+    /// A section by its source's name.
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// Names, kinds and values of a section; a value that is not known is None.
+    pub fn named<'s>(
+        &'s self,
+        section: &'s Section,
+    ) -> impl Iterator<Item = (String, Kind, Option<u64>)> + 's {
+        let values = self.of(section).iter().map(|value| known(*value));
+        section.layout.names().zip(values).map(|((name, kind), value)| (name, kind, value))
+    }
+
+    /// One value by the names of its source and itself.
+    pub fn value(&self, source: &str, name: &str) -> Option<u64> {
+        self.named(self.section(source)?).find(|(found, ..)| found == name)?.2
+    }
+
+    pub(super) fn of(&self, section: &Section) -> &[u64] {
+        &self.values[section.first..section.first + section.len]
+    }
+}
+
+/// A value as it stands in the list, or None.
+pub fn known(value: u64) -> Option<u64> {
+    (value != UNKNOWN).then_some(value)
+}
+
+/// Why it is not known how far a counter moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// It ran backwards: reset, or one of those that do (steal, iowait, idle).
+    Backwards,
+    /// It was not there at the beginning.
+    Appeared,
+    /// It was not there at the end.
+    Disappeared,
+    /// Its place in the file held no number.
+    Unread,
+    /// The file had its name twice.
+    Twice,
+    /// The second sample is not later than the first.
+    Order,
+}
+
+impl Unknown {
+    /// The reason as a person reads it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Backwards => "the counter ran backwards",
+            Self::Appeared => "it appeared during the interval",
+            Self::Disappeared => "it disappeared during the interval",
+            Self::Unread => "its place in the file held no number",
+            Self::Twice => "the file had its name twice",
+            Self::Order => "the second reading was not after the first",
+        }
+    }
+}
+
+/// How far a counter moved, or why that is not known.
+pub type Change = Result<u64, Unknown>;
+
+/// What the counters of one source did between two samples.
+#[derive(Debug, Clone)]
+pub struct Moved {
+    pub name: &'static str,
+    /// From the beginning of the first reading to that of the second, ns; None without both.
+    pub interval_ns: Option<i64>,
+    /// Why there are none, when that is so.
+    pub absent: Option<String>,
+    /// Counters by name, in the order of the file. States are left out.
+    pub changes: Vec<(String, Change)>,
+}
+
+/// What every counter did between two samples, source by source.
+pub fn difference(before: &Snapshot, after: &Snapshot) -> Vec<Moved> {
+    let mut moved: Vec<Moved> = after
+        .sections
+        .iter()
+        .map(|end| match before.section(end.name) {
+            Some(start) => between((before, start), (after, end)),
+            None => alone((after, end), Unknown::Appeared, "it was not read at the beginning"),
+        })
+        .collect();
+    let gone = before.sections.iter().filter(|start| after.section(start.name).is_none());
+    moved
+        .extend(gone.map(|start| alone((before, start), Unknown::Disappeared, "it was not read at the end")));
+    moved
+}
+
+type Side<'s> = (&'s Snapshot, &'s Section);
+
+fn alone((snapshot, section): Side<'_>, why: Unknown, words: &str) -> Moved {
+    let counters = snapshot.named(section).filter(|(_, kind, _)| *kind != Kind::State);
+    Moved {
+        name: section.name,
+        interval_ns: None,
+        absent: Some(words.to_owned()),
+        changes: counters.map(|(name, ..)| (name, Err(why))).collect(),
+    }
+}
+
+fn between((before, start): Side<'_>, (after, end): Side<'_>) -> Moved {
+    let interval_ns = end.at_ns - start.at_ns;
+    let same = Arc::ptr_eq(&start.layout, &end.layout) || start.layout == end.layout;
+    let mut changes = if same {
+        let pairs = before.of(start).iter().zip(after.of(end));
+        let named = end.layout.names().zip(pairs).filter(|((_, kind), _)| *kind != Kind::State);
+        named.map(|((name, kind), (one, two))| (name, change(kind, known(*one), known(*two)))).collect()
+    } else {
+        by_name((before, start), (after, end))
+    };
+    if interval_ns <= 0 {
+        changes.iter_mut().for_each(|(_, change)| *change = Err(Unknown::Order));
+    }
+    Moved {
+        name: end.name,
+        interval_ns: (interval_ns > 0).then_some(interval_ns),
+        absent: end.absent().or_else(|| start.absent()),
+        changes,
+    }
+}
+
+/// The machine has changed in between: counters are found by their names.
+fn by_name((before, start): Side<'_>, (after, end): Side<'_>) -> Vec<(String, Change)> {
+    // None: the name came twice.
+    let mut earlier: HashMap<String, Option<Option<u64>>> = HashMap::new();
+    for (name, kind, value) in before.named(start) {
+        if kind != Kind::State {
+            earlier.entry(name).and_modify(|found| *found = None).or_insert(Some(value));
+        }
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut changes: Vec<(String, Change)> = Vec::new();
+    for (name, kind, value) in after.named(end) {
+        if kind == Kind::State {
+            continue;
+        }
+        let moved = match earlier.get(&name) {
+            Some(Some(one)) => change(kind, *one, value),
+            Some(None) => Err(Unknown::Twice),
+            None => Err(Unknown::Appeared),
+        };
+        match seen.get(&name) {
+            Some(place) => changes[*place].1 = Err(Unknown::Twice),
+            None => {
+                seen.insert(name.clone(), changes.len());
+                changes.push((name, moved));
+            }
+        }
+    }
+    let gone = before.named(start).filter(|(name, kind, _)| *kind != Kind::State && !seen.contains_key(name));
+    changes.extend(gone.map(|(name, ..)| (name, Err(Unknown::Disappeared))));
+    changes
+}
+
+/// How far one counter moved: exactly, or not known.
+pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
+    let (Some(before), Some(after)) = (before, after) else { return Err(Unknown::Unread) };
+    if let Some(forward) = after.checked_sub(before) {
+        return Ok(forward);
+    }
+    if kind == Kind::Counter32 && before < 1 << 32 {
+        let wrapped = (1 << 32) - before + after;
+        if wrapped < LARGEST_WRAP {
+            return Ok(wrapped);
+        }
+    }
+    Err(Unknown::Backwards)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn backwards_is_unknown_and_a_wrap_of_32_bits_is_not() {
+        let wide = |one, two| change(Kind::Counter, Some(one), Some(two));
+        let narrow = |one, two| change(Kind::Counter32, Some(one), Some(two));
+        assert_eq!(wide(5, 5), Ok(0));
+        assert_eq!(wide(100, 99), Err(Unknown::Backwards));
+        assert_eq!(wide(u64::MAX - 1, 3), Err(Unknown::Backwards));
+        assert_eq!(narrow(4_294_967_290, 4), Ok(10));
+        assert_eq!(narrow(3_000_000_000, 4), Err(Unknown::Backwards), "a reset");
+        assert_eq!(narrow(5_000_000_000, 4), Err(Unknown::Backwards), "this kernel prints more bits");
+        assert_eq!(change(Kind::Counter, None, Some(3)), Err(Unknown::Unread));
+        assert_eq!(change(Kind::Counter, Some(3), None), Err(Unknown::Unread));
+    }
+
+    proptest! {
+        #[test]
+        fn a_difference_is_never_larger_than_what_happened(before in 0_u64..u64::MAX, moved in any::<u64>()) {
+            if let Some(after) = before.checked_add(moved) {
+                prop_assert_eq!(change(Kind::Counter, Some(before), Some(after)), Ok(moved));
+            }
+        }
+
+        #[test]
+        fn what_32_bits_show_is_exact_or_unknown(before in any::<u64>(), moved in 0_u64..LARGEST_WRAP) {
+            let (shown, later) = (before & 0xffff_ffff, before.wrapping_add(moved) & 0xffff_ffff);
+            prop_assert_eq!(change(Kind::Counter32, Some(shown), Some(later)), Ok(moved));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Once warm, a sample of everything allocates nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+use becalm_core::source::file::Place;
+use becalm_core::source::snapshot::Snapshot;
+use becalm_core::source::Reader;
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: hands everything on to the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        System.alloc(layout)
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        System.dealloc(pointer, layout);
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        System.realloc(pointer, layout, size)
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of each of 40 samples after the first two.
+fn allocations(root: &Path) -> Vec<u64> {
+    let mut reader = Reader::all(&Place::new(root));
+    let mut snapshots = [Snapshot::default(), Snapshot::default()];
+    snapshots.iter_mut().for_each(|snapshot| reader.sample(snapshot));
+    let count = |turn: usize| {
+        let before = COUNT.with(Cell::get);
+        reader.sample(&mut snapshots[turn % 2]);
+        COUNT.with(Cell::get) - before
+    };
+    (0..40).map(count).collect()
+}
+
+#[test]
+fn recorded_machines_never() {
+    for machine in ["guest-6.18", "server-4.18", "desktop-6.1", "old-2.6.32"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/load").join(machine);
+        assert_eq!(allocations(&root).iter().max(), Some(&0), "{machine}");
+    }
+}
+
+#[test]
+fn this_machine_not_unless_it_changes() {
+    assert_eq!(allocations(Path::new("/")).iter().min(), Some(&0));
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = COUNT.with(Cell::get);
+    drop(std::hint::black_box(vec![0_u8; 100]));
+    assert!(COUNT.with(Cell::get) > before);
+}
