@@ -186,3 +186,9 @@ def test_fields_of_the_json_of_settings_are_documented():
 def test_the_document_of_knobs_is_the_agents_table():
     done = subprocess.run([sys.executable, ROOT / "tools/knobs.py", "--check"], check=False)
     assert done.returncode == 0, "docs/knobs.md is out of date: run python tools/knobs.py"
+
+
+@pytest.mark.machine
+def test_the_document_of_load_sources_is_the_agents_table():
+    done = subprocess.run([sys.executable, ROOT / "tools/load_sources.py", "--check"], check=False)
+    assert done.returncode == 0, "docs/load-sources.md is out of date: run python tools/load_sources.py"

@@ -2,8 +2,8 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `restore` does that once and by itself, `overhead` measures the agent itself, `init`
-//! is process 1 of a guest. `main` sets the process up and hands over.
+//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does,
+//! `overhead` measures the agent itself, `init` is process 1 of a guest. `main` sets the process up and hands over.
 
 mod conversation;
 mod guard;
@@ -15,6 +15,7 @@ mod options;
 mod output;
 mod overhead;
 mod protocol;
+mod read;
 mod ready;
 mod restore;
 mod session;

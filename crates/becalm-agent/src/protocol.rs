@@ -39,6 +39,15 @@ pub enum Action {
         root: Option<PathBuf>,
     },
     Knobs {},
+    Read {
+        /// None: all.
+        #[serde(default)]
+        sources: Option<Vec<String>>,
+        #[serde(default)]
+        changes: bool,
+        #[serde(default)]
+        describe: bool,
+    },
     Define {
         workloads: Vec<Workload>,
         /// None: settings of that index are not used before the next definition.

@@ -23,6 +23,7 @@ use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request};
+use crate::read::{describe, Reading};
 use crate::ready::Ready;
 
 /// One conversation with becalm.
@@ -34,6 +35,7 @@ pub struct Session {
     base: Option<Surroundings>,
     workloads: Vec<Ready>,
     settings: Vec<Option<Settings>>,
+    reading: Reading,
 }
 
 type Answer = Result<Value, Failure>;
@@ -41,7 +43,8 @@ type Answer = Result<Value, Failure>;
 impl Session {
     /// A session; workloads run as `user`, or as this process's own user.
     pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
-        Self { talk, runner, machine, user, base: None, workloads: Vec::new(), settings: Vec::new() }
+        let (workloads, settings) = (Vec::new(), Vec::new());
+        Self { talk, runner, machine, user, base: None, workloads, settings, reading: Reading::default() }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
@@ -119,6 +122,10 @@ impl Session {
                 Ok(json!({"facts": facts::collect(&root)}))
             }
             Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
+            Action::Read { sources, describe: true, .. } => describe(sources.as_deref()),
+            Action::Read { sources, changes, .. } => {
+                self.reading.read(&self.machine.tree.path("/"), sources.as_deref(), changes)
+            }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
             Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
             Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),

@@ -1,0 +1,104 @@
+//! The request `read`: raw numbers of the machine by source, and on request how far they moved since the last time.
+
+use std::path::Path;
+
+use becalm_core::source::file::Place;
+use becalm_core::source::layout::Kind;
+use becalm_core::source::snapshot::{difference, Moved, Section, Snapshot};
+use becalm_core::source::table::{find, Row, TABLE};
+use becalm_core::source::Reader;
+use serde_json::{json, Map, Value};
+
+use crate::protocol::Failure;
+
+/// The sources that this conversation asked for last, with their files open, and what they said.
+#[derive(Default)]
+pub struct Reading {
+    open: Option<(Vec<&'static str>, Reader)>,
+    last: Option<Snapshot>,
+    next: Snapshot,
+}
+
+impl Reading {
+    /// Read these sources below a root, or all of them; `changes`: also since the reading before.
+    pub fn read(&mut self, root: &Path, names: Option<&[String]>, changes: bool) -> Result<Value, Failure> {
+        let rows = rows(names)?;
+        let wanted: Vec<&'static str> = rows.iter().map(|row| row.name).collect();
+        let mut reader = match self.open.take() {
+            Some((names, reader)) if names == wanted => reader,
+            _ => Reader::new(&Place::new(root), rows.into_iter()),
+        };
+        reader.sample(&mut self.next);
+        self.open = Some((wanted, reader));
+        let mut sources: Map<String, Value> = Map::new();
+        for section in &self.next.sections {
+            sources.insert(section.name.to_owned(), shown(&self.next, section));
+        }
+        if changes {
+            let moved = self.last.as_ref().map(|last| difference(last, &self.next)).unwrap_or_default();
+            for each in moved {
+                if let Some(Value::Object(fields)) = sources.get_mut(each.name) {
+                    fields.extend(since(&each));
+                }
+            }
+        }
+        let spare = self.last.take().unwrap_or_default();
+        self.last = Some(std::mem::replace(&mut self.next, spare));
+        Ok(json!({"sources": sources}))
+    }
+}
+
+/// What the table says of these sources, or of all; nothing is read.
+pub fn describe(names: Option<&[String]>) -> Result<Value, Failure> {
+    Ok(json!({"table": rows(names)?}))
+}
+
+fn rows(names: Option<&[String]>) -> Result<Vec<&'static Row>, Failure> {
+    let Some(names) = names else { return Ok(TABLE.iter().collect()) };
+    let row = |name: &String| {
+        find(name).ok_or_else(|| {
+            let known: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+            Failure::new("usage", format!("There is no source {name:?}. There are: {}.", known.join(", ")))
+        })
+    };
+    let mut rows = names.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    let mut seen = Vec::new();
+    rows.retain(|row| {
+        !seen.contains(&row.name) && {
+            seen.push(row.name);
+            true
+        }
+    });
+    Ok(rows)
+}
+
+fn shown(snapshot: &Snapshot, section: &Section) -> Value {
+    if let Some(reason) = section.absent() {
+        return json!({"at_ns": section.at_ns, "took_ns": section.took_ns, "absent": reason});
+    }
+    let (mut counters, mut states) = (Map::new(), Map::new());
+    for (name, kind, value) in snapshot.named(section) {
+        let values = if kind == Kind::State { &mut states } else { &mut counters };
+        values.insert(name, value.into());
+    }
+    let missing: Vec<&str> = section.missing.iter().map(|reason| &**reason).collect();
+    json!({
+        "at_ns": section.at_ns, "took_ns": section.took_ns,
+        "counters": counters, "states": states, "missing": missing,
+    })
+}
+
+fn since(moved: &Moved) -> Map<String, Value> {
+    let (mut changes, mut unknown) = (Map::new(), Map::new());
+    for (name, change) in &moved.changes {
+        match change {
+            Ok(by) => changes.insert(name.clone(), (*by).into()),
+            Err(why) => unknown.insert(name.clone(), why.words().into()),
+        };
+    }
+    let mut fields = Map::new();
+    fields.insert("interval_ns".to_owned(), moved.interval_ns.into());
+    fields.insert("changes".to_owned(), changes.into());
+    fields.insert("unknown".to_owned(), unknown.into());
+    fields
+}
