@@ -6,10 +6,14 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::exec::now_ns;
 use crate::facts::read::refusal;
 
 /// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
 pub type Reason = Arc<str>;
+
+/// How long a file that does not exist is not looked for again, ns.
+const AGAIN_NS: i64 = 1_000_000_000;
 
 /// Longer files are refused. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
 const LONGEST: usize = 256 << 20;
@@ -62,13 +66,16 @@ pub struct Kept {
     keep: bool,
     file: Option<File>,
     refused: Option<(i32, Reason)>,
+    /// When it was last looked for in vain, CLOCK_MONOTONIC_RAW in ns.
+    missed_ns: i64,
 }
 
 impl Kept {
     /// A file, named without its leading slash. Nothing is opened yet.
     pub fn new(place: &Place, name: &str) -> Self {
         let keep = place.root == Path::new("/");
-        Self { path: place.root.join(name), name: name.to_owned(), keep, file: None, refused: None }
+        let path = place.root.join(name);
+        Self { path, name: name.to_owned(), keep, file: None, refused: None, missed_ns: i64::MIN }
     }
 
     /// Do not keep it open: there are too many of its kind for the limit on descriptors (RLIMIT_NOFILE, often 1,024).
@@ -82,12 +89,19 @@ impl Kept {
         &self.name
     }
 
-    /// All its bytes now.
+    /// All its bytes now. Looking for a file of the running machine that does not exist costs as much as reading one: it
+    /// is done once a second at most.
     pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Result<&'b [u8], Reason> {
+        if let (true, Some((libc::ENOENT, reason))) = (self.keep, &self.refused) {
+            if now_ns().saturating_sub(self.missed_ns) < AGAIN_NS {
+                return Err(Arc::clone(reason));
+            }
+        }
         let length = match self.fill(buffer) {
             Ok(length) => length,
             Err(error) => return Err(self.reason(&error)),
         };
+        self.refused = None;
         Ok(&buffer.0[..length])
     }
 
@@ -111,6 +125,7 @@ impl Kept {
     /// The words for an error, made once for as long as it is the same.
     fn reason(&mut self, error: &io::Error) -> Reason {
         let code = error.raw_os_error().unwrap_or(0);
+        self.missed_ns = now_ns();
         match &self.refused {
             Some((known, reason)) if *known == code => Arc::clone(reason),
             _ => {

@@ -34,6 +34,8 @@ pub struct Account {
     pub cpu_ns: i64,
     /// Since the thread started, ns.
     pub elapsed_ns: i64,
+    /// CPU time of opening the files and taking the first sample, before that, ns.
+    pub setup_ns: i64,
 }
 
 struct Shared {
@@ -49,32 +51,37 @@ pub struct Sampler {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     started_ns: i64,
+    setup_ns: i64,
     names: Vec<String>,
     row: Vec<u64>,
 }
 
 impl Sampler {
     /// Sample these sources every `period_ns`, or as rarely as a thousandth of one CPU demands; keep `rows` rows that
-    /// were not taken yet. The first reading, which opens the files, is the caller's. Unknown names are left out.
+    /// were not taken yet. The first sample, which opens the files, is taken here, by the caller's thread. Unknown names
+    /// are left out.
     pub fn start(place: &Place, sources: &[&str], period_ns: i64, rows: usize) -> io::Result<Self> {
+        let begun = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut reader = Reader::new(place, sources.iter().filter_map(|name| find(name)));
         let first = reader.snapshot();
         let names = qualified(&first);
         let shared = Arc::new(Shared {
             ring: Ring::new(rows, names.len() + 1),
             stop: AtomicBool::new(false),
-            samples: AtomicU64::new(0),
+            samples: AtomicU64::new(1),
             skipped: AtomicU64::new(0),
             cpu_ns: AtomicI64::new(0),
         });
         let started_ns = now_ns();
         let pace = Pace::new(started_ns, period_ns, LARGEST_SHARE);
-        let series = Series::new(&names, &first);
+        let mut series = Series::new(&names, &first);
+        shared.ring.push(series.row(&first));
+        let setup_ns = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - begun;
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("becalm-sampler".to_owned())
-            .spawn(move || theirs.work(reader, first, series, pace))?;
-        Ok(Self { shared, thread: Some(thread), started_ns, names, row: Vec::new() })
+            .spawn(move || theirs.work(reader, first, series, pace, setup_ns))?;
+        Ok(Self { shared, thread: Some(thread), started_ns, setup_ns, names, row: Vec::new() })
     }
 
     /// Names of the numbers of a row after the first, which is the time of reading (CLOCK_MONOTONIC_RAW, ns).
@@ -97,6 +104,7 @@ impl Sampler {
             skipped: self.shared.skipped.load(Ordering::Relaxed),
             cpu_ns: self.shared.cpu_ns.load(Ordering::Relaxed),
             elapsed_ns: now_ns() - self.started_ns,
+            setup_ns: self.setup_ns,
         }
     }
 
@@ -119,16 +127,29 @@ impl Drop for Sampler {
 }
 
 impl Shared {
-    fn work(&self, mut reader: Reader, mut snapshot: Snapshot, mut series: Series, mut pace: Pace) {
-        while !self.stop.load(Ordering::Acquire) {
-            reader.sample(&mut snapshot);
-            self.ring.push(series.row(&snapshot));
-            let spent = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-            let due = pace.next(now_ns(), spent);
-            self.samples.fetch_add(1, Ordering::Relaxed);
-            self.cpu_ns.store(spent, Ordering::Relaxed);
+    /// Sleep, sample, and so on. A sample is expected to cost what the one before did; the first, what opening did.
+    fn work(
+        &self,
+        mut reader: Reader,
+        mut snapshot: Snapshot,
+        mut series: Series,
+        mut pace: Pace,
+        mut cost: i64,
+    ) {
+        let mut spent = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        loop {
+            let due = pace.next(now_ns(), spent, cost);
             self.skipped.store(pace.skipped, Ordering::Relaxed);
             self.sleep_until(due);
+            if self.stop.load(Ordering::Acquire) {
+                return;
+            }
+            reader.sample(&mut snapshot);
+            self.ring.push(series.row(&snapshot));
+            let now = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+            (cost, spent) = (now - spent, now);
+            self.samples.fetch_add(1, Ordering::Relaxed);
+            self.cpu_ns.store(spent, Ordering::Relaxed);
         }
     }
 

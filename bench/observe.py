@@ -1,0 +1,109 @@
+"""What observing the machine costs: one sample of everything, and a sampler's share of one CPU at 1/s and 10/s.
+
+    python bench/observe.py
+
+The figures are taken by crates/becalm-core/examples/observe.rs, which this builds. The sampler keeps itself below a
+thousandth of one CPU by sampling less often; then the samples it made are fewer than asked for, and that is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from campaign import OUT, Record, describe, machine, save, table, timed
+
+ROOT = Path(__file__).parents[1]
+LARGEST_SHARE = 0.001
+RATES = (1, 10)
+KINDS = {"states": "states (load, pressure, frequency)", "all": "everything"}
+
+
+def program() -> str:
+    """Build the example and give its path. Raises SystemExit when cargo fails."""
+    target = ["cargo", "build", "-q", "--release", "--locked", "-p", "becalm-core", "--example", "observe"]
+    if subprocess.run(target, cwd=ROOT, check=False).returncode != 0:
+        raise SystemExit("The example could not be built; what cargo said is above.")
+    return str(ROOT / "target/release/examples/observe")
+
+
+def measure(samples: int, seconds: float) -> Record:
+    """Cost of a sample by source (ns), and the accounts of samplers."""
+    observe = program()
+    cost: Record = json.loads(timed([observe, "samples", str(samples)]).stdout)
+    accounts = []
+    for kind in KINDS:
+        for rate in RATES:
+            print(f"{KINDS[kind]} at {rate}/s for {seconds:.0f} s", file=sys.stderr)
+            argv = [observe, "share", kind, str(1000 // rate), str(seconds)]
+            accounts.append({"kind": kind, "rate": rate, **json.loads(timed(argv).stdout)})
+    return {"cost": cost, "accounts": accounts}
+
+
+def microseconds(times: list[int]) -> list[str]:
+    """Median, and the value that 95 % stay below, in us."""
+    ordered = sorted(times)
+    return [f"{statistics.median(ordered) / 1e3:.1f}", f"{ordered[int(0.95 * (len(ordered) - 1))] / 1e3:.1f}"]
+
+
+def report(result: Record) -> str:
+    """Markdown: the machine, the cost of a sample, the samplers' shares."""
+    cost = result["cost"]
+    rows = [[f"`{name}`", *microseconds(times)] for name, times in cost["by_source_ns"].items()]
+    rows.sort(key=lambda row: -float(row[1]))
+    rows.append([f"all, {cost['values']} numbers (CPU time)", *microseconds(cost["all_ns"])])
+    head = f"Machine: {describe(result['machine'])}. {len(cost['all_ns'])} samples"
+    head += f"; the first, which opens the files: {cost['first_ns'] / 1e3:.0f} µs of CPU time.\n\n"
+    shares = [
+        [
+            KINDS[each["kind"]],
+            f"{each['rate']}/s",
+            f"{1e9 * each['samples'] / each['elapsed_ns']:.2f}/s",
+            f"{each['cpu_ns'] / each['samples'] / 1e3:.0f}",
+            f"{100 * each['cpu_ns'] / each['elapsed_ns']:.4f} %",
+            str(each["skipped"]),
+        ]
+        for each in result["accounts"]
+    ]
+    columns = ["Sampled", "Asked", "Made", "CPU time a sample, µs", "Share of one CPU", "Skipped"]
+    return head + table(["Source", "Median, µs", "95 % below"], rows) + "\n\n" + table(columns, shares)
+
+
+def judged(result: Record) -> list[str]:
+    """What the project wants here, and whether it was seen."""
+    worst = max(each["cpu_ns"] / each["elapsed_ns"] for each in result["accounts"])
+    verdict = "met" if worst <= LARGEST_SHARE else "not met"
+    return [f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: largest share {100 * worst:.4f} %: {verdict}"]
+
+
+def main() -> None:
+    """Measure, then report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long each sampler runs")
+    parser.add_argument("--out", type=Path, default=OUT / "observe.json")
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--report", action="store_true", help="print the tables of what was measured last")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.samples, chosen.seconds, chosen.out = 50, 2.0, chosen.out.with_name("observe-quick.json")
+    if chosen.report:
+        try:
+            result = json.loads(chosen.out.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SystemExit(
+                f"There is nothing to report: {chosen.out}: {error.strerror}. Run the bench first."
+            ) from None
+    else:
+        result = {"machine": machine(), **measure(chosen.samples, chosen.seconds)}
+        save(chosen.out, result)
+    print(report(result))
+    print("\n".join(["", *judged(result)]))
+
+
+if __name__ == "__main__":
+    main()
