@@ -66,10 +66,11 @@ def report(result: Record) -> str:
             f"{each['cpu_ns'] / each['samples'] / 1e3:.0f}",
             f"{100 * each['cpu_ns'] / each['elapsed_ns']:.4f} %",
             str(each["skipped"]),
+            f"{each['setup_ns'] / 1e3:.0f}",
         ]
         for each in result["accounts"]
     ]
-    columns = ["Sampled", "Asked", "Made", "CPU time a sample, µs", "Share of one CPU", "Skipped"]
+    columns = ["Sampled", "Asked", "Made", "CPU time a sample, µs", "Share of one CPU", "Skipped", "To start, µs"]
     return head + table(["Source", "Median, µs", "95 % below"], rows) + "\n\n" + table(columns, shares)
 
 

@@ -34,7 +34,7 @@ pub struct Account {
     pub cpu_ns: i64,
     /// Since the thread started, ns.
     pub elapsed_ns: i64,
-    /// CPU time of opening the files and taking the first sample, before that, ns.
+    /// CPU time of opening the files and taking the first two samples, before that, ns.
     pub setup_ns: i64,
 }
 
@@ -58,13 +58,18 @@ pub struct Sampler {
 
 impl Sampler {
     /// Sample these sources every `period_ns`, or as rarely as a thousandth of one CPU demands; keep `rows` rows that
-    /// were not taken yet. The first sample, which opens the files, is taken here, by the caller's thread. Unknown names
+    /// were not taken yet. The first sample is taken here, by the caller's thread,
+    /// after one that opens the files. Unknown names
     /// are left out.
     pub fn start(place: &Place, sources: &[&str], period_ns: i64, rows: usize) -> io::Result<Self> {
         let begun = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut reader = Reader::new(place, sources.iter().filter_map(|name| find(name)));
-        let first = reader.snapshot();
+        let mut first = reader.snapshot();
         let names = qualified(&first);
+        // Once more, warm: what a sample costs.
+        let before = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        reader.sample(&mut first);
+        let cost = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - before;
         let shared = Arc::new(Shared {
             ring: Ring::new(rows, names.len() + 1),
             stop: AtomicBool::new(false),
@@ -80,7 +85,7 @@ impl Sampler {
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("becalm-sampler".to_owned())
-            .spawn(move || theirs.work(reader, first, series, pace, setup_ns))?;
+            .spawn(move || theirs.work(reader, first, series, pace, cost))?;
         Ok(Self { shared, thread: Some(thread), started_ns, setup_ns, names, row: Vec::new() })
     }
 
@@ -127,7 +132,8 @@ impl Drop for Sampler {
 }
 
 impl Shared {
-    /// Sleep, sample, and so on. A sample is expected to cost what the one before did; the first, what opening did.
+    /// Sleep, sample, and so on. A sample is expected to cost what the one before did, or what they did on average when
+    /// that is less: one that was disturbed is paid for, but not expected again.
     fn work(
         &self,
         mut reader: Reader,
@@ -147,8 +153,8 @@ impl Shared {
             reader.sample(&mut snapshot);
             self.ring.push(series.row(&snapshot));
             let now = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-            (cost, spent) = (now - spent, now);
-            self.samples.fetch_add(1, Ordering::Relaxed);
+            let before = self.samples.fetch_add(1, Ordering::Relaxed) as i64;
+            (cost, spent) = ((now - spent).min(now / before), now);
             self.cpu_ns.store(spent, Ordering::Relaxed);
         }
     }

@@ -22,7 +22,7 @@ static QUEUE: [Column; 8] = [
 
 static TASK: [Column; 3] = [counter("run_ns"), counter("wait_ns"), counter("slices")];
 
-/// Versions whose "cpu" lines have these nine fields: 15 since Linux 2.6.30, 16 since 6.7, 17 since 6.14.
+/// Versions whose "cpu" lines have these nine fields; 16 and 17 changed the lines of domains alone.
 const VERSIONS: std::ops::RangeInclusive<u64> = 15..=17;
 
 struct SchedStat {
