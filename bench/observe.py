@@ -1,5 +1,8 @@
 """What observing the machine costs: one sample of everything, and a sampler's share of one CPU at 1/s and 10/s.
 
+Also what the parsers cost on the files of a machine with 1,024 CPUs and 2,000 disks, made here: on such a machine the
+kernel's own work of writing the files comes on top.
+
     python bench/observe.py
 
 The figures are taken by crates/becalm-core/examples/observe.rs, which this builds. The sampler keeps itself below a
@@ -13,6 +16,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from campaign import OUT, Record, describe, machine, save, table, timed
@@ -31,17 +35,36 @@ def program() -> str:
     return str(ROOT / "target/release/examples/observe")
 
 
+def large_machine(root: Path, cpus: int = 1024, disks: int = 2000, interrupts: int = 500) -> None:
+    """Write the files of a large machine whose counters are all busy: numbers of nine digits."""
+    number = "123456789"
+    numbers = f" {number}" * cpus
+    files = {
+        "proc/stat": "".join(f"cpu{n}{f' {number}' * 10}\n" for n in range(cpus)),
+        "proc/diskstats": "".join(f"   8 {n} sd{n}{f' {number}' * 17}\n" for n in range(disks)),
+        "proc/interrupts": "".join(f" CPU{n}" for n in range(cpus))
+        + "\n"
+        + "".join(f"{n}:{numbers} PCI-MSI {n}-edge nvme{n}\n" for n in range(interrupts)),
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+
 def measure(samples: int, seconds: float) -> Record:
     """Cost of a sample by source (ns), and the accounts of samplers."""
     observe = program()
-    cost: Record = json.loads(timed([observe, "samples", str(samples)]).stdout)
+    cost: Record = json.loads(timed([observe, "samples", str(samples), "/"]).stdout)
+    with tempfile.TemporaryDirectory() as directory:
+        large_machine(Path(directory))
+        large: Record = json.loads(timed([observe, "samples", str(max(5, samples // 100)), directory]).stdout)
     accounts = []
     for kind in KINDS:
         for rate in RATES:
             print(f"{KINDS[kind]} at {rate}/s for {seconds:.0f} s", file=sys.stderr)
             argv = [observe, "share", kind, str(1000 // rate), str(seconds)]
             accounts.append({"kind": kind, "rate": rate, **json.loads(timed(argv).stdout)})
-    return {"cost": cost, "accounts": accounts}
+    return {"cost": cost, "large": large, "accounts": accounts}
 
 
 def microseconds(times: list[int]) -> list[str]:
@@ -71,6 +94,11 @@ def report(result: Record) -> str:
         for each in result["accounts"]
     ]
     columns = ["Sampled", "Asked", "Made", "CPU time a sample, µs", "Share of one CPU", "Skipped", "To start, µs"]
+    large = result["large"]
+    rows += [
+        [f"`{name}` of the large machine", *microseconds(large["by_source_ns"][name])]
+        for name in ("stat", "diskstats", "interrupts")
+    ]
     return head + table(["Source", "Median, µs", "95 % below"], rows) + "\n\n" + table(columns, shares)
 
 

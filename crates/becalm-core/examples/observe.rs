@@ -1,5 +1,5 @@
-//! What observing costs, as JSON: `observe samples N` reads all sources N times and tells the cost of each by its own
-//! name; `observe share all|states PERIOD_MS SECONDS` runs a sampler and tells its share of one CPU.
+//! What observing costs, as JSON: `observe samples N ROOT` reads all sources below ROOT N times and tells the cost of each
+//! by its own name; `observe share all|states PERIOD_MS SECONDS` runs a sampler and tells its share of one CPU.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let answer = match words[..] {
-        ["samples", count] => count.parse().ok().map(samples),
+        ["samples", count, root] => count.parse().ok().map(|count| samples(count, Path::new(root))),
         ["share", what, period_ms, seconds] => share(what, period_ms, seconds),
         _ => None,
     };
@@ -27,15 +27,15 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         None => {
-            eprintln!("observe samples N | observe share all|states PERIOD_MS SECONDS");
+            eprintln!("observe samples N ROOT | observe share all|states PERIOD_MS SECONDS");
             ExitCode::from(2)
         }
     }
 }
 
 /// Cost of each sample: CPU time of this thread for all together, and by source the wall time of reading.
-fn samples(count: u32) -> Value {
-    let mut reader = Reader::all(&Place::new(Path::new("/")));
+fn samples(count: u32, root: &Path) -> Value {
+    let mut reader = Reader::all(&Place::new(root));
     let mut snapshot = Snapshot::default();
     let cpu = || clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
     let begun = cpu();

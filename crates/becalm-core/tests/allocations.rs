@@ -1,10 +1,13 @@
-//! Once warm, a sample of everything allocates nothing.
+//! Once warm, a sample of everything allocates nothing, and neither does a sampler.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use becalm_core::source::file::Place;
+use becalm_core::source::sampler::{Sampler, STATES};
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::Reader;
 
@@ -14,10 +17,18 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Of all threads.
+static TOTAL: AtomicU64 = AtomicU64::new(0);
+
+fn count() {
+    COUNT.with(|count| count.set(count.get() + 1));
+    TOTAL.fetch_add(1, Ordering::Relaxed);
+}
+
 // SAFETY: hands everything on to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
+        count();
         System.alloc(layout)
     }
 
@@ -26,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
+        count();
         System.realloc(pointer, layout, size)
     }
 }
@@ -65,4 +76,22 @@ fn the_counter_counts() {
     let before = COUNT.with(Cell::get);
     drop(std::hint::black_box(vec![0_u8; 100]));
     assert!(COUNT.with(Cell::get) > before);
+}
+
+/// Other tests of this file allocate meanwhile, and the machine may change: two samples in which nobody did suffice.
+#[test]
+fn a_sampler_takes_samples_without_allocating() {
+    let mut sampler = Sampler::start(&Place::new(Path::new("/")), &STATES, 1_000_000, 1024).unwrap();
+    // The time is a limit for a broken sampler, not an expectation.
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut quiet = false;
+    while !quiet && Instant::now() < end {
+        let (samples, allocations) = (sampler.account().samples, TOTAL.load(Ordering::Relaxed));
+        while sampler.account().samples < samples + 2 && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        quiet = TOTAL.load(Ordering::Relaxed) == allocations && sampler.account().samples >= samples + 2;
+    }
+    sampler.stop();
+    assert!(quiet);
 }

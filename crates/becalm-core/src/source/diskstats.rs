@@ -57,8 +57,11 @@ impl Source for DiskStats {
             let Some(name) = words.nth(2) else { continue };
             let mut numbers = [UNKNOWN; WHOLE];
             let mut count = 0;
-            for (number, word) in numbers.iter_mut().zip(words) {
-                *number = super::bytes::number(word).unwrap_or(UNKNOWN);
+            for number in &mut numbers {
+                if words.rest().is_empty() {
+                    break;
+                }
+                *number = words.number().unwrap_or(UNKNOWN);
                 count += 1;
             }
             if count < LEAST {
