@@ -139,7 +139,10 @@ def test_times_are_those_of_the_reading(agent):
 
 
 def test_a_known_load_is_seen():
-    """A spinner's CPU time, by its own clock, is in the machine's user time: to the tick on each CPU."""
+    """A spinner's CPU time, by its own clock, is in what the machine's CPUs did, within a fifth.
+
+    Ticks of which the processor was taken away are counted as steal or as interrupts, not as the spinner's.
+    """
     agent = Agent()
     try:
         reading(agent, ["stat"])
@@ -148,9 +151,8 @@ def test_a_known_load_is_seen():
         moved = reading(agent, ["stat"], changes=True)["stat"]["changes"]
     finally:
         agent.close()
-    busy = sum(moved[f"cpu.{name}"] for name in ("user", "nice", "system"))
-    # One tick for each CPU and kind is how fine the kernel counts.
-    assert busy >= 50 - 3 * (os.cpu_count() or 1)
+    kinds = ("user", "nice", "system", "irq", "softirq", "steal")
+    assert sum(moved.get(f"cpu.{name}", 0) for name in kinds) >= 40
 
 
 def test_another_root_is_another_machine():

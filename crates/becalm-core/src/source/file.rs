@@ -84,11 +84,6 @@ impl Kept {
         self
     }
 
-    /// Its name without the leading slash.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// All its bytes now. Looking for a file of the running machine that does not exist costs as much as reading one: it
     /// is done once a second at most.
     pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Result<&'b [u8], Reason> {

@@ -152,3 +152,12 @@ fn a_process_that_moves_to_another_group_has_that_groups_accounts() {
     assert_eq!(two.value("cgroup", "v2.cpu.usage_usec"), Some(2));
     assert_eq!(two.value("cgroup", "v2.cpu.throttled_usec"), Some(3));
 }
+
+#[test]
+fn another_process_is_asked_by_its_number() {
+    let machine = Changing::new("process");
+    machine.write("proc/self/schedstat", b"1 2 3\n");
+    machine.write("proc/77/schedstat", b"4 5 6\n");
+    let mut reader = Reader::new(&Place::of_process(&machine.0, 77), find("schedstat").into_iter());
+    assert_eq!(reader.snapshot().value("schedstat", "task.wait_ns"), Some(5));
+}
