@@ -187,8 +187,9 @@ def test_interrupt_keeps_what_was_measured_and_gives_a_verdict(store, tmp_path):
     assert verdict["stopped"] == "interrupted"
     assert verdict["summaries"][0]["runs"] > 5
     assert process.returncode == 0
-    # All but the run that was aborted are in the store as good ones; that one is there as aborted.
-    assert stored_runs(store) == lines(log)
+    # All but the run that was aborted are in the store as good ones; that one is there as aborted, and may have been
+    # ended before it wrote its line.
+    assert stored_runs(store) - lines(log) in (0, 1)
 
 
 def test_a_killed_becalm_loses_no_finished_run(store, tmp_path):
