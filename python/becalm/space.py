@@ -6,9 +6,10 @@ values: nothing here knows a host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 from becalm.nouns import Settings
 
@@ -48,6 +49,29 @@ class Space:
 
     candidates: tuple[Candidate, ...]
     profiles: tuple[tuple[str, Settings], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As the options of a study keep it; `from_json` reads it back."""
+        return {
+            "candidates": [asdict(each) for each in self.candidates],
+            "profiles": [[name, settings.to_json()] for name, settings in self.profiles],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Space:
+        """Read back what `to_json` wrote."""
+        candidates = tuple(
+            Candidate(
+                **{
+                    **each,
+                    "group": Group(each["group"]),
+                    "needs": tuple(each["needs"]),
+                    "against": tuple(each["against"]),
+                }
+            )
+            for each in value["candidates"]
+        )
+        return cls(candidates, tuple((name, Settings.of(settings)) for name, settings in value["profiles"]))
 
     def of(self, group: Group) -> tuple[Candidate, ...]:
         """The candidates of one group."""

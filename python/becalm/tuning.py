@@ -149,7 +149,7 @@ def _search(search: Search, tuned: Tuned, objective: str) -> Generator[Wish, Gai
         ask = search.ask
         gained = yield Wish(ask, "search")
         took_ns += gained.took_ns
-        tuned.search_runs += sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)
+        tuned.search_runs += _counted(gained)
         tried += [(ask, sample) for sample in gained.together]
         search.tell(gained.together)
     assert search.choice is not None
@@ -286,13 +286,17 @@ def _ask(arms: Mapping[str, Settings], options: Options, loops: int, why: str) -
 
 def _judge(arms: Mapping[str, Settings], gained: Gained, programs: Sequence[str], options: Options) -> steady.Judged:
     by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
-    rule = options.rule
     return steady.judge(
-        by_arm, programs, objective=rule.objective, confidence=options.confidence, margin=options.margin
+        by_arm,
+        programs,
+        objective=options.rule.objective,
+        confidence=options.confidence,
+        margin=options.margin,
     )
 
 
 def _counted(gained: Gained) -> int:
+    """Good runs of all arms and programs, warm-ups left out."""
     return sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)
 
 

@@ -135,7 +135,7 @@ display: Callable[[F], F] = together(
 
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:
-    """What the options mean as keywords of `becalm.run` and `becalm.compare`."""
+    """What the options mean as keywords of `becalm.run`, `becalm.compare` and `becalm.tune`."""
     if given.pop("no_store"):
         if given["store"]:
             raise UsageError("--store and --no-store contradict each other. Leave one out.")
@@ -147,7 +147,7 @@ def arguments(given: dict[str, Any]) -> dict[str, Any]:
     given["confidence"] = fraction(given["confidence"])
     if given["expect"] == "any":
         given["expect"] = None
-    for name in ("settings", "environment"):
+    for name in {"settings", "environment"} & set(given):
         given[name] = dict(given[name])
     if given["seed"] is not None and given["seed"] < 0:
         raise UsageError("--seed must not be negative.")

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 from becalm.cli import options
 from becalm.cli.config import config
 from becalm.errors import MachineError, UsageError
-from becalm.quantity import fraction
 
 MEASURING = (
     click.option("--budget", type=options.BUDGET, help="Take about so long: 10min, 2h, none  [default: 30min]."),
@@ -141,25 +140,11 @@ def _resumed_alone(context: click.Context) -> None:
 
 def _keywords(given: dict[str, Any]) -> dict[str, Any]:
     """What the options mean as keywords of `becalm.tune`."""
-    given["confidence"] = fraction(given["confidence"])
     if given.pop("fast"):
         if given["method"] not in ("race", "greedy", "fast"):
             raise UsageError(f"--fast and --method {given['method']} contradict each other. Leave one out.")
         given["method"] = "fast"
-    if given.pop("no_store"):
-        if given["store"]:
-            raise UsageError("--store and --no-store contradict each other. Leave one out.")
-        given["store"] = False
-    if given["user"] and given["sudo"]:
-        raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
-    if given.pop("cold"):
-        given["cold"] = True
-    if given["expect"] == "any":
-        given["expect"] = None
-    given["environment"] = dict(given["environment"])
-    if given["seed"] is not None and given["seed"] < 0:
-        raise UsageError("--seed must not be negative.")
-    return {key: value for key, value in given.items() if value is not None or key == "expect"}
+    return options.arguments(given)
 
 
 def _report_path(given: str) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from becalm import tuning
 from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
@@ -18,7 +17,7 @@ from becalm.nouns import Block, Settings, Study
 from becalm.report import sentence
 from becalm.report.steady import sentences
 from becalm.search import NO_SETTINGS, Rule, Sample
-from becalm.space import Candidate, Group, Space
+from becalm.space import Space
 from becalm.steadiness import TUNED, UNTOUCHED, Arm, Excluded, Steadiness, Transfer
 from becalm.trials import Asked, Trials
 from becalm.tuning import Gained, Options, Tuned, Wish
@@ -161,21 +160,6 @@ class Conducting:
         )
 
 
-def _space_of(value: Mapping[str, Any]) -> Space:
-    candidates = tuple(
-        Candidate(
-            each["knob"],
-            each["value"],
-            Group(each["group"]),
-            tuple(each["needs"]),
-            each["confines"],
-            tuple(each["against"]),
-        )
-        for each in value["candidates"]
-    )
-    return Space(candidates, tuple((name, Settings.of(settings)) for name, settings in value["profiles"]))
-
-
 def _interrupted(opened: Studying, trials: Trials) -> Interrupted:
     kept = _go_on(opened, " They are kept;")
     return Interrupted(f"Interrupted after {trials.next_seq} runs, before the end of the study.{kept}")
@@ -208,7 +192,7 @@ def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Setti
         tried=tuple((name, Settings.of(values)) for name, values in chosen["tried"]),
     )
     row = method_row(chosen["search"]["method"])
-    course = tuning.tune_course(_space_of(chosen["space"]), row.load(), options, names, study.seed)
+    course = tuning.tune_course(Space.from_json(chosen["space"]), row.load(), options, names, study.seed)
     try:
         wish = next(course)
         while True:

@@ -142,7 +142,7 @@ def tune(
             study,
             options={
                 **study.options,
-                "space": _space_json(found),
+                "space": found.to_json(),
                 "excluded": [asdict(each) for each in excluded],
                 "tried": [[name, settings.to_json()] for name, settings in tried],
                 "privileged": opened.host.privileged,
@@ -287,13 +287,6 @@ def _settable(
     # Now, and not after the first look: what it does not take is the person's to know.
     host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
     return tuple(kept), tuple(left_out.values())
-
-
-def _space_json(found: Space) -> dict[str, Any]:
-    return {
-        "candidates": [asdict(each) for each in found.candidates],
-        "profiles": [[name, settings.to_json()] for name, settings in found.profiles],
-    }
 
 
 def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
