@@ -12,21 +12,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from becalm import sources
-from becalm.errors import RefusedError, UsageError, WorkloadError
-from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, left_out_by_choice, space
+from becalm.errors import UsageError, WorkloadError
+from becalm.knobs import Wanted
 from becalm.methods import method as method_row
 from becalm.nouns import Settings, Step, Study, Workload
-from becalm.profiles import SHIPPED, load
 from becalm.quantity import fraction, limit_ns
 from becalm.search import NO_SETTINGS, Rule
-from becalm.space import Candidate, Space
-from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Excluded, Steadiness
+from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Steadiness
 from becalm.store import Store
 from becalm.trials import Trials
 from becalm.verbs.conducting import conduct
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
 from becalm.verbs.profile import described, machine_of, named
+from becalm.verbs.settable import Tried, of_host, tried_on
 from becalm.verbs.studying import Studying, studying
 
 DEFAULT_BUDGET = 1800.0
@@ -135,9 +134,18 @@ def tune(
         kernel = _kernel(opened, made)
         study = replace(study, workloads=(*made, kernel) if kernel else made)
         rows = opened.host.knobs()
-        found, excluded, partial = _space(search, opened, rows, kernel)
+        wanted = Wanted(
+            only=search.only,
+            without=search.without,
+            consent=measuring.dangerous,
+            preserve_multicore=search.preserve_multicore,
+            privileged=opened.host.privileged,
+            reboots=opened.host.reboots,
+        )
+        probe = None if search.tried else kernel
+        found, excluded, partial = of_host(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
         if tried:
-            tried, excluded = _settable(tried, rows, made, opened)
+            tried, excluded = tried_on(tried, rows, made, opened)
         study = replace(
             study,
             options={
@@ -173,95 +181,6 @@ def _title(programs: Sequence[Workload]) -> str:
     return f"becalm tune -- {', '.join(each.name for each in programs)}"[:200]
 
 
-def _space(
-    search: Search, opened: Studying, rows: Sequence[Knob], kernel: Workload | None
-) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
-    """What may be tried, what not and why, and of profiles to compare with what this host lacks."""
-    host = opened.host
-    wanted = Wanted(
-        only=search.only,
-        without=search.without,
-        consent=opened.measuring.dangerous,
-        preserve_multicore=search.preserve_multicore,
-        privileged=host.privileged,
-        reboots=host.reboots,
-    )
-    asked_for, _ = space(rows, wanted)
-    refused = {} if search.tried or kernel is None else _refused(opened, kernel, asked_for)
-    profiles, unwanted, partial = [], [], {}
-    for profile in map(load, SHIPPED) if search.compare_profiles else ():
-        settings, missing = _supported(profile.settings, rows, privileged=host.privileged, reboots=host.reboots)
-        settings = Settings.of({name: value for name, value in settings.values if name not in refused})
-        against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
-        if against:
-            unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
-        elif settings.values:
-            profiles.append((profile.name, settings))
-            partial[profile.name] = [each.knob for each in missing]
-    found, excluded = space(rows, wanted, profiles, refused)
-    if not search.tried and kernel is not None:
-        found = _compatible(opened, kernel, found)
-    return found, (*excluded, *unwanted), partial
-
-
-def _refused(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]:
-    """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
-    refused: dict[str, str] = {}
-    for candidate in found.candidates:
-        needed = (each for each in found.candidates if each.knob == candidate.knob or each.knob in candidate.needs)
-        try:
-            opened.host.define([kernel], [found.settings(needed)], dangerous=opened.measuring.dangerous)
-            for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
-                pass
-        except RefusedError as error:
-            refused[candidate.knob] = str(error)
-    return refused
-
-
-def _compatible(opened: Studying, kernel: Workload, found: Space) -> Space:
-    """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
-
-    def taken(*candidates: Candidate) -> bool:
-        needed = {knob for each in candidates for knob in (each.knob, *each.needs)}
-        settings = found.settings(each for each in found.candidates if each.knob in needed)
-        try:
-            opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
-        except RefusedError:
-            return False
-        return True
-
-    if taken(*found.candidates):
-        return found
-    marked: list[Candidate] = []
-    for candidate in found.candidates:
-        against = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
-        marked.append(replace(candidate, against=against))
-    return replace(found, candidates=tuple(marked))
-
-
-def _supported(
-    settings: Settings, rows: Sequence[Knob], *, privileged: bool, reboots: bool
-) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of some settings a host can set now, and what not and why."""
-    known, values, left_out = {row.name: row for row in rows}, {}, []
-    for name, value in settings.values:
-        row = known.get(name)
-        if row is None:
-            left_out.append(Excluded(name, "this host does not have it"))
-        elif not row.supported:
-            left_out.append(Excluded(name, row.reason or "not supported here"))
-        elif row.scope == "boot" and not reboots:
-            left_out.append(Excluded(name, "set at boot: this host does not reboot during a study"))
-        elif not privileged and (row.scope == "live" or name in NEED_RIGHTS):
-            left_out.append(Excluded(name, "needs root: --sudo"))
-        else:
-            values[name] = value
-    return Settings.of(values), tuple(left_out)
-
-
-Tried = tuple[tuple[str, Settings], ...]
-
-
 def _tried(references: Sequence[str], measuring: Measuring) -> Tried:
     """The settings to try, each by a name of its own."""
     found: dict[str, Settings] = {}
@@ -270,23 +189,6 @@ def _tried(references: Sequence[str], measuring: Measuring) -> Tried:
         reserved = profile.name in (*found, UNTOUCHED, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
         found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
     return tuple(found.items())
-
-
-def _settable(
-    tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: Studying
-) -> tuple[Tried, tuple[Excluded, ...]]:
-    """What of the tried settings this host takes. Raises UsageError for unknown ones and for missing consent."""
-    host, kept = opened.host, []
-    left_out: dict[str, Excluded] = {}
-    for name, settings in tried:
-        for knob, _ in settings.values:
-            find(rows, knob)
-        settings, missing = _supported(settings, rows, privileged=host.privileged, reboots=host.reboots)
-        kept.append((name, settings))
-        left_out |= {each.knob: each for each in missing}
-    # Now, and not after the first look: what it does not take is the person's to know.
-    host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
-    return tuple(kept), tuple(left_out.values())
 
 
 def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:

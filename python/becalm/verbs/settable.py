@@ -1,0 +1,118 @@
+"""What one host lets be set: candidates for a search, profiles to compare with, settings to try.
+
+`verbs.tune` asks before a study begins, so that what the machine refuses is known before hours of measuring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from becalm.errors import RefusedError
+from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, left_out_by_choice, space
+from becalm.nouns import Settings, Step, Workload
+from becalm.profiles import SHIPPED, load
+from becalm.space import Candidate, Space
+from becalm.steadiness import Excluded
+from becalm.verbs.studying import Studying
+
+Tried = tuple[tuple[str, Settings], ...]
+"""Settings to try instead of searching, each with a name."""
+
+
+def of_host(
+    opened: Studying, wanted: Wanted, rows: Sequence[Knob], kernel: Workload | None, *, compare_profiles: bool
+) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
+    """What may be tried, what not and why, and of profiles to compare with what this host lacks.
+
+    With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
+    """
+    host = opened.host
+    asked_for, _ = space(rows, wanted)
+    refused = {} if kernel is None else _refused(opened, kernel, asked_for)
+    profiles, unwanted, partial = [], [], {}
+    for profile in map(load, SHIPPED) if compare_profiles else ():
+        settings, missing = _supported(profile.settings, rows, privileged=host.privileged, reboots=host.reboots)
+        settings = Settings.of({name: value for name, value in settings.values if name not in refused})
+        against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
+        if against:
+            unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
+        elif settings.values:
+            profiles.append((profile.name, settings))
+            partial[profile.name] = [each.knob for each in missing]
+    found, excluded = space(rows, wanted, profiles, refused)
+    if kernel is not None:
+        found = _compatible(opened, kernel, found)
+    return found, (*excluded, *unwanted), partial
+
+
+def _refused(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]:
+    """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
+    refused: dict[str, str] = {}
+    for candidate in found.candidates:
+        needed = (each for each in found.candidates if each.knob == candidate.knob or each.knob in candidate.needs)
+        try:
+            opened.host.define([kernel], [found.settings(needed)], dangerous=opened.measuring.dangerous)
+            for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
+                pass
+        except RefusedError as error:
+            refused[candidate.knob] = str(error)
+    return refused
+
+
+def _compatible(opened: Studying, kernel: Workload, found: Space) -> Space:
+    """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
+
+    def taken(*candidates: Candidate) -> bool:
+        needed = {knob for each in candidates for knob in (each.knob, *each.needs)}
+        settings = found.settings(each for each in found.candidates if each.knob in needed)
+        try:
+            opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
+        except RefusedError:
+            return False
+        return True
+
+    if taken(*found.candidates):
+        return found
+    marked: list[Candidate] = []
+    for candidate in found.candidates:
+        against = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
+        marked.append(replace(candidate, against=against))
+    return replace(found, candidates=tuple(marked))
+
+
+def _supported(
+    settings: Settings, rows: Sequence[Knob], *, privileged: bool, reboots: bool
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of some settings a host can set now, and what not and why."""
+    known, values, left_out = {row.name: row for row in rows}, {}, []
+    for name, value in settings.values:
+        row = known.get(name)
+        if row is None:
+            left_out.append(Excluded(name, "this host does not have it"))
+        elif not row.supported:
+            left_out.append(Excluded(name, row.reason or "not supported here"))
+        elif row.scope == "boot" and not reboots:
+            left_out.append(Excluded(name, "set at boot: this host does not reboot during a study"))
+        elif not privileged and (row.scope == "live" or name in NEED_RIGHTS):
+            left_out.append(Excluded(name, "needs root: --sudo"))
+        else:
+            values[name] = value
+    return Settings.of(values), tuple(left_out)
+
+
+def tried_on(
+    tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: Studying
+) -> tuple[Tried, tuple[Excluded, ...]]:
+    """What of the tried settings this host takes. Raises UsageError for unknown ones and for missing consent."""
+    host, kept = opened.host, []
+    left_out: dict[str, Excluded] = {}
+    for name, settings in tried:
+        for knob, _ in settings.values:
+            find(rows, knob)
+        settings, missing = _supported(settings, rows, privileged=host.privileged, reboots=host.reboots)
+        kept.append((name, settings))
+        left_out |= {each.knob: each for each in missing}
+    # Now, and not after the first look: what it does not take is the person's to know.
+    host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
+    return tuple(kept), tuple(left_out.values())
