@@ -40,6 +40,7 @@ FORBIDDEN = [
     ("report", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.measure")),
     ("hosts", ("becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("store", ("becalm.hosts", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("load", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("sources", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("verbs", ("becalm.cli",)),
     ("nouns.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
