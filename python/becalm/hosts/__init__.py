@@ -123,7 +123,7 @@ class Access:
     `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md). `root`: act on a directory
     that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will read it.
     `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given for the
-    machine, when it is not its address.
+    machine, when it is not its address. `reboot`: the person consents to restarts of the machine.
     """
 
     user: str | None = None
@@ -133,6 +133,7 @@ class Access:
     title: str = ""
     config: str | None = None
     called: str | None = None
+    reboot: bool = False
 
 
 def open(name: str = "local", access: Access | None = None) -> Host:

@@ -150,6 +150,8 @@ class AgentHost:
         start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
         about = {"environment": environment, "directory": wire(start.directory), "title": access.title}
+        if access.reboot:
+            about["reboot"] = True
         self._ask({"do": "open", "protocol": PROTOCOL, **about})
 
     def __enter__(self) -> AgentHost:
@@ -213,6 +215,27 @@ class AgentHost:
     def status(self) -> dict[str, Any]:
         """Who has set what, and when: `journal`, `busy`, `note` (docs/protocol.md)."""
         return self._ask({"do": "status"})
+
+    def boot(self, parameters: Sequence[str], *, limit_s: int = 600, dangerous: bool = False) -> dict[str, Any]:
+        """Have the machine's next start, and only that, be one with these words on the kernel's command line.
+
+        `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`, `mark`,
+        `default`, `parameters`, `files` and `remarks` (docs/protocol.md). Raises UsageError (consent, a word that no
+        setting makes) and RefusedError (this machine's loader cannot do it).
+        """
+        return self._ask({"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous})
+
+    def reboot(self) -> None:
+        """Put all settings back and restart the machine: the agent ends, and the connection to it is lost."""
+        self._ask({"do": "reboot"})
+
+    def healthy(self) -> dict[str, Any]:
+        """On the new boot: stop the fall-back. `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
+        return self._ask({"do": "healthy"})
+
+    def unboot(self) -> dict[str, Any]:
+        """Remove all that `boot` wrote: `places`, `unsettled`, `sentence`, as `restore`."""
+        return self._ask({"do": "unboot"})
 
     def noticed(self) -> Noticed:
         """What the last block showed of its settings."""
