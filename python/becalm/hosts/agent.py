@@ -219,13 +219,13 @@ class AgentHost:
     def boot(self, parameters: Sequence[str], *, limit_s: int = 600, dangerous: bool = False) -> dict[str, Any]:
         """Have the machine's next start, and only that, be one with these words on the kernel's command line.
 
-        `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`, `mark`,
-        `default`, `parameters`, `files` and `remarks` (docs/protocol.md). Raises UsageError (consent, a word that no
-        setting makes) and RefusedError (this machine's loader cannot do it).
+        `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`,
+        `mark`, `default`, `parameters`, `files`, `remarks` (docs/protocol.md). Raises UsageError (consent, a word
+        that no setting makes) and RefusedError (this machine's loader cannot do it).
         """
         return self._ask({"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous})
 
-    def reboot(self) -> None:
+    def restart(self) -> None:
         """Put all settings back and restart the machine: the agent ends, and the connection to it is lost."""
         self._ask({"do": "reboot"})
 
