@@ -1,0 +1,237 @@
+"""The delay factor of a run, what was to be expected, and which assumption of the expectation failed.
+
+delay factor = wall time / reference time (Mund 1996). Reference: the wall time of an unloaded run, else the program's
+own user + system time. Three expectations stand beside it. `mund`: 1 while the run queue holds no more tasks than
+there are CPUs, else queue / CPUs; it takes equal shares for granted. `fair_delay`: the same with the kernel's weights
+(nice, control groups, autogroup) and a quota. `exact`: 1 + run-queue wait / CPU time, which the kernel counted.
+
+Public: Contender, fair_delay, weight_of_nice, mund, Circumstances, Delay, delay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm.load.times import Times
+from becalm.nouns import Json
+from becalm.verdict import finite
+
+WEIGHTS = (
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+    9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
+    1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
+    110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+)  # fmt: skip
+"""Weight of nice -20 to 19 (Linux, kernel/sched/core.c, sched_prio_to_weight)."""
+
+GROUP_WEIGHT = 1024
+"""A control group with cpu.weight 100 or cpu.shares 1024, and an autogroup of nice 0."""
+
+AGREE = 0.1
+"""Expectation and truth within a tenth agree: the queue is sampled, and no scheduler is exact over a short run."""
+
+
+def weight_of_nice(nice: int) -> int:
+    """The kernel's weight of a task with this nice value, -20 to 19. Raises ValueError for another one."""
+    if not -20 <= nice <= 19:
+        raise ValueError(f"A nice value lies between -20 and 19, not at {nice}.")
+    return WEIGHTS[nice + 20]
+
+
+def mund(queue: float, cpus: float) -> float:
+    """Delay that Mund (1996) expects of a single-threaded program: max(1, queue / CPUs); the queue includes it."""
+    return max(1.0, queue / cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Tasks that want CPUs all the time. `tasks` is their mean number, each can use one CPU.
+
+    `group` names the scheduling group they are in: a control group, or a terminal session where autogroup is on. Tasks
+    without one ("") compete with whole groups as if each were one.
+    """
+
+    tasks: float = 1.0
+    nice: int = 0
+    group: str = ""
+
+
+def fair_delay(
+    own: Contender,
+    others: Sequence[Contender],
+    cpus: float,
+    *,
+    weights: Mapping[str, float] | None = None,
+    quota_cpus: float | None = None,
+) -> float:
+    """Delay of one task of `own` when CPUs are shared by weight and tasks are placed ideally.
+
+    `weights` gives groups another weight than GROUP_WEIGHT. A task cannot use more than one CPU, so what a heavy one
+    leaves goes to the rest (the water-filling that weighted fair queueing comes to; Linux,
+    Documentation/scheduler/sched-design-CFS.rst, "Group scheduler extensions"). `quota_cpus`: CPUs that cpu.max of its
+    own group allows. Exact on one CPU; on several a lower bound, as no kernel places tasks ideally.
+    """
+    every = [own, *(each for each in others if each.tasks > 0)]
+    grouped = {each.group for each in every if each.group}
+    entities: list[tuple[float, float]] = [
+        ((weights or {}).get(name, GROUP_WEIGHT), min(cpus, sum(c.tasks for c in every if c.group == name)))
+        for name in sorted(grouped)
+    ]
+    entities += [(weight_of_nice(c.nice) * c.tasks, c.tasks) for c in every if not c.group]
+    given = _fill(cpus, entities)
+    if own.group:
+        room = given[sorted(grouped).index(own.group)]
+        inside = [c for c in every if c.group == own.group]
+        mine = _fill(room, [(weight_of_nice(c.nice) * c.tasks, c.tasks) for c in inside])[0]
+    else:
+        mine = given[len(grouped)]
+    if quota_cpus is not None:
+        mine = min(mine, quota_cpus)
+    return max(1.0, own.tasks / mine) if mine > 0 else math.inf
+
+
+def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
+    """Share `room` by weight among (weight, most it can use); what one cannot use goes to the others."""
+    given = [0.0] * len(entities)
+    hungry = {index for index, (weight, most) in enumerate(entities) if weight > 0 and most > 0}
+    left = room
+    while hungry:
+        total = sum(entities[index][0] for index in hungry)
+        full = {index for index in hungry if entities[index][1] <= left * entities[index][0] / total}
+        if not full:
+            for index in hungry:
+                given[index] = left * entities[index][0] / total
+            break
+        for index in full:
+            given[index] = entities[index][1]
+        left = max(0.0, left - sum(given[index] for index in full))
+        hungry -= full
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known of the competition for CPUs.
+
+    `queue`: mean number of runnable tasks, the program's own included. `cpus`: those the program may use. `grouped`:
+    whether autogroup or control groups put programs into groups; None: not known. `weight` and `quota_cpus` are those
+    of the program's own group; `threads` its own runnable tasks.
+    """
+
+    queue: float | None
+    cpus: float | None
+    nice: int = 0
+    others_nice: int = 0
+    grouped: bool | None = None
+    weight: float = GROUP_WEIGHT
+    quota_cpus: float | None = None
+    threads: float = 1.0
+
+    def shared(self) -> tuple[float, float] | None:
+        """Least and largest delay by fair shares, over the groups that the others can be in; None without a queue.
+
+        Without groups all tasks compete alone. With groups the others are at best all in one other group, at worst
+        each in its own, or all in the program's.
+        """
+        if self.queue is None or not self.cpus:
+            return None
+        others = max(0.0, self.queue - self.threads)
+        own = Contender(self.threads, self.nice)
+        flat = fair_delay(own, [Contender(others, self.others_nice)], self.cpus, quota_cpus=self.quota_cpus)
+        if self.grouped is False:
+            return flat, flat
+        mine = Contender(self.threads, self.nice, "own")
+        weights = {"own": self.weight}
+        # Tasks outside every group stand for groups of one task each: nice 0 weighs as much as a group.
+        apart, together, inside = (
+            fair_delay(mine, [each], self.cpus, weights=weights, quota_cpus=self.quota_cpus)
+            for each in (
+                Contender(others, 0, ""),
+                Contender(others, self.others_nice, "others"),
+                Contender(others, self.others_nice, "own"),
+            )
+        )
+        return min(flat, apart, together, inside), max(flat, apart, together, inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """`factor` = wall / reference, with the expectations beside it; None is unknown.
+
+    `reference`: "unloaded run" or "own CPU time". `shared`: least and largest share-aware expectation. `exact`: 1 +
+    run-queue wait / CPU time. `failed`: which assumptions did not hold, as sentences.
+    """
+
+    factor: float
+    wall_ns: float
+    reference_ns: float
+    reference: str
+    mund: float | None
+    shared: tuple[float, float] | None
+    exact: float | None
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """The fields by name; an infinite expectation becomes null."""
+        value: dict[str, Any] = finite(asdict(self))
+        return value
+
+
+UNLOADED, OWN_CPU = "unloaded run", "own CPU time"
+
+
+def delay(times: Times, circumstances: Circumstances, reference: Times | None = None) -> Delay | None:
+    """The delay of a run against `reference`, an unloaded one; None when there is neither that nor its CPU time."""
+    base_ns, name = (times.on_cpu_ns, OWN_CPU) if reference is None else (reference.wall_ns, UNLOADED)
+    if not base_ns:
+        return None
+    queue, cpus = circumstances.queue, circumstances.cpus
+    expected = None if queue is None or not cpus else mund(queue, cpus)
+    exact = None
+    if times.wait_ns is not None and times.exec_ns:
+        exact = 1 + times.wait_ns / times.exec_ns
+    elif times.wait_ns is not None and times.cpu_ns:
+        exact = 1 + times.wait_ns / times.cpu_ns
+    shared = circumstances.shared()
+    factor = times.wall_ns / base_ns
+    return Delay(
+        factor, times.wall_ns, base_ns, name, expected, shared, exact,
+        tuple(_failed(factor, times, circumstances, expected, shared, exact)),
+    )  # fmt: skip
+
+
+def _failed(
+    factor: float,
+    times: Times,
+    around: Circumstances,
+    expected: float | None,
+    shared: tuple[float, float] | None,
+    exact: float | None,
+) -> list[str]:
+    said = []
+    if expected is not None and exact is not None:
+        within = shared is not None and shared[0] * (1 - AGREE) <= exact <= shared[1] * (1 + AGREE)
+        if exact < expected * (1 - AGREE):
+            why = "The program got more than an equal share of the CPUs"
+            if within and around.nice < around.others_nice:
+                said.append(f"{why}: its nice value is {around.nice}.")
+            elif within and around.grouped is not False:
+                said.append(f"{why}: the others share a group (autogroup, control group) and compete as one.")
+            else:
+                said.append(f"{why}, or the others were on the run queue only while it was not.")
+        elif exact > expected * (1 + AGREE):
+            why = "The program got less than an equal share of the CPUs"
+            if times.quota_ns:
+                said.append(f"{why}: a quota of its control group held it back.")
+            elif within and around.nice > around.others_nice:
+                said.append(f"{why}: its nice value is {around.nice}.")
+            else:
+                said.append(f"{why}: it may use only some of them, or the queue was sampled too seldom to see it.")
+    if exact is not None and not times.several and factor > exact * (1 + AGREE):
+        said.append(
+            f"Waiting for a CPU is not all: the delay is {factor:.2f}, of which the run queue explains {exact:.2f}."
+        )
+    return said

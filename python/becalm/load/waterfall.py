@@ -1,0 +1,256 @@
+"""One run explained: wall time = reference + what came on top, bar by bar, the unexplained rest always shown.
+
+For one thread the sum is an identity: wall = CPU time + run-queue wait + waits for devices + other sleep. Against an
+unloaded run every bar is a difference, so that the program's normal waits are no delay. What the kernel only gives as
+spans around other waits (swap-in, thrashing, reclaim) is moved out of the bar it lies in and never added to it. Where
+several threads or processes took part, their seconds do not add up to wall time: they are divided by how many were
+at work at a time, bounded by the pressure of their own control group, and marked as not exact.
+
+Public: Bar, Waterfall, waterfall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm.load.delay import OWN_CPU, UNLOADED
+from becalm.load.times import Times
+from becalm.nouns import Json
+from becalm.verdict import finite
+
+REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
+    "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",
+)  # fmt: skip
+NAMES = (REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED)
+
+Ends = tuple[float | None, float | None]
+"""Least and largest value of a bar, ns."""
+
+REFUSED_BELOW = -0.01
+"""A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a bar that is known by itself, ns."""
+
+    name: str
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One term. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
+
+    `share` of wall time; `exact`: counted, not estimated; `low` and `high` in ns where it is only bounded.
+    """
+
+    name: str
+    ns: float | None
+    share: float | None
+    exact: bool
+    low: float | None = None
+    high: float | None = None
+    parts: tuple[Part, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """All bars in the order of NAMES; those with a value add up to `wall_ns`.
+
+    `reference`: what the first bar is ("unloaded run", "own CPU time"). `refused` says in a sentence why no cause may
+    be read from the bars; empty when one may. `parallel`: how many tasks were at work at a time, on average, when it
+    was more than one thread.
+    """
+
+    wall_ns: float
+    reference: str
+    bars: tuple[Bar, ...]
+    refused: str = ""
+    parallel: float | None = None
+    level: int = 0
+
+    def __getitem__(self, name: str) -> Bar:
+        return next(bar for bar in self.bars if bar.name == name)
+
+    @property
+    def delay_ns(self) -> float:
+        """What came on top of the reference."""
+        return self.wall_ns - (self[REFERENCE].ns or 0.0)
+
+    @property
+    def largest(self) -> Bar | None:
+        """The bar that most of the delay is in, the reference left out; None without a delay or where refused."""
+        known = [bar for bar in self.bars[1:] if bar.ns is not None and bar.ns > 0]
+        return None if self.refused or not known else max(known, key=lambda bar: bar.ns or 0.0)
+
+    def to_json(self) -> dict[str, Json]:
+        """The fields by name, bars as a list."""
+        value: dict[str, Any] = finite(asdict(self))
+        return value
+
+
+@dataclass(slots=True)
+class _Terms:
+    """Waits off the CPU and extra time on it, ns, while they are sorted out."""
+
+    slower: float | None
+    queue: float | None
+    io: float | None
+    memory: float | None
+    steal: float | None
+
+
+def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
+    """The bars of one run, or of the mean of several, against an unloaded one or else its own CPU time.
+
+    None when there is no reference and no CPU time is known either.
+    """
+    own = times.on_cpu_ns
+    base_ns = own if reference is None else reference.wall_ns
+    if not base_ns:
+        return None
+    width = _width(times)
+    if reference is None:
+        base_ns = base_ns / width
+    before = None if reference is None else _scaled(reference, _width(reference))
+    now = _scaled(times, width)
+    terms = _Terms(
+        slower=None if before is None else _less(now.on_cpu_ns, before.on_cpu_ns),
+        queue=now.wait_ns if before is None else _less(now.wait_ns, before.wait_ns),
+        io=now.block_ns if before is None else _less(now.block_ns, before.block_ns),
+        memory=None,
+        steal=_stolen(times) if reference is None else _less(_stolen(times), _stolen(reference)),
+    )
+    hidden = _memory(now, before, terms)
+    # Stolen time is missing in the sum where the kernel takes it off CPU time, and inside CPU time where it does not
+    # (kernel/sched/core.c, update_rq_clock_task): it is looked for in the rest first.
+    if terms.steal is not None:
+        rest = times.wall_ns - base_ns - sum(t or 0.0 for t in (terms.slower, terms.queue, terms.io, terms.memory))
+        missing = min(max(terms.steal, 0.0), max(rest, 0.0))
+        inside = min(max(terms.steal - missing, 0.0), max(terms.slower or 0.0, 0.0))
+        if terms.slower is not None:
+            terms.slower -= inside
+        terms.steal = missing + inside
+    bars = tuple(_bars(times, now, before, base_ns, terms, hidden, width))
+    rest = bars[-1].ns or 0.0
+    refused = ""
+    if rest < REFUSED_BELOW * times.wall_ns:
+        refused = (
+            f"The parts add up to {-100 * rest / times.wall_ns:.1f} % more than the run took: they are counted of "
+            "something else than this run, so no cause is read from them."
+        )
+    name = OWN_CPU if reference is None else UNLOADED
+    return Waterfall(times.wall_ns, name, bars, refused, width if times.several else None, times.level)
+
+
+def _width(times: Times) -> float:
+    """Tasks at work at a time: task-seconds over wall time, one at least; 1 for a single thread."""
+    if not times.several:
+        return 1.0
+    spent = (times.on_cpu_ns or 0.0) + (times.wait_ns or 0.0) + (times.block_ns or 0.0)
+    return max(1.0, spent / times.wall_ns)
+
+
+def _scaled(times: Times, width: float) -> Times:
+    """Task-seconds as seconds of wall time, if all tasks were at work alike."""
+    if width == 1.0:
+        return times
+    names = ("cpu_ns", "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns")
+    values = asdict(times)
+    for name in (*names, "copy_ns", "irq_delay_ns"):
+        if values[name] is not None:
+            values[name] /= width
+    return Times(**values)
+
+
+def _stolen(times: Times) -> float | None:
+    """Time stolen from the run: of all that was stolen, its share of the time that programs ran."""
+    if times.steal_ns is None or not times.busy_ns or times.on_cpu_ns is None:
+        return None
+    return times.steal_ns * min(1.0, times.on_cpu_ns / times.busy_ns) / (_width(times))
+
+
+def _less(now: float | None, before: float | None) -> float | None:
+    return None if now is None or before is None else now - before
+
+
+def _spans(times: Times) -> tuple[float, float] | None:
+    """(swap-in, all of memory): thrashing encloses swap-in (mm/filemap.c, mm/memory.c), the others stand beside it."""
+    parts = (times.swapin_ns, times.thrashing_ns, times.reclaim_ns, times.compact_ns, times.copy_ns)
+    if all(part is None for part in parts):
+        return None
+    swap = max(times.swapin_ns or 0.0, times.thrashing_ns or 0.0)
+    return swap, swap + sum(part or 0.0 for part in parts[2:])
+
+
+def _memory(now: Times, before: Times | None, terms: _Terms) -> float:
+    """Move what memory shortage took out of the bars it lies in; returns what of it lies inside the reference.
+
+    Waiting for the swap device is part of block I/O wait; the rest of the spans (zram, zswap, reclaim) is work on the
+    CPU. So nothing is added: the sum stays what it was.
+    """
+    found, usual = _spans(now), (0.0, 0.0) if before is None else _spans(before)
+    if found is None or usual is None:
+        return 0.0
+    swap, every = (max(0.0, a - b) for a, b in zip(found, usual, strict=True))
+    device = min(swap, max(0.0, terms.io or 0.0))
+    if terms.io is not None:
+        terms.io -= device
+    work = min(every - device, max(0.0, terms.slower or 0.0))
+    if terms.slower is not None:
+        terms.slower -= work
+    terms.memory = device + work
+    return max(0.0, every - terms.memory)
+
+
+def _bars(
+    times: Times, now: Times, before: Times | None, base_ns: float, terms: _Terms, hidden: float, width: float
+) -> Iterator[Bar]:
+    wall, single = times.wall_ns, not times.several
+
+    def bar(
+        name: str,
+        ns: float | None,
+        exact: bool,
+        parts: tuple[Part, ...] = (),
+        note: str = "",
+        ends: Ends = (None, None),
+    ) -> Bar:
+        return Bar(name, ns, None if ns is None else ns / wall, exact and ns is not None, *ends, parts, note)
+
+    within = (Part("swap and reclaim", hidden),) if hidden > 0 and before is None else ()
+    yield bar(REFERENCE, base_ns, before is not None or single, within)
+    note = "" if before is not None else "only an unloaded run tells a slower processor from more work"
+    yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower)), note)
+    quota = () if not times.quota_ns or not now.wait_ns else (Part("quota", min(times.quota_ns, now.wait_ns)),)
+    yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns, times.own_cpu_pressure_ns))
+    note = "" if times.block_ns is not None else "needs kernel.task_delayacct=1 and the right to read it"
+    io_ends = _bounds(times, times.block_ns, times.own_io_pressure_ns)
+    yield bar(IO, terms.io, single and not terms.memory, (), note, io_ends)
+    yield bar(MEMORY, terms.memory, single and terms.memory == 0.0)
+    yield bar(STEAL, terms.steal, terms.steal == 0.0 and times.steal_ns == 0.0)
+    known = (base_ns, terms.slower, terms.queue, terms.io, terms.memory, terms.steal)
+    rest = wall - sum(each or 0.0 for each in known)
+    interrupts = () if not now.irq_delay_ns else (Part("interrupts", min(now.irq_delay_ns, max(rest, 0.0))),)
+    yield bar(UNEXPLAINED, rest, single, interrupts)
+
+
+def _slower_parts(now: Times, before: Times | None, slower: float | None) -> Iterator[Part]:
+    """Of slower execution, what a lower clock frequency accounts for; the rest is cache, memory or a sibling thread."""
+    if before is None or not slower or slower < 0 or not now.frequency_khz or not before.frequency_khz:
+        return
+    clock = min(slower, max(0.0, (now.on_cpu_ns or 0.0) * (1 - now.frequency_khz / before.frequency_khz)))
+    yield Part("lower clock frequency", clock)
+    yield Part("fewer instructions per cycle", slower - clock)
+
+
+def _bounds(times: Times, spent: float | None, pressure: float | None) -> Ends:
+    """What several tasks' waits can have cost of wall time: nothing at least, and at most the time in which one of
+    them waited (PSI "some" of their own group, else the whole of the waits)."""
+    if not times.several or spent is None:
+        return None, None
+    return 0.0, min(times.wall_ns, spent if pressure is None else min(spent, pressure))

@@ -1,0 +1,122 @@
+"""The delay factor and what was to be expected of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+
+import pytest
+
+from becalm.load.delay import (
+    OWN_CPU,
+    UNLOADED,
+    WEIGHTS,
+    Circumstances,
+    Contender,
+    delay,
+    fair_delay,
+    mund,
+    weight_of_nice,
+)
+from becalm.load.times import Times
+
+MS = 1e6
+
+
+def test_munds_expectation():
+    assert [mund(r, 2) for r in (0, 1, 2, 3, 8)] == [1, 1, 1, 1.5, 4]
+
+
+def test_the_kernels_weights():
+    assert len(WEIGHTS) == 40
+    assert (weight_of_nice(-20), weight_of_nice(0), weight_of_nice(19)) == (88761, 1024, 15)
+    # Each step is a quarter, as the kernel's comment says: about 10 % of CPU time.
+    assert all(1.18 < a / b < 1.32 for a, b in itertools.pairwise(WEIGHTS))
+    with pytest.raises(ValueError, match="-20 and 19"):
+        weight_of_nice(20)
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_k_equal_spinners_on_one_cpu(k):
+    assert fair_delay(Contender(), [Contender(k)], 1) == pytest.approx(k + 1)
+
+
+def test_two_sessions_with_autogroup_share_one_cpu_in_halves_however_many_spin_in_the_other():
+    assert fair_delay(Contender(group="a"), [Contender(7, group="b")], 1) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("nice", "other"), [(5, 0), (0, 10), (-5, 0), (19, -20)])
+def test_nice_values_share_one_cpu_by_weight(nice, other):
+    expected = 1 + Fraction(weight_of_nice(other), weight_of_nice(nice))
+    assert fair_delay(Contender(nice=nice), [Contender(1, other)], 1) == pytest.approx(float(expected))
+
+
+def test_nice_counts_only_within_its_group():
+    inside = fair_delay(Contender(1, 19, "a"), [Contender(1, 0, "b")], 1)
+    assert inside == pytest.approx(2)
+
+
+def test_a_task_cannot_use_more_than_one_cpu_and_leaves_the_rest():
+    # One of nice -20 beside three on two CPUs: it takes one whole CPU, the three share the other.
+    assert fair_delay(Contender(), [Contender(1, -20), Contender(2)], 2) == pytest.approx(3, rel=0.03)
+    assert fair_delay(Contender(1, -20), [Contender(3)], 2) == 1
+
+
+def test_group_weights_and_quota():
+    weights = {"a": 512, "b": 1536}
+    assert fair_delay(Contender(group="a"), [Contender(9, group="b")], 1, weights=weights) == pytest.approx(4)
+    assert fair_delay(Contender(), [], 4, quota_cpus=0.5) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("cpus", "tasks"), [(1, 2.5), (2, 3), (4, 9), (64, 200)])
+def test_equal_tasks_are_munds_case(cpus, tasks):
+    assert fair_delay(Contender(), [Contender(tasks - 1)], cpus) == pytest.approx(mund(tasks, cpus))
+
+
+def test_unknown_groups_give_a_range():
+    low, high = Circumstances(5, 1).shared()
+    assert (low, high) == (pytest.approx(2), pytest.approx(5))
+    assert Circumstances(5, 1, grouped=False).shared() == (pytest.approx(5), pytest.approx(5))
+    assert Circumstances(None, 1).shared() is None
+
+
+def test_the_reference_is_an_unloaded_run_if_there_is_one():
+    loaded = Times(1, 300 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=200 * MS)
+    found = delay(loaded, Circumstances(3, 1), Times(4, 120 * MS))
+    assert (found.factor, found.reference, found.exact) == (pytest.approx(2.5), UNLOADED, pytest.approx(3))
+    found = delay(loaded, Circumstances(3, 1))
+    assert (found.factor, found.reference, found.failed) == (pytest.approx(3), OWN_CPU, ())
+    assert json.loads(json.dumps(found.to_json()))["mund"] == 3
+
+
+def test_without_reference_and_cpu_time_there_is_no_delay():
+    assert delay(Times(1, 300 * MS), Circumstances(3, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("wait", "around", "words"),
+    [
+        (100, Circumstances(5, 1), "compete as one"),
+        (33, Circumstances(2, 1, nice=-5, grouped=False), "nice value is -5"),
+        (305, Circumstances(2, 1, nice=5, grouped=False), "nice value is 5"),
+        (900, Circumstances(2, 1, grouped=False), "only some of them"),
+        (10, Circumstances(4, 1, grouped=False), "on the run queue only while it was not"),
+    ],
+)
+def test_which_assumption_failed(wait, around, words):
+    found = delay(Times(1, (100 + wait) * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=wait * MS), around)
+    assert len(found.failed) == 1
+    assert words in found.failed[0]
+
+
+def test_a_quota_and_other_waits_are_named():
+    held = Times(1, 400 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=300 * MS, quota_ns=290 * MS)
+    assert "quota" in delay(held, Circumstances(1, 1)).failed[0]
+    asleep = Times(1, 400 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=0)
+    assert "Waiting for a CPU is not all" in delay(asleep, Circumstances(1, 1)).failed[0]
+
+
+def test_what_is_unknown_stays_unknown():
+    found = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
+    assert (found.mund, found.shared, found.exact, found.failed) == (None, None, None, ())

@@ -1,0 +1,172 @@
+"""The bars of one run: an identity, nothing twice, nothing hidden."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm.load.record import Load
+from becalm.load.times import Times, middle, of
+from becalm.load.waterfall import IO, MEMORY, NAMES, QUEUE, REFERENCE, SLOWER, STEAL, UNEXPLAINED, waterfall
+from becalm.nouns import Run
+
+MS = 1e6
+
+
+def times(wall, cpu=100, **more):
+    scaled = {name: value * MS if name.endswith("_ns") else value for name, value in more.items()}
+    scaled.setdefault("exec_ns", cpu * MS)
+    return Times(1, wall * MS, cpu_ns=cpu * MS, **scaled)
+
+
+def a_run(seq=0, workload=0, wall=100, user=60, system=40, wait=None):
+    ns = [None if each is None else int(each * MS) for each in (wall, user, system, wait)]
+    return Run(seq, workload, 0, 0, 0, 0, *ns, None, None, None, None, None, "ok", 0, 0)
+
+
+def test_k_spinners_on_one_cpu_are_run_queue_wait():
+    found = waterfall(times(400, wait_ns=299))
+    assert [bar.name for bar in found.bars] == list(NAMES)
+    assert found[QUEUE].share == pytest.approx(299 / 400)
+    assert found[QUEUE].exact
+    assert found[UNEXPLAINED].ns == pytest.approx(1 * MS)
+    assert found.largest.name == QUEUE
+    assert found[SLOWER].ns is None
+    assert "unloaded run" in found[SLOWER].note
+
+
+def test_normal_waits_of_the_unloaded_run_are_no_delay():
+    reference = times(150, wait_ns=5, block_ns=40)
+    found = waterfall(times(260, wait_ns=105, block_ns=50), reference)
+    assert found[REFERENCE].ns == 150 * MS
+    assert found[QUEUE].ns == pytest.approx(100 * MS)
+    assert found[IO].ns == pytest.approx(10 * MS)
+    assert found[SLOWER].ns == 0
+    assert found[UNEXPLAINED].ns == pytest.approx(0)
+
+
+def test_slower_execution_is_split_by_the_clock():
+    reference = times(100, frequency_khz=3_000_000)
+    found = waterfall(times(150, 150, frequency_khz=2_400_000), reference)
+    assert found[SLOWER].ns == pytest.approx(50 * MS)
+    assert [part.name for part in found[SLOWER].parts] == ["lower clock frequency", "fewer instructions per cycle"]
+    assert found[SLOWER].parts[0].ns == pytest.approx(30 * MS)
+
+
+def test_swapping_from_a_disk_is_not_counted_as_io_too():
+    found = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150, thrashing_ns=160))
+    assert (found[IO].ns, found[MEMORY].ns) == (pytest.approx(40 * MS), pytest.approx(160 * MS))
+    assert not found[MEMORY].exact
+    assert found[UNEXPLAINED].ns == pytest.approx(0)
+
+
+def test_swapping_to_memory_is_work_on_the_cpu():
+    reference = times(100, wait_ns=0, block_ns=0, swapin_ns=0, reclaim_ns=0)
+    found = waterfall(times(180, 180, wait_ns=0, block_ns=0, swapin_ns=50, reclaim_ns=20), reference)
+    assert found[MEMORY].ns == pytest.approx(70 * MS)
+    assert found[SLOWER].ns == pytest.approx(10 * MS)
+    assert found[UNEXPLAINED].ns == pytest.approx(0)
+    alone = waterfall(times(180, 180, wait_ns=0, block_ns=0, swapin_ns=50, reclaim_ns=20))
+    assert alone[MEMORY].ns == 0
+    assert alone[REFERENCE].parts[0].ns == pytest.approx(70 * MS)
+
+
+def test_a_reference_without_delay_accounting_leaves_these_bars_unknown():
+    found = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150), times(100, wait_ns=0))
+    assert (found[IO].ns, found[MEMORY].ns) == (None, None)
+    assert found[UNEXPLAINED].ns == pytest.approx(200 * MS)
+
+
+def test_steal_is_looked_for_in_the_rest_then_in_cpu_time():
+    common = {"steal_ns": 0, "busy_ns": 100, "wait_ns": 0}
+    reference = times(100, **common)
+    outside = waterfall(times(150, steal_ns=48, busy_ns=100, wait_ns=0), reference)
+    assert outside[STEAL].ns == pytest.approx(48 * MS)
+    assert outside[UNEXPLAINED].ns == pytest.approx(2 * MS)
+    inside = waterfall(times(150, 150, steal_ns=48, busy_ns=150, wait_ns=0), reference)
+    assert inside[STEAL].ns == pytest.approx(48 * MS)
+    assert inside[SLOWER].ns == pytest.approx(2 * MS)
+    assert not inside[STEAL].exact
+    # Half of the machine's busy time was the program's: so was half of the stolen time.
+    other = waterfall(times(150, steal_ns=48, busy_ns=200, wait_ns=0))
+    assert other[STEAL].ns == pytest.approx(24 * MS)
+
+
+def test_quota_is_a_part_of_the_wait():
+    found = waterfall(times(200, wait_ns=100, quota_ns=80))
+    assert (found[QUEUE].parts[0].name, found[QUEUE].parts[0].ns) == ("quota", 80 * MS)
+
+
+def test_counting_too_much_refuses():
+    found = waterfall(times(200, wait_ns=150))
+    assert "25.0 % more" in found.refused
+    assert found.largest is None
+    assert not waterfall(times(200, wait_ns=101)).refused
+
+
+def test_several_threads_do_not_add_up_and_are_bounded_by_their_pressure():
+    found = waterfall(times(200, 400, wait_ns=400, tasks=4, scope="group", own_cpu_pressure_ns=120))
+    assert found.parallel == pytest.approx(4)
+    wait = found[QUEUE]
+    assert (wait.ns, wait.low, wait.high) == (pytest.approx(100 * MS), 0, pytest.approx(120 * MS))
+    assert not wait.exact
+    assert not found[UNEXPLAINED].exact
+    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(200 * MS)
+
+
+def test_children_that_only_rusage_saw_make_it_not_exact():
+    found = waterfall(times(200, 180, exec_ns=20, wait_ns=5))
+    assert not found[QUEUE].exact
+    assert found[REFERENCE].ns == pytest.approx(180 * MS)
+
+
+def test_without_cpu_time_and_reference_nothing_is_said():
+    assert waterfall(Times(1, 100 * MS)) is None
+    assert waterfall(Times(1, 150 * MS), Times(1, 100 * MS))[UNEXPLAINED].ns == 50 * MS
+
+
+known = st.one_of(st.none(), st.floats(0, 1e12))
+
+
+@given(
+    st.floats(1, 1e12),
+    st.floats(1, 1e12),
+    st.lists(known, min_size=12, max_size=12),
+    st.one_of(st.none(), st.lists(known, min_size=12, max_size=12)),
+    st.booleans(),
+)
+def test_the_bars_add_up_whatever_is_known(wall, cpu, values, before, several):
+    names = ("exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns", "copy_ns")
+    names += ("irq_delay_ns", "quota_ns", "steal_ns", "busy_ns")
+    more = {"tasks": 3, "scope": "tree"} if several else {}
+    mine = Times(1, wall, cpu_ns=cpu, **dict(zip(names, values, strict=True)), **more)
+    reference = None if before is None else Times(1, 0.5 * wall, cpu_ns=cpu, **dict(zip(names, before, strict=True)))
+    found = waterfall(mine, reference)
+    assert sum(bar.ns or 0.0 for bar in found.bars) == pytest.approx(wall, rel=1e-6, abs=1e-3)
+    assert [bar.name for bar in found.bars] == list(NAMES)
+    assert bool(found.refused) == (found[UNEXPLAINED].ns < -0.01 * wall)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_times_of_several_runs_are_their_mean():
+    load = Load(0, 1, 0, int(400 * MS), wait_ns=int(60 * MS), exec_ns=int(200 * MS), steal_ns=int(40 * MS), level=2)
+    found = of([a_run(0, wall=120), a_run(1, wall=140)], load)
+    assert (found.runs, found.wall_ns, found.cpu_ns, found.wait_ns) == (2, 130 * MS, 100 * MS, 30 * MS)
+    assert found.steal_ns == pytest.approx(40 * MS * 130 / 400)
+    assert (found.block_ns, found.level) == (None, 2)
+
+
+def test_sums_over_two_programs_belong_to_neither():
+    load = Load(0, 1, 0, int(400 * MS), wait_ns=int(60 * MS), exec_ns=int(200 * MS), level=2)
+    found = of([a_run(0, 0, wait=5), a_run(1, 1, wait=7)], load, program=1)
+    assert (found.runs, found.wait_ns, found.exec_ns) == (1, 7 * MS, None)
+
+
+def test_the_middle_of_several_times():
+    found = middle([times(w, wait_ns=w / 10, level=level) for w, level in ((100, 3), (300, 2), (110, 3))])
+    assert (found.wall_ns, found.wait_ns, found.level, found.block_ns) == (110 * MS, 11 * MS, 2, None)
+    assert middle([]) is None
+    assert middle([times(1, wait_ns=1), times(2)]).wait_ns is None
