@@ -2,10 +2,11 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does,
+//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does, `follow` what a running process does,
 //! `overhead` measures the agent itself, `init` is process 1 of a guest. `main` sets the process up and hands over.
 
 mod conversation;
+mod follow;
 mod guard;
 mod init;
 mod input;

@@ -48,6 +48,16 @@ pub enum Action {
         #[serde(default)]
         describe: bool,
     },
+    Follow {
+        pid: i32,
+        /// When it began, ticks since boot; None: whatever has the number now.
+        #[serde(default)]
+        started: Option<u64>,
+        period_ns: i64,
+        /// Of the machine, in each event.
+        #[serde(default)]
+        sources: Vec<String>,
+    },
     Define {
         workloads: Vec<Workload>,
         /// None: settings of that index are not used before the next definition.

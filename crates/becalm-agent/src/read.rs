@@ -44,7 +44,9 @@ impl Reading {
         }
         let spare = self.last.take().unwrap_or_default();
         self.last = Some(std::mem::replace(&mut self.next, spare));
-        Ok(json!({"sources": sources}))
+        // SAFETY: no pointers.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Ok(json!({"sources": sources, "page_bytes": page_bytes}))
     }
 }
 

@@ -19,6 +19,7 @@ use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
 use serde_json::{json, Map, Value};
 
 use crate::conversation::{Attention, Conversation};
+use crate::follow::{follow, Wish};
 use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
 use crate::overhead::overhead;
@@ -125,6 +126,10 @@ impl Session {
             Action::Read { sources, describe: true, .. } => describe(sources.as_deref()),
             Action::Read { sources, changes, .. } => {
                 self.reading.read(&self.machine.tree.path("/"), sources.as_deref(), changes)
+            }
+            Action::Follow { pid, started, period_ns, sources } => {
+                let wish = Wish { id: request.id, pid, started, period_ns, sources };
+                return follow(&wish, &self.machine.tree.path("/"), &mut self.reading, &mut self.talk);
             }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
             Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),

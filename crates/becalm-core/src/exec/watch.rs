@@ -74,11 +74,16 @@ pub fn watch(
 
 /// Whether one of the descriptors is readable now.
 pub fn readable(fds: &[RawFd]) -> io::Result<bool> {
+    readable_within(fds, 0)
+}
+
+/// Wait until one of the descriptors is readable, or so many ns are over; whether one is.
+pub fn readable_within(fds: &[RawFd], timeout_ns: i64) -> io::Result<bool> {
     let mut polls: [libc::pollfd; 4] = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
     for (poll, fd) in polls.iter_mut().zip(fds) {
         poll.fd = *fd;
     }
-    Ok(poll(&mut polls, Some(0))? > 0)
+    Ok(poll(&mut polls, Some(timeout_ns.max(0)))? > 0)
 }
 
 /// Wait until one of the descriptors is readable.

@@ -1,0 +1,239 @@
+//! The request `follow`: what a running process does, again and again, until it ends or `stop` comes.
+//!
+//! The process is held by its pidfd and by an open `/proc/PID`: both belong to that process alone, so a number that the
+//! kernel uses again is never taken for it. Readings come as often as was asked for, and no more than a hundredth of one
+//! CPU allows; when the reader of the events is slow, readings are left out and counted.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use becalm_core::exec::watch::{readable, readable_within};
+use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::source::pace::Pace;
+use becalm_core::source::process::{gone, Account, Process, Stat};
+use serde_json::{json, Value};
+
+use crate::conversation::{Attention, Conversation};
+use crate::protocol::Failure;
+use crate::read::Reading;
+
+/// Largest share of one CPU that following may take. More than a measured run allows: somebody is looking on.
+const LARGEST_SHARE: f64 = 0.01;
+
+/// Shortest time between two readings, ns.
+const SHORTEST_NS: i64 = 10_000_000;
+
+/// What was asked for.
+pub struct Wish {
+    pub id: u64,
+    pub pid: i32,
+    pub started: Option<u64>,
+    pub period_ns: i64,
+    pub sources: Vec<String>,
+}
+
+/// A process that is held: its number stays its own as long as this lives.
+struct Held {
+    pidfd: OwnedFd,
+    /// `/proc/PID`, open.
+    directory: File,
+}
+
+impl Held {
+    /// Its files, by a path that belongs to this process alone.
+    fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.directory.as_raw_fd()).into()
+    }
+
+    fn ended(&self) -> io::Result<bool> {
+        readable(&[self.pidfd.as_raw_fd()])
+    }
+}
+
+/// Follow a process; the machine's sources are below `root`. Whatever is wrong with the process is a failure.
+pub fn follow(
+    wish: &Wish,
+    root: &Path,
+    reading: &mut Reading,
+    talk: &mut Conversation,
+) -> io::Result<Result<Value, Failure>> {
+    let mut following = match Following::new(wish, root, reading) {
+        Ok(following) => following,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    following.go(talk)
+}
+
+struct Following<'a> {
+    wish: &'a Wish,
+    root: &'a Path,
+    reading: &'a mut Reading,
+    held: Held,
+    process: Process,
+    last: Account,
+    readings: u64,
+    /// CPU time of this thread when following began, ns.
+    begun_ns: i64,
+}
+
+impl<'a> Following<'a> {
+    fn new(wish: &'a Wish, root: &'a Path, reading: &'a mut Reading) -> Result<Self, Failure> {
+        if wish.period_ns < SHORTEST_NS {
+            let message = format!(
+                "A process is read every {} ms at most, not every {} ns. Ask for a longer interval.",
+                SHORTEST_NS / 1_000_000,
+                wish.period_ns
+            );
+            return Err(Failure::new("domain", message));
+        }
+        let begun_ns = spent();
+        let held = hold(wish.pid)?;
+        let delays =
+            fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|text| text.trim() == "1");
+        let mut process = Process::new(&held.path(), delays);
+        let last = process.read().map_err(|error| unreadable(wish.pid, &error))?;
+        if let Some(started) = wish.started.filter(|started| *started != last.started) {
+            let message = format!(
+                "Process {} is another one now: it began at tick {} of this boot, not at {started}. The one that was \
+                 meant has ended.",
+                wish.pid, last.started
+            );
+            return Err(Failure::new("not_found", message));
+        }
+        if last.state == "Z" {
+            return Err(Failure::new("not_found", ended_before(wish.pid)));
+        }
+        if !wish.sources.is_empty() {
+            // Names are checked, files opened.
+            reading.read(root, Some(&wish.sources), true)?;
+        }
+        Ok(Self { wish, root, reading, held, process, last, readings: 1, begun_ns })
+    }
+
+    fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
+        self.tell(talk)?;
+        let mut pace = Pace::new(now_ns(), self.wish.period_ns, LARGEST_SHARE);
+        let (start, mut cost) = (spent(), 0);
+        let watched: Vec<RawFd> =
+            talk.descriptors().into_iter().chain([self.held.pidfd.as_raw_fd()]).collect();
+        loop {
+            let before = spent();
+            let due = pace.next(now_ns(), before - start, cost);
+            // A stop may have come in the same read as the request: polling would not see it any more.
+            let mut stopped = talk.attend()? != Attention::Nothing;
+            while !stopped && readable_within(&watched, due - now_ns())? && !self.held.ended()? {
+                stopped = talk.attend()? != Attention::Nothing;
+            }
+            let ended = self.held.ended()?;
+            // Of a process that has ended only a zombie can be read, and its parent may have waited for it by now.
+            let whole = match self.process.read() {
+                Ok(account) => {
+                    self.last = account;
+                    self.readings += 1;
+                    true
+                }
+                Err(error) if ended || gone(&error) => false,
+                Err(error) => return Ok(Err(unreadable(self.wish.pid, &error))),
+            };
+            let over = ended || !whole || stopped;
+            self.tell(talk)?;
+            if over {
+                return Ok(Ok(json!({
+                    "ended": ended || !whole,
+                    "whole": whole,
+                    "readings": self.readings,
+                    "skipped": pace.skipped,
+                    "cost_ns": spent() - self.begun_ns,
+                })));
+            }
+            cost = spent() - before;
+        }
+    }
+
+    /// Send the last account, with what the machine did meanwhile.
+    fn tell(&mut self, talk: &mut Conversation) -> io::Result<()> {
+        let mut event = json!({
+            "id": self.wish.id, "event": "followed", "at_ns": now_ns(), "process": self.last,
+            "cost_ns": spent() - self.begun_ns,
+        });
+        if !self.wish.sources.is_empty() {
+            if let Ok(Value::Object(mut read)) = self.reading.read(self.root, Some(&self.wish.sources), true)
+            {
+                event["sources"] = read.remove("sources").unwrap_or_default();
+                event["page_bytes"] = read.remove("page_bytes").unwrap_or_default();
+            }
+        }
+        talk.output.send(&event)
+    }
+}
+
+/// CPU time of this thread, ns.
+fn spent() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Take hold of a process by its number.
+fn hold(pid: i32) -> Result<Held, Failure> {
+    if pid <= 0 {
+        return Err(Failure::new("domain", format!("{pid} is no number of a process. Numbers are above 0.")));
+    }
+    let path = format!("/proc/{pid}");
+    let directory = File::open(&path).map_err(|error| unreadable(pid, &error))?;
+    // SAFETY: no pointers; the result is checked before it is owned.
+    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if pidfd < 0 {
+        return Err(refused(pid, &path, &io::Error::last_os_error()));
+    }
+    // SAFETY: just opened, and nobody else's.
+    let held = Held { pidfd: unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) }, directory };
+    // The open directory is of the process that had the number before pidfd_open: when it can still be read after it,
+    // that one has the pidfd too.
+    fs::read(held.path().join("stat")).map_err(|error| unreadable(pid, &error))?;
+    Ok(held)
+}
+
+/// pidfd_open(2) did not take the number.
+fn refused(pid: i32, path: &str, error: &io::Error) -> Failure {
+    let leader = fs::read_to_string(format!("{path}/status")).ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        line.trim().parse::<i32>().ok().filter(|leader| *leader != pid)
+    });
+    match leader {
+        Some(leader) => {
+            let message =
+                format!("{pid} is a thread of process {leader}. Follow the process: its threads are summed.");
+            Failure::new("domain", message)
+        }
+        None if error.raw_os_error() == Some(libc::ENOSYS) => {
+            Failure::new("unsupported", "Following a process needs pidfd_open, which Linux has from 5.3 on.")
+        }
+        None => unreadable(pid, error),
+    }
+}
+
+fn unreadable(pid: i32, error: &io::Error) -> Failure {
+    if gone(error) {
+        let message =
+            format!("There is no process {pid}, or it is hidden from this user (hidepid of /proc).");
+        return Failure::new("not_found", message);
+    }
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            let message = format!("Process {pid} may not be looked at by this user. Use --sudo.");
+            Failure::new("permission", message)
+        }
+        _ => Failure::new("system", format!("Process {pid} cannot be read: {error}.")),
+    }
+}
+
+fn ended_before(pid: i32) -> String {
+    // The name of it is of use: a zombie tells of a parent that does not wait for its children.
+    let name =
+        fs::read(format!("/proc/{pid}/stat")).ok().and_then(|text| Stat::parse(&text)).map(|stat| stat.name);
+    format!(
+        "Process {pid} ({}) has ended already; only its entry is left, until its parent asks for it.",
+        name.unwrap_or_default()
+    )
+}
