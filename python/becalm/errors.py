@@ -43,6 +43,17 @@ class RefusedError(MachineError):
     """The machine does not take a setting: a place, the kernel, or missing rights. Everything was put back."""
 
 
+class BootError(RefusedError):
+    """The machine does not come up with some kernel parameters, or its kernel does not take them.
+
+    `knobs`: those that it ignored; empty when it did not come up.
+    """
+
+    def __init__(self, sentence: str, knobs: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.knobs = knobs
+
+
 class WorkloadError(BecalmError):
     """A program could not be run, or failed."""
 

@@ -25,7 +25,9 @@ class Knob:
     """One system parameter on one machine (docs/protocol.md, `knobs`).
 
     `value` is the present one as text, None when it has none (process settings); `reason` says why it is not
-    `supported`; `steady` is the value that a search for a small spread tries, None when it is no candidate.
+    `supported`; `steady` is the value that a search for a small spread tries, None when it is no candidate. `against`:
+    knobs that take its place. `parameters`: words of the kernel's command line that a setting of the boot is, with {}
+    for the value; None for all others.
     """
 
     name: str
@@ -40,7 +42,9 @@ class Knob:
     steady: str | None = None
     choices: tuple[str, ...] | None = None
     needs: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
     confines: bool = False
+    parameters: tuple[str, ...] | None = None
     order: int = 0
     privilege: str = ""
     source: str = ""
@@ -50,7 +54,7 @@ class Knob:
         """Read a row of the agent's answer; fields that this version does not know are left out."""
         known = {each.name for each in fields(cls)}
         given = {key: value for key, value in row.items() if key in known}
-        for key in ("choices", "needs"):
+        for key in ("choices", "needs", "against", "parameters"):
             if given.get(key) is not None:
                 given[key] = tuple(given[key])
         for key in ("steady", "value"):

@@ -14,7 +14,7 @@ use becalm_core::knob::lock::{holder, Lock, LockError};
 use becalm_core::knob::recover::clear;
 use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::{unsettled, Restored};
-use becalm_core::knob::row::{Domain, Knob};
+use becalm_core::knob::row::{Act, Domain, Knob};
 use becalm_core::knob::state::state;
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Map, Value};
@@ -271,6 +271,11 @@ fn row(knob: &Knob, tree: &Tree) -> Value {
         "steady": knob.steady,
         "order": knob.order,
         "needs": knob.needs,
+        "against": knob.against,
+        "parameters": match knob.act {
+            Act::Boot(words) => Some(words),
+            _ => None,
+        },
         "confines": knob.confines,
         "matters": knob.matters,
         "costs": knob.costs,

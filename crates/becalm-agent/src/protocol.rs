@@ -77,6 +77,12 @@ pub enum Action {
         #[serde(default)]
         keep: bool,
     },
+    /// What settings of the boot are here, and whether this boot has them.
+    Effects {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+    },
     Release {},
     Restore {
         #[serde(default)]

@@ -132,6 +132,11 @@ impl Session {
                 return follow(&wish, &self.machine.tree.path("/"), &mut self.reading, &mut self.talk);
             }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
+            Action::Effects { settings, dangerous } => {
+                Settings::at_boot(&settings, &self.machine.tree, dangerous)
+                    .map(|effects| json!({"effects": effects}))
+                    .map_err(Failure::from)
+            }
             Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
             Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),
             Action::Release {} => Ok(report(&self.machine.release(), "")),

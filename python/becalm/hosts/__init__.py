@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from becalm.errors import UsageError
 from becalm.knobs import Knob
@@ -77,6 +77,18 @@ class Host(AbstractContextManager["Host"], Protocol):
 
     def close(self) -> None:
         """End the host and everything it started."""
+        ...
+
+
+@runtime_checkable
+class Reboots(Protocol):
+    """What a Host with `reboots` can do besides."""
+
+    boot_ns: int | None
+    """How long the last boot took, ns; None before the first one, 0 where it takes no time."""
+
+    def fresh_boot(self) -> None:
+        """Have the next steps on a boot of their own, even if the one before had the same settings."""
         ...
 
 

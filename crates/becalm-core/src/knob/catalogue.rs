@@ -2,6 +2,9 @@
 //!
 //! The order of application: what changes which CPUs there are (SMT, then offline ones) before what is set for each of
 //! them; the governor before turbo, because setting it resets `no_turbo`; everything before interrupts and isolation.
+//!
+//! What is set at boot is tried on the last core: the CPU that boots keeps the time, so the kernel takes it out of
+//! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
 use super::row::Act::{
     self, BeforeRun, Boot as AtBoot, EachCpu, File, Files, FrequencyFloor, Interrupts, Isolation as Isolate,
@@ -15,9 +18,9 @@ pub use super::row::{Knob, Scope};
 
 const ROOT: &str = "root";
 const ON_IS_1: super::row::Form = Switch { on: "1", off: "0" };
+const CORES: &[&str] = &["first-core", "last-core"];
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
-const NO_ISOLATED: &str = "it acts on isolated CPUs only";
 
 /// A row that the others are written as differences from.
 const ROW: Knob = Knob {
@@ -29,6 +32,7 @@ const ROW: Knob = Knob {
     steady: None,
     order: 50,
     needs: &[],
+    against: &[],
     confines: false,
     matters: "",
     costs: "",
@@ -187,24 +191,24 @@ pub const CATALOGUE: &[Knob] = &[
         costs: "pause: they do not react until they are continued",
         absent: "no service that rewrites settings runs here", source: "kill(2), SIGSTOP and SIGCONT", ..ROW },
     Knob { name: "isolation", group: Isolation, order: 70, steady: Some("first-core"), confines: true,
-        domain: Cpus(&["first-core"]), act: Isolate,
+        domain: Cpus(CORES), act: Isolate, against: &["isolcpus"],
         matters: "nobody else runs where the program runs",
         costs: "all others share what is left; the program has the isolated CPUs only",
         absent: "the cpuset controller is in no mounted cgroup hierarchy, or there is only one core",
         source: "cpuset(7); Documentation/admin-guide/cgroup-v2.rst, Cpuset", ..ROW },
 
     // --- at the next boot --------------------------------------------------------------------------------------------
-    Knob { name: "isolcpus", scope: Boot, group: Isolation, steady: Some("first-core"), confines: true,
-        domain: Cpus(&["first-core"]), act: AtBoot(&["isolcpus={}"]),
+    Knob { name: "isolcpus", scope: Boot, group: Isolation, steady: Some("last-core"), confines: true,
+        domain: Cpus(CORES), act: AtBoot(&["isolcpus={}"]),
         matters: "nothing is ever scheduled on these CPUs that does not ask for them",
         costs: "no load balancing there: threads pile up on one CPU",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "rcu_nocbs", scope: Boot, group: Isolation, steady: Some("first-core"), needs: &["isolcpus"],
-        domain: Cpus(&["first-core"]), act: AtBoot(&["rcu_nocbs={}"]), absent: NO_ISOLATED,
+    Knob { name: "rcu_nocbs", scope: Boot, group: Isolation, steady: Some("last-core"), needs: &["isolcpus"],
+        domain: Cpus(CORES), act: AtBoot(&["rcu_nocbs={}"]),
         matters: "the kernel frees memory on other CPUs", costs: "those have more to do",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "nohz_full", scope: Boot, group: Isolation, steady: Some("first-core"), needs: &["isolcpus"],
-        domain: Cpus(&["first-core"]), act: AtBoot(&["nohz_full={}"]), absent: NO_ISOLATED,
+    Knob { name: "nohz_full", scope: Boot, group: Isolation, steady: Some("last-core"), needs: &["isolcpus"],
+        domain: Cpus(CORES), act: AtBoot(&["nohz_full={}"]),
         matters: "no timer interrupt while one program runs alone on a CPU",
         costs: "system calls are slower; of use only with one thread per CPU",
         source: "Documentation/timers/no_hz.rst", ..ROW },
@@ -274,7 +278,7 @@ mod tests {
     fn what_a_search_tries_is_in_the_domain_and_what_a_knob_needs_exists() {
         for knob in CATALOGUE {
             assert!(knob.steady.is_none_or(|value| knob.domain.holds(value)), "{}", knob.name);
-            assert!(knob.needs.iter().all(|name| find(name).is_some()), "{}", knob.name);
+            assert!(knob.needs.iter().chain(knob.against).all(|name| find(name).is_some()), "{}", knob.name);
             assert_eq!(knob.scope == Scope::Boot, matches!(knob.act, Act::Boot(_)), "{}", knob.name);
         }
     }

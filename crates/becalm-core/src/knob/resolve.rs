@@ -47,6 +47,9 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
     ordered.sort_by_key(|(knob, _)| (knob.order, knob.name));
     if let Some((_, value)) = values.get("isolation") {
         state.isolated = state.core(value);
+    } else {
+        // Kept free since the boot: what goes away from the program goes away from there.
+        state.isolated = tree.isolated();
     }
     for (knob, value) in ordered {
         state.add(knob, value).map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
@@ -182,10 +185,7 @@ impl Resolving<'_> {
     }
 
     fn core(&self, value: &str) -> Cpus {
-        let wanted = match value {
-            "first-core" => self.tree.first_core(),
-            list => cpus::parse(list).unwrap_or_default(),
-        };
+        let wanted = self.tree.core(value);
         wanted.intersection(&self.online).copied().collect()
     }
 
@@ -252,7 +252,7 @@ impl Resolving<'_> {
         Ok(())
     }
 
-    /// Everywhere but on the isolated CPUs or, without isolation, on the first core.
+    /// Everywhere but on the isolated CPUs (now or since the boot) or, without any, on the first core.
     fn away(&self) -> Result<Cpus, String> {
         let kept = if self.isolated.is_empty() { self.tree.first_core() } else { self.isolated.clone() };
         let away: Cpus = self.online.difference(&kept).copied().collect();

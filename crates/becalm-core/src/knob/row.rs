@@ -95,6 +95,8 @@ pub struct Knob {
     pub order: u8,
     /// Knobs without which this one has no meaning.
     pub needs: &'static [&'static str],
+    /// Knobs that take this one's place: a search leaves it out beside them.
+    pub against: &'static [&'static str],
     /// It keeps programs on fewer CPUs than the machine has.
     pub confines: bool,
     /// Why it matters for run times.

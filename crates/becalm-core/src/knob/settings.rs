@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::catalogue::{find, nearest};
+use super::effect::{effect, supported, Effect};
 use super::process::ProcessSettings;
 use super::resolve::{resolve, Changes, Values};
 use super::row::{Act, Group, Knob, Scope};
@@ -58,6 +59,26 @@ impl Settings {
         }
         settings.changes = resolve(tree, &live)?;
         Ok(settings)
+    }
+
+    /// What of some settings is set at boot, checked, and whether this boot has it; the rest is left to `read`.
+    pub fn at_boot(
+        given: &Map<String, Value>,
+        tree: &Tree,
+        consent: bool,
+    ) -> Result<Vec<Effect>, SettingError> {
+        let knobs = given.iter().filter_map(|(name, value)| Some((find(name)?, text(value))));
+        let checked = |(knob, value): (&'static Knob, String)| {
+            if !knob.domain.holds(&value) {
+                return Err(SettingError::Domain { name: knob.name, value, domain: knob.domain.words() });
+            }
+            if knob.group == Group::Dangerous && !consent {
+                return Err(SettingError::Consent(knob.name));
+            }
+            supported(tree, knob).map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
+            Ok(effect(tree, knob, &value))
+        };
+        knobs.filter(|(knob, _)| knob.scope == Scope::Boot).map(checked).collect()
     }
 
     fn take(&mut self, knob: &'static Knob, value: &str) -> Option<()> {

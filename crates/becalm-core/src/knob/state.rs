@@ -4,6 +4,7 @@
 
 use super::cpus::{self, Cpus};
 use super::cpuset;
+use super::effect::supported;
 use super::place::{start_and_state, Place, STOPPED};
 use super::row::{Act, Form, Knob};
 use super::swap;
@@ -78,7 +79,9 @@ pub fn state(tree: &Tree, knob: &Knob) -> Result<String, String> {
                 _ => Ok("run".to_owned()),
             }
         }
-        Act::Boot(words) => Ok(boot_value(&tree.read("/proc/cmdline").unwrap_or_default(), words)),
+        Act::Boot(words) => {
+            supported(tree, knob).map(|()| boot_value(&tree.read("/proc/cmdline").unwrap_or_default(), words))
+        }
     }
 }
 

@@ -106,13 +106,28 @@ impl Tree {
 
     /// The first core: the hardware threads that share a core with the first CPU.
     pub fn first_core(&self) -> Cpus {
+        self.core("first-core")
+    }
+
+    /// The CPUs of a value: a core by its name ("first-core", "last-core"), or a list.
+    pub fn core(&self, value: &str) -> Cpus {
         let (_, online) = self.cpus();
-        let Some(first) = online.first().copied() else { return Cpus::from([0]) };
+        let one = match value {
+            "first-core" => online.first().copied(),
+            "last-core" => online.last().copied(),
+            list => return cpus::parse(list).unwrap_or_default(),
+        };
+        let Some(one) = one else { return Cpus::from([0]) };
         let siblings = ["core_cpus_list", "thread_siblings_list"].iter().find_map(|name| {
-            let text = self.read(&format!("{CPU}/cpu{first}/topology/{name}")).ok()?;
+            let text = self.read(&format!("{CPU}/cpu{one}/topology/{name}")).ok()?;
             cpus::parse(&text)
         });
-        siblings.map_or(Cpus::from([first]), |set| set.intersection(&online).copied().collect())
+        siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
+    }
+
+    /// The CPUs that the scheduler leaves alone since the boot.
+    pub fn isolated(&self) -> Cpus {
+        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
     }
 }
 

@@ -17,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts import Access, TextSink
-from becalm.hosts.agent import AgentHost, agent_path
+from becalm.hosts.agent import agent_path
+from becalm.hosts.booting import Booting, Parameters
 from becalm.hosts.guest import kernel, needs, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
@@ -44,12 +45,13 @@ def open_guest(rest: str, access: Access) -> GuestHost:
     return GuestHost(f"guest:{rest}", wanted, kernel.find(wanted.kernel), access)
 
 
-class GuestHost(AgentHost):
+class GuestHost(Booting):
     """A virtual machine, reached through the agent that is its process 1's only child."""
 
     def __init__(self, name: str, wanted: Wanted, found: kernel.Kernel, access: Access) -> None:
         self._wanted, self._kernel, self._access = wanted, found, access
         self._guest: qemu.GuestLink | None = None
+        self._parameters: Parameters = ()
         self._accel = qemu.accelerators(wanted.accel)
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
@@ -79,9 +81,22 @@ class GuestHost(AgentHost):
         return super().hold(settings, dangerous=dangerous)
 
     def reboot(self, append: Sequence[str]) -> None:
-        """Boot again, at the next call, with these kernel parameters instead of the ones before."""
+        """Boot again, at the next call, with these kernel parameters instead of those in the host's name."""
         self._off()
         self._wanted = replace(self._wanted, append=tuple(append))
+
+    def _restart(self, parameters: Parameters) -> None:
+        """Boot with these parameters after those in the host's name; see `Booting`."""
+        self._off()
+        self._parameters = parameters
+        try:
+            self._on()
+        except MachineError as error:
+            self._off()
+            self._parameters = ()
+            if not parameters:
+                raise
+            raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(
         self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
@@ -100,6 +115,7 @@ class GuestHost(AgentHost):
 
     def stop(self) -> None:
         """End the current block."""
+        self._stopped = True
         if self._guest is not None:
             super().stop()
 
@@ -115,13 +131,18 @@ class GuestHost(AgentHost):
 
     def _send(self, request: dict[str, Any]) -> int:
         if self._guest is None:
-            self._guest = self._boot()
-            self._begin(self._guest, self._access)
+            self._on()
+        assert self._guest is not None
         # How long a program takes is nobody's to say; all else is answered soon.
         self._guest.limit_s = None if request["do"] in ("measure", "overhead") else self._wanted.limit_s
         return super()._send(request)
 
-    def _boot(self) -> qemu.GuestLink:
+    def _on(self) -> None:
+        self._guest = self._machine()
+        self._begin(self._guest, self._access)
+        self._booted = self._parameters
+
+    def _machine(self) -> qemu.GuestLink:
         scratch = tempfile.TemporaryDirectory(prefix="becalm-guest-")
         place = Path(scratch.name)
         try:
@@ -134,7 +155,8 @@ class GuestHost(AgentHost):
                     f"The programs and files of this guest take {size >> 20} MiB, and half of its memory is for them: "
                     f"it needs mem={least}M, not {self._wanted.mem}M."
                 )
-            link, self._accel = qemu.start(self._wanted, self._kernel, scratch, self._accel)
+            wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
+            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel)
             return link
         except BaseException:
             scratch.cleanup()
