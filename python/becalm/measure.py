@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from becalm import interrupts
 from becalm.hosts import Host, Noticed
 from becalm.listener import Listener
 from becalm.nouns import Block, Run
@@ -74,7 +75,13 @@ def measure(
 def _interrupts(host: Host, history: Record) -> Iterator[None]:
     """Turn the first SIGINT or SIGTERM into a clean stop; a second one gets its usual effect."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+
+        def told() -> None:
+            history.interrupted = True
+            host.stop()
+
+        with interrupts.joined(told):
+            yield
         return
     signals = (signal.SIGINT, signal.SIGTERM)
     before: dict[signal.Signals, Any] = {}

@@ -43,16 +43,19 @@ def command_compare(
     becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'
     becalm compare --fail-above 2% './old input' './new input'
     becalm compare --parameter n=1..4 'xz -T{n} -c FILE'
+    becalm compare --host ssh://a --host ssh://b './old input' './new input'
     """
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
     from becalm.cli.show import measure
     from becalm.verbs.compare import compare
     from becalm.verbs.parameters import expand
+    from becalm.verbs.several import compare_on
 
     given = options.arguments(given)
     shell = bool(given.get("shell"))
     given["commands"] = expand(commands, dict(parameters), shell=shell) if parameters else list(commands)
     if names:
         given["names"] = names
-    sys.exit(measure(compare, given, as_json=as_json, quiet=quiet, plain=plain))
+    call = compare_on if "hosts" in given else compare
+    sys.exit(measure(call, given, as_json=as_json, quiet=quiet, plain=plain))

@@ -90,6 +90,18 @@ host = click.option(
     show_default=True,
     help="Where: local, ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL.",
 )
+hosts = click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    help="Where: local [default], ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL. "
+    "Several times: on all of them, each by itself and then together.",
+)
+cluster = click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/cluster.md).",
+)
 
 measuring: Callable[[F], F] = together(
     click.option("--budget", type=BUDGET, help="Measure at most so long: 30s, 2min, none."),
@@ -100,7 +112,8 @@ measuring: Callable[[F], F] = together(
     click.option("--seed", type=int, help="Repeat the same random choices."),
     click.option("--set", "settings", type=Setting(), multiple=True, help="nice=-5, cpus=1, aslr=off, policy=batch …"),
     click.option("--title", default="", help="What to call the study."),
-    host,
+    hosts,
+    cluster,
     click.option("--user", help="Run the programs as this user (root only)."),
     sudo,
     dangerous,
@@ -145,6 +158,11 @@ def arguments(given: dict[str, Any]) -> dict[str, Any]:
     if given.pop("cold"):
         given["cold"] = True
     given["confidence"] = fraction(given["confidence"])
+    hosts, cluster = list(given.pop("hosts", ())), given.get("cluster")
+    if len(hosts) > 1 or cluster is not None:
+        given["hosts"] = hosts
+    else:
+        given["host"] = hosts[0] if hosts else "local"
     if given["expect"] == "any":
         given["expect"] = None
     for name in {"settings", "environment"} & set(given):

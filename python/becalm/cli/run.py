@@ -32,9 +32,10 @@ def command_run(
         raise UsageError("Which program? For example: becalm run -- python3 -c pass")
     from becalm.cli.show import measure
     from becalm.verbs.run import run
+    from becalm.verbs.several import run_on
 
     given = options.arguments(given)
     if name:
         given["name"] = name
     given["command"] = command[0] if len(command) == 1 else list(command)
-    sys.exit(measure(run, given, as_json=as_json, quiet=quiet, plain=plain))
+    sys.exit(measure(run_on if "hosts" in given else run, given, as_json=as_json, quiet=quiet, plain=plain))

@@ -13,7 +13,7 @@ from becalm.errors import UsageError
 
 
 def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, quiet: bool, plain: bool) -> int:
-    """Call `becalm.run` or `becalm.compare` and print its verdict; returns the exit code."""
+    """Call `becalm.run` or `becalm.compare`, or one for several hosts, and print its verdict; returns the exit code."""
     if quiet and as_json:
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
     from becalm.report.progress import listener
@@ -23,6 +23,8 @@ def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, q
     live = not plain and given.get("output") != "inherit"
     with listener(quiet=quiet, live=live, lines=not as_json, plain=plain) as heard:
         verdict = call(listener=heard, **given)
+    if "hosts" in given:
+        return _several(verdict, given.get("store"), as_json=as_json, quiet=quiet, plain=plain)
     if as_json:
         click.echo(json.dumps(with_runs(verdict, given.get("store")), indent=2, allow_nan=False))
     elif quiet:
@@ -35,6 +37,26 @@ def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, q
     if verdict.stopped is Stopped.FAILED:
         return 4
     return 1 if verdict.passed is False else 0
+
+
+def _several(found: Any, store: str | bool | None, *, as_json: bool, quiet: bool, plain: bool) -> int:
+    """Print what several hosts gave; returns the exit code."""
+    if as_json:
+        value = found.to_json()
+        for shown, each in zip(value["hosts"], found.hosts, strict=True):
+            if each.verdict is not None:
+                shown["verdict"] = with_runs(each.verdict, store)
+        click.echo(json.dumps(value, indent=2, allow_nan=False))
+    elif quiet:
+        click.echo(found.sentence)
+    else:
+        from becalm.report import terminal
+        from becalm.report.several.terminal import several
+
+        terminal.console(plain=plain).print(several(found, plain=plain))
+    sys.stdout.flush()
+    code: int = found.exit_code
+    return code
 
 
 def with_runs(verdict: Any, store: str | bool | None) -> dict[str, Any]:

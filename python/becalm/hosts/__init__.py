@@ -160,9 +160,17 @@ def open(name: str = "local", access: Access | None = None) -> Host:
     if name in known.names():
         found = known.find(name)
         return open(found.url, replace(access or Access(), config=found.config, called=name))
+    raise unknown(name)
+
+
+def unknown(name: str) -> UsageError:
+    """What to say of a name that no host has."""
+    from becalm.hosts import known
+
+    kind = name.partition(":")[0]
     near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *known.names()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
-    raise UsageError(
+    return UsageError(
         f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}; and names that `becalm host add` gives."
     )

@@ -27,6 +27,7 @@ class Measuring:
     `budget` seconds or text ("30s", "none"), `precision` a fraction or text ("0.5%"), `runs` and `warmup` in rounds.
     `store`: None for the default store, False to keep nothing, else a file or URL. `root`: act on a directory that
     looks like `/` instead of the machine. `dangerous`: consent to settings that can make the machine hard to use.
+    `group`: what the studies of one measurement on several hosts have in common (`becalm.verbs.several`).
     """
 
     runs: int | None = None
@@ -43,6 +44,7 @@ class Measuring:
     root: str | None = None
     dangerous: bool = False
     title: str = ""
+    group: str = ""
     listener: Listener = field(default_factory=Quiet)
 
     @property
@@ -78,6 +80,7 @@ class Measuring:
                 "confidence": self.confidence,
                 "reference": reference,
                 "fail_above": fail_above,
+                **({"group": self.group} if self.group else {}),
             },
             seed=int.from_bytes(os.urandom(4), "big") if self.seed is None else self.seed,
             host=self.host,

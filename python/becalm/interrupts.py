@@ -1,0 +1,73 @@
+"""Ctrl-C while several hosts are measured at once: signals reach the main thread only, measuring is on others.
+
+`heard` turns the first SIGINT or SIGTERM into a clean stop of everything that has `joined`; a second one has its usual
+effect. Signals belong to the process, and so does what is kept here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_lock = threading.Lock()
+_numbers = itertools.count()
+_running: dict[int, Callable[[], None]] = {}
+_stopped = False
+
+
+@contextmanager
+def joined(stop: Callable[[], None]) -> Iterator[None]:
+    """While measuring on a thread that gets no signals: `stop` is called at the first one, or at once after it."""
+    number = next(_numbers)
+    with _lock:
+        _running[number] = stop
+        late = _stopped
+    if late:
+        stop()
+    try:
+        yield
+    finally:
+        with _lock:
+            del _running[number]
+
+
+def stopped() -> bool:
+    """Whether the person has interrupted what `heard` is for."""
+    return _stopped
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Hear signals for all that join, from the main thread; elsewhere nothing is heard."""
+    global _stopped
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[signal.Signals, Any] = {}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        global _stopped
+        for each in SIGNALS:
+            signal.signal(each, before[each])
+        with _lock:
+            _stopped = True
+            running = list(_running.values())
+        for call in running:
+            call()
+
+    _stopped = False
+    for each in SIGNALS:
+        before[each] = signal.signal(each, stop)
+    try:
+        yield
+    finally:
+        for each in SIGNALS:
+            signal.signal(each, before[each])
+        _stopped = False

@@ -1,0 +1,1 @@
+"""How a measurement on several hosts reads: sentences and the terminal."""
