@@ -51,3 +51,21 @@ def fraction(value: float | str) -> float:
     if not math.isfinite(number) or number <= 0:
         raise UsageError(f"A share must be more than zero, not {value!r}.")
     return number
+
+
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?)(i?b|)\s*(/s)?\s*", re.IGNORECASE)
+
+
+def size_bytes(value: float | str) -> int:
+    """Bytes (or bytes per second): 512M, 512MiB (both of 1024), 512MB (of 1000), 4096. Raises UsageError."""
+    if isinstance(value, str):
+        match = _SIZE.fullmatch(value)
+        if match is None:
+            raise UsageError(f"{value!r} is no amount of bytes. Write it like 512M, 64K or 1.5G.")
+        base = 1000 if match[3].lower() == "b" and match[2] else 1024
+        number = float(match[1]) * float(base) ** " kmgt".index(match[2].lower() or " ")
+    else:
+        number = float(value)
+    if not math.isfinite(number) or number < 1:
+        raise UsageError(f"An amount of bytes must be at least 1, not {value!r}.")
+    return round(number)

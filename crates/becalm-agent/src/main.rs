@@ -2,14 +2,16 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does, `follow` what a running process does,
-//! `overhead` measures the agent itself, `init` is process 1 of a guest. `main` sets the process up and hands over.
+//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does,
+//! `follow` what a running process does, `load` makes the machine busy, `overhead` measures the agent itself, `init` is
+//! process 1 of a guest. `main` sets the process up and hands over.
 
 mod conversation;
 mod follow;
 mod guard;
 mod init;
 mod input;
+mod load;
 mod machine;
 mod measure;
 mod options;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options::Command::Serve(options)) => options,
         Ok(options::Command::Restore { root, force }) => return restore::run(&root, force),
+        Ok(options::Command::Load(options)) => return load::run(options),
         Ok(options::Command::Version) => {
             println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;

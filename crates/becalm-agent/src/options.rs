@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 /// What the agent is asked to be.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub enum Command {
     Serve(Options),
     /// Put back what was left on the machine below `root`; `force`: also what somebody else changed.
@@ -13,6 +13,8 @@ pub enum Command {
         root: PathBuf,
         force: bool,
     },
+    /// Make known load.
+    Load(crate::load::Options),
     Version,
 }
 
@@ -39,6 +41,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
     match arguments.next().as_deref().and_then(|word| word.to_str()) {
         Some("serve") => {}
         Some("restore") => return restore(arguments),
+        Some("load") => return crate::load::parse(arguments).map(Command::Load),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),
     }

@@ -1,11 +1,12 @@
 //! The engine of becalm: what starts, watches and accounts for a program, and what reads the machine.
 //!
 //! `types` are the nouns as the protocol carries them, `exec` runs one program once, `knob` is the table of settings,
-//! `facts` tells what a machine is and allows, `source` what it does. Nothing here prints, and nothing here knows the
-//! protocol's framing.
+//! `facts` tells what a machine is and allows, `source` what it does, `load` makes it busy. Nothing here prints, and
+//! nothing here knows the protocol's framing.
 
 pub mod exec;
 pub mod facts;
 pub mod knob;
+pub mod load;
 pub mod source;
 pub mod types;

@@ -14,7 +14,7 @@ mod frequency;
 mod interrupts;
 pub mod layout;
 mod loadavg;
-mod membership;
+pub(crate) mod membership;
 mod meminfo;
 mod netdev;
 mod nfs;

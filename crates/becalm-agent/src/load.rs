@@ -1,0 +1,155 @@
+//! `becalm-agent load`: make known load, as an ordinary process with the rights of whoever starts it.
+//!
+//! It says in lines of JSON when all of the load is up (`started`), and at the end what it did (`done`): on the
+//! descriptor `--report-fd`, otherwise on standard output, or on standard error where a command has standard output.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::process::{Command, ExitCode};
+
+use becalm_core::load::crew;
+use becalm_core::load::demand::Demand;
+use becalm_core::load::report::{Reason, Report};
+use serde_json::{json, Value};
+
+/// What `load` takes.
+#[derive(Debug, Default, PartialEq)]
+pub struct Options {
+    pub demand: Demand,
+    pub time_ns: Option<i64>,
+    pub report: Option<RawFd>,
+    /// The command and its arguments; empty without one.
+    pub command: Vec<OsString>,
+}
+
+pub const USAGE: &str =
+    "becalm-agent load DEMAND [--for-ns N] [--report-fd N] [-- COMMAND …], DEMAND being a JSON \
+                         object such as {\"cpu\":2} (docs/load.md)";
+
+/// Read what follows `load`; an error is a sentence.
+pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
+    let text = arguments.next().and_then(|word| word.into_string().ok());
+    let text = text.ok_or_else(|| format!("load needs to know how much: {USAGE}."))?;
+    let demand = serde_json::from_str(&text)
+        .map_err(|error| format!("{text:?} does not say which load to make: {error}; {USAGE}."))?;
+    let mut options = Options { demand, ..Options::default() };
+    while let Some(name) = arguments.next() {
+        if name == "--" {
+            options.command = arguments.collect();
+            break;
+        }
+        let value = arguments.next().and_then(|word| word.into_string().ok());
+        let number = value.and_then(|text| text.parse::<i64>().ok()).filter(|number| *number > 0);
+        match (name.to_str(), number) {
+            (Some("--for-ns"), Some(ns)) => options.time_ns = Some(ns),
+            (Some("--report-fd"), Some(fd)) => options.report = RawFd::try_from(fd).ok(),
+            _ => return Err(format!("{} is no option with its number; {USAGE}.", name.display())),
+        }
+    }
+    if options.time_ns.is_some() && !options.command.is_empty() {
+        return Err("A load lasts for a time or as long as a command, not both. Leave one out.".into());
+    }
+    Ok(options)
+}
+
+/// Make the load. Exit code: the command's (128 and the signal's number if one ended it), 0, or 3 with a sentence.
+pub fn run(options: Options) -> ExitCode {
+    let mut report = match open(&options) {
+        Ok(report) => report,
+        Err(error) => return refuse(&format!("The report's descriptor cannot be used: {error}.")),
+    };
+    die_with_parent();
+    let mut words = options.command.iter();
+    let command = words.next().map(|program| {
+        let mut command = Command::new(program);
+        command.args(words);
+        command
+    });
+    let mut tell = |value: &Value| {
+        let line = format!("{value}\n");
+        // Who does not want to know need not listen.
+        let _ = report.write_all(line.as_bytes());
+    };
+    let made = crew::run(&options.demand, options.time_ns, command, || tell(&json!({"event": "started"})));
+    match made {
+        Ok(made) => {
+            tell(&made.to_json());
+            code(&made)
+        }
+        Err(error) => {
+            tell(&json!({"event": "error", "message": error.0}));
+            refuse(&error.0)
+        }
+    }
+}
+
+fn refuse(sentence: &str) -> ExitCode {
+    eprintln!("becalm-agent: {sentence}");
+    ExitCode::from(3)
+}
+
+fn code(made: &Report) -> ExitCode {
+    match (made.command, made.reason) {
+        _ if made.failure.is_some() => ExitCode::from(3),
+        (Some(ended), _) if ended.status < 0 => ExitCode::from((128 - ended.status) as u8),
+        (Some(ended), _) => ExitCode::from(ended.status as u8),
+        (None, Reason::Failure) => ExitCode::from(3),
+        (None, _) => ExitCode::SUCCESS,
+    }
+}
+
+fn open(options: &Options) -> io::Result<File> {
+    let otherwise = if options.command.is_empty() { libc::STDOUT_FILENO } else { libc::STDERR_FILENO };
+    // A copy that a command does not inherit.
+    // SAFETY: no pointers.
+    let copy = unsafe { libc::fcntl(options.report.unwrap_or(otherwise), libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if let Some(given) = options.report {
+        // SAFETY: handed over to us for this alone.
+        unsafe { libc::close(given) };
+    }
+    // SAFETY: just made, nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) }.into())
+}
+
+/// A load that nobody waits for any more would go on for ever.
+fn die_with_parent() {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Options, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_it_takes() {
+        let options = of(&[r#"{"cpu":2}"#, "--for-ns", "5", "--report-fd", "7"]).unwrap();
+        assert_eq!((options.demand.cpu, options.time_ns, options.report), (2.0, Some(5), Some(7)));
+        let options = of(&[r#"{"cpu":2}"#, "--", "sleep", "--for-ns"]).unwrap();
+        assert_eq!(options.command, ["sleep", "--for-ns"]);
+    }
+
+    #[test]
+    fn what_it_refuses() {
+        for (bad, word) in [
+            (&[][..], "how much"),
+            (&["cpu"], "which load"),
+            (&[r#"{"cpus":7}"#], "which load"),
+            (&["{}", "--for-ns"], "--for-ns"),
+            (&["{}", "--for-ns", "0"], "--for-ns"),
+            (&["{}", "--fast", "1"], "--fast"),
+            (&["{}", "--for-ns", "1", "--", "true"], "not both"),
+        ] {
+            assert!(of(bad).unwrap_err().contains(word), "{bad:?}");
+        }
+    }
+}

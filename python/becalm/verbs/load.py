@@ -1,0 +1,35 @@
+"""`becalm load`: keep processors, memory, a disk, the loopback network or the kernel busy, as much as was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from becalm.errors import UsageError
+from becalm.hosts.loading import Loading
+from becalm.load.demand import Demand, Made
+from becalm.quantity import duration_ns
+
+
+def load(demand: Demand, *, duration: float | str | None = None, command: Sequence[str] = ()) -> Made:
+    """Make load for a time, or while a command runs; what it really did.
+
+    Arguments:
+        demand: how much of what; `Demand.of(cpu=2, memory="512M", limit="256M")`.
+        duration: seconds or text ("10s"); until Ctrl-C when neither it nor a command is given.
+        command: argument list; it starts when all load is up, and its end is the load's.
+
+    Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.
+    """
+    if duration is not None and command:
+        raise UsageError("A load lasts for a time (--for) or as long as a command, not both. Leave one out.")
+    if demand.memory_bytes is not None and demand.limit_bytes is None:
+        raise UsageError(
+            "Memory load needs a limit, so that the machine survives it: --limit 256M keeps it in a control group that "
+            "has no more than that in memory; what is above goes to swap."
+        )
+    if demand.limit_bytes is not None and demand.memory_bytes is None:
+        raise UsageError("--limit belongs to memory load: --memory 512M --limit 256M.")
+    if demand.disk_rate is not None and demand.disk_directory is None:
+        raise UsageError("--rate needs a directory on the disk to write to: --disk DIR --rate 50M.")
+    with Loading(demand, None if duration is None else duration_ns(duration), command) as loading:
+        return loading.wait()
