@@ -7,11 +7,11 @@ VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio
+APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio mmdebstrap
 # Kernels that guests are tested with: CFS and EEVDF.
 KERNELS := 6.1 6.12
 
-.PHONY: demo test lint build install check-tools debian-packages guest-kernels clean format
+.PHONY: demo test lint build install check-tools debian-packages guest-kernels guest-image clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -83,7 +83,11 @@ guest-kernels: debian-packages build
 	    $(BIN)/python -m becalm guest prepare $$v || { apt-get update -q; $(BIN)/python -m becalm guest prepare $$v; } || true; \
 	  else echo "The kernel $$v for guests is not here: becalm guest prepare $$v. The tests that need it will be skipped."; fi; done
 
-test: guest-kernels
+# A Debian that boots by GRUB, for tests of other machines: 550 MB, kept beside the kernels.
+guest-image: debian-packages build
+	@PYTHONPATH=python $(BIN)/python tests/guest/image.py >/dev/null || echo "The tests that need it will be skipped."
+
+test: guest-kernels guest-image
 	cargo test --workspace --locked
 	$(BIN)/python -m pytest
 

@@ -1,0 +1,227 @@
+"""A disk with a real Debian on it: systemd, sshd, sudo, and a GRUB that it has installed itself.
+
+`image()` gives the kept one, or builds it: `mmdebstrap` unpacks the packages (from the sources of this machine, which
+must be a Debian), `mke2fs -d` makes a file system of them without mounting anything, and the machine's first boot, from
+its kernel as a file, runs `grub-install` and `update-grub`. So neither root's rights, a loop device nor this machine's
+boot are touched. `python tests/guest/image.py` builds it beforehand, as `make guest-images` does.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from becalm import paths
+from becalm.hosts.guest import qemu
+
+SIZE_MIB, FIRST_MIB = 1500, 1
+"""Of the disk, and where its one partition begins; GRUB lies before it. The file has holes: 600 MB are in use."""
+
+INSTALL_LIMIT_S = 300
+"""Of the first boot, which takes 40 s here; a limit for what hangs."""
+
+PACKAGES = "linux-image-cloud-amd64,initramfs-tools,systemd-sysv,grub-pc,openssh-server,sudo"
+
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
+
+# Only what the disk needs, instead of all that some machine may need: the initramfs is loaded by the BIOS's routines.
+BEFORE = """
+mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"
+echo MODULES=list > "$1/etc/initramfs-tools/conf.d/small"
+printf 'virtio_pci\\nvirtio_blk\\next4\\n' > "$1/usr/share/initramfs-tools/modules.d/disk"
+"""
+
+AFTER = """
+set -e
+echo bench > "$1/etc/hostname"
+echo '127.0.0.1 localhost bench' > "$1/etc/hosts"
+echo '/dev/vda1 / ext4 errors=remount-ro 0 1' > "$1/etc/fstab"
+cat > "$1/etc/systemd/network/wired.network" <<END
+[Match]
+Name=en*
+[Network]
+Address=10.0.2.15/24
+Gateway=10.0.2.2
+END
+# The rest of /etc/default/grub is Debian's.
+cat >> "$1/etc/default/grub" <<END
+GRUB_TIMEOUT=0
+GRUB_CMDLINE_LINUX="console=ttyS0"
+GRUB_TERMINAL=serial
+END
+chroot "$1" systemctl --quiet enable systemd-networkd ssh
+chroot "$1" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \\
+  e2scrub_reap.service fstrim.timer systemd-networkd-wait-online.service getty@tty1.service serial-getty@ttyS0.service
+chroot "$1" useradd --create-home --shell /bin/bash ada
+for home in root home/ada; do
+  mkdir -p -m 700 "$1/$home/.ssh"
+  cp "$HERE/id.pub" "$1/$home/.ssh/authorized_keys"
+done
+chroot "$1" chown -R ada:ada /home/ada
+echo 'ada ALL=(root) NOPASSWD: ALL' > "$1/etc/sudoers.d/ada"
+chmod 440 "$1/etc/sudoers.d/ada"
+cp "$HERE/install" "$1/install"
+cp "$1/etc/ssh/ssh_host_ed25519_key.pub" "$HERE/host_key.pub"
+cp "$1"/boot/vmlinuz-* "$HERE/vmlinuz"
+cp "$1"/boot/initrd.img-* "$HERE/initrd"
+chmod 644 "$HERE/host_key.pub" "$HERE/vmlinuz" "$HERE/initrd"
+# By way of a mount of the tree alone, without the /proc and /dev that mmdebstrap has mounted in it.
+mkdir "$HERE/tree"
+unshare --mount sh -ec 'mount --bind "$1" "$HERE/tree"
+  /sbin/mke2fs -q -t ext4 -d "$HERE/tree" -E "offset=$OFFSET,lazy_itable_init=1" -m 0 "$HERE/disk" "$BLOCKS"' - "$1"
+rmdir "$HERE/tree"
+"""
+
+# Process 1 of the first boot. What it cannot do is seen: the disk does not boot, or the mark is not on the console.
+INSTALL = """#!/bin/sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -o remount,rw /
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+grub-install --target=i386-pc /dev/vda && update-grub && rm /install && echo GRUB-IS-INSTALLED
+sync
+mount -o remount,ro /
+echo o > /proc/sysrq-trigger
+sleep 60
+"""
+
+
+class Unavailable(Exception):
+    """Why there can be no image here: a sentence for the one who reads why a test was skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A disk that boots, never written to again; the key that lets root and ada in; the key of its sshd."""
+
+    disk: Path
+    key: Path
+    host_key: Path
+
+
+def image():
+    """The image of this recipe, built when it is not kept. Raises Unavailable."""
+    words = (PACKAGES, LEFT_OUT, BEFORE, AFTER, INSTALL, SIZE_MIB, FIRST_MIB)
+    recipe = hashlib.sha256(repr(words).encode()).hexdigest()[:12]
+    shelf = paths.made(paths.cache_dir() / "images", "XDG_CACHE_HOME")
+    place = shelf / f"debian-{recipe}"
+    with (shelf / ".lock").open("w") as lock:
+        # Two test runs do not build it twice.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "disk").exists():
+            _build(shelf, place)
+    return Image(place / "disk", place / "id", place / "host_key.pub")
+
+
+def command(disk, *more, memory_mib=1024):
+    """QEMU's argument list for a machine with this disk; its console is what it prints."""
+    accel = "tcg,thread=multi"
+    words = [qemu.program(), "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", f"{memory_mib}M", "-accel", accel]
+    words += ["-no-user-config", "-nodefaults", "-display", "none", "-serial", "stdio"]
+    name = str(disk).replace(",", ",,")
+    words += ["-drive", f"file={name},format=raw,if=virtio,cache=writeback,discard=unmap"]
+    return [*words, *more]
+
+
+def _build(shelf, place):
+    for tool, package in (
+        ("mmdebstrap", "mmdebstrap"),
+        (qemu.PROGRAM, "qemu-system-x86"),
+        ("ssh-keygen", "openssh-client"),
+    ):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{tool} is not installed: apt-get install {package}")
+    sources = [
+        path
+        for path in (Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources"))
+        if path.exists()
+    ]
+    release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    suite = release.get("VERSION_CODENAME", "").strip('"')
+    if release.get("ID") != "debian" or not sources:
+        raise Unavailable("packages for a Debian are fetched from the sources of a Debian; this is none")
+    with tempfile.TemporaryDirectory(dir=shelf, prefix=".build-") as scratch:
+        here = Path(scratch)
+        # mmdebstrap without root's rights works as another user.
+        here.chmod(0o777)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "becalm", "-f", here / "id"], check=True)
+        _write(here / "install", INSTALL, 0o755)
+        _write(here / "before", f"#!/bin/sh -e{BEFORE}", 0o755)
+        _write(here / "after", f"#!/bin/sh{AFTER}", 0o755)
+        with (here / "disk").open("wb") as disk:
+            disk.truncate(SIZE_MIB << 20)
+        (here / "disk").chmod(0o666)
+        words = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=null", f"--include={PACKAGES}"]
+        words += ["--aptopt=Acquire::Languages none"]
+        words += [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
+        words += [f"--essential-hook={here}/before", f"--customize-hook={here}/after", suite, "-"]
+        environment = os.environ | {
+            "HERE": scratch,
+            "OFFSET": str(FIRST_MIB << 20),
+            "BLOCKS": f"{(SIZE_MIB - FIRST_MIB) << 10}k",
+        }
+        done = subprocess.run(
+            [*words, *map(str, sources)], env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise Unavailable(f"mmdebstrap could not build a Debian: {done.stderr.strip()[-500:]}")
+        _partition(here / "disk")
+        _install(here)
+        for name in ("install", "before", "after", "vmlinuz", "initrd"):
+            (here / name).unlink()
+        here.chmod(0o700)
+        (here / "disk").chmod(0o444)
+        for old in shelf.glob("debian-*"):
+            shutil.rmtree(old)
+        here.rename(place)
+        # The context manager shall find something to remove.
+        here.mkdir()
+
+
+def _write(path, text, mode):
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def _partition(disk):
+    """One partition, bootable, for Linux, in the table of a master boot record (its 446th byte)."""
+    first, sectors = FIRST_MIB << 11, (SIZE_MIB - FIRST_MIB) << 11
+    with disk.open("r+b") as file:
+        file.seek(446)
+        # Cylinders, heads and sectors say that they do not apply.
+        file.write(struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors))
+        file.seek(510)
+        file.write(b"\x55\xaa")
+
+
+def _install(here):
+    """Boot it once, without its boot loader, to have it install that."""
+    line = "root=/dev/vda1 rw console=ttyS0 quiet panic=-1 init=/install"
+    words = command(
+        here / "disk", "-no-reboot", "-kernel", here / "vmlinuz", "-initrd", here / "initrd", "-append", line
+    )
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=INSTALL_LIMIT_S, check=False
+        )
+        said = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
+    except subprocess.TimeoutExpired as error:
+        said = (error.stdout or b"").decode(errors="replace")
+    if "GRUB-IS-INSTALLED" not in said:
+        raise Unavailable(f"the first boot did not install GRUB; its console ends with: {said.strip()[-500:]}")
+
+
+if __name__ == "__main__":
+    try:
+        made = image()
+    except Unavailable as why:
+        sys.exit(f"No Debian image for the tests: {why}.")
+    with contextlib.suppress(BrokenPipeError):
+        print(made.disk)
