@@ -113,7 +113,7 @@ impl<'a> Following<'a> {
     }
 
     fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
-        self.tell(talk)?;
+        self.tell(talk, false, true, 0)?;
         let mut pace = Pace::new(now_ns(), self.wish.period_ns, LARGEST_SHARE);
         let (start, mut cost) = (spent(), 0);
         let watched: Vec<RawFd> =
@@ -138,7 +138,7 @@ impl<'a> Following<'a> {
                 Err(error) => return Ok(Err(unreadable(self.wish.pid, &error))),
             };
             let over = ended || !whole || stopped;
-            self.tell(talk)?;
+            self.tell(talk, ended || !whole, whole, pace.skipped)?;
             if over {
                 return Ok(Ok(json!({
                     "ended": ended || !whole,
@@ -153,10 +153,10 @@ impl<'a> Following<'a> {
     }
 
     /// Send the last account, with what the machine did meanwhile.
-    fn tell(&mut self, talk: &mut Conversation) -> io::Result<()> {
+    fn tell(&mut self, talk: &mut Conversation, ended: bool, whole: bool, skipped: u64) -> io::Result<()> {
         let mut event = json!({
             "id": self.wish.id, "event": "followed", "at_ns": now_ns(), "process": self.last,
-            "cost_ns": spent() - self.begun_ns,
+            "ended": ended, "whole": whole, "skipped": skipped, "cost_ns": spent() - self.begun_ns,
         });
         if !self.wish.sources.is_empty() {
             if let Ok(Value::Object(mut read)) = self.reading.read(self.root, Some(&self.wish.sources), true)

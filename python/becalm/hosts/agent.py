@@ -270,6 +270,23 @@ class AgentHost:
                 case "error":
                     raise _error(event)
 
+    def read(self, sources: Sequence[str], *, changes: bool = False) -> dict[str, Any]:
+        """What the machine says now: `sources` by name, and `page_bytes` (docs/protocol.md)."""
+        return self._ask({"do": "read", "sources": list(sources), "changes": changes})
+
+    def follow(self, pid: int, period_ns: int, sources: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The events `followed` of a running process, then the one that is `done`; `stop` ends it."""
+        ident = self._send({"do": "follow", "pid": pid, "period_ns": period_ns, "sources": list(sources)})
+        while True:
+            event = self._read()
+            if event.get("id") != ident:
+                continue
+            if event["event"] == "error":
+                raise _error(event)
+            yield event
+            if event["event"] == "done":
+                return
+
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""
         answer = self._ask({"do": "overhead", "runs": runs})

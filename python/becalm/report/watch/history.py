@@ -1,0 +1,90 @@
+"""What was watched until now: the last values of each measure, and sums over all of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from becalm.load.measures import MEASURES, PROCESS, Measure
+from becalm.load.watching import Followed, Instant
+from becalm.report.watch.numbers import Value
+
+LONGEST = 600
+"""Values kept of each measure: ten minutes at one a second."""
+
+
+@dataclass(slots=True)
+class Track:
+    """One measure over time. `peak_at`: number of the interval of the largest value."""
+
+    measure: Measure[Any]
+    values: deque[Value] = field(default_factory=lambda: deque(maxlen=LONGEST))
+    sum: float = 0.0
+    known: int = 0
+    peak: Value = None
+    peak_at: int = 0
+
+    def add(self, value: Value, number: int) -> None:
+        """Take the value of an interval."""
+        self.values.append(value)
+        if value is None:
+            return
+        self.sum, self.known = self.sum + value, self.known + 1
+        if self.peak is None or value > self.peak:
+            self.peak, self.peak_at = value, number
+
+    @property
+    def now(self) -> Value:
+        """The latest value."""
+        return self.values[-1] if self.values else None
+
+    @property
+    def mean(self) -> Value:
+        """Over all intervals of which it is known."""
+        return self.sum / self.known if self.known else None
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is anything to see: a minor measure that was zero all the time is left out."""
+        return self.known > 0 and (not self.measure.minor or bool(self.peak))
+
+
+@dataclass(slots=True)
+class History:
+    """All that was watched."""
+
+    machine: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, MEASURES)))
+    process: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, PROCESS)))
+    latest: Instant | None = None
+    first: Followed | None = None
+    instants: int = 0
+    elapsed_ns: int = 0
+
+    def add(self, instant: Instant) -> None:
+        """Take an interval."""
+        self.instants, self.latest = self.instants + 1, instant
+        if instant.load is not None:
+            self.elapsed_ns += instant.load.interval_ns
+            for track in self.machine:
+                track.add(track.measure.of(instant.load), instant.number)
+        if instant.process is not None:
+            self.first = self.first or instant.process
+            for track in self.process:
+                track.add(track.measure.of(instant.process), instant.number)
+
+    def followed(self) -> Followed | None:
+        """The process over all that was watched."""
+        last = self.latest.process if self.latest else None
+        if self.first is None or last is None:
+            return None
+        return Followed(last.pid, self.first.before, last.after, self.elapsed_ns, last.ended, last.whole)
+
+    def unseen(self) -> Sequence[str]:
+        """Labels of the measures that this machine does not tell."""
+        return [track.measure.label for track in self.machine if not track.known and self.instants]
+
+    def tracks(self) -> Iterator[Track]:
+        """Those worth showing, the machine's."""
+        return (track for track in self.machine if track.shown)

@@ -1,0 +1,90 @@
+"""A line an interval, for pipes and logs: columns of fixed width, unknown as "-"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from becalm.load.measures import PROCESS, Unit, find
+from becalm.load.watching import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its heading, its width, and the measure that is in it."""
+
+    head: str
+    width: int
+    measure: str
+
+
+COLUMNS = (
+    Column("cpu%", 5, "cpu"),
+    Column("steal", 5, "steal"),
+    Column("irq%", 4, "interrupts"),
+    Column("run", 4, "queue"),
+    Column("pcpu%", 5, "pressure_cpu"),
+    Column("pio%", 5, "pressure_io"),
+    Column("out", 5, "page_out"),
+    Column("in", 5, "page_in"),
+    Column("read", 5, "disk_read"),
+    Column("write", 5, "disk_write"),
+    Column("recv", 5, "net_in"),
+    Column("sent", 5, "net_out"),
+    Column("nfs", 5, "nfs"),
+)
+"""With the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
+
+OWN = (
+    Column("own%", 6, "process_cpu"),
+    Column("wait%", 6, "process_wait"),
+)
+"""Of a process that is followed, before the others."""
+
+_PROCESS = {each.name: each for each in PROCESS}
+
+
+def head(process: bool) -> str:
+    """The headings."""
+    return " ".join(["time".ljust(8), *(each.head.rjust(each.width) for each in _columns(process))])
+
+
+def line(instant: Instant) -> str:
+    """One interval."""
+    time = datetime.fromtimestamp(instant.at_ns / 1e9).strftime("%H:%M:%S")
+    cells = [_cell(column, instant).rjust(column.width) for column in _columns(instant.process is not None)]
+    return " ".join([time, *cells])
+
+
+def _columns(process: bool) -> Iterator[Column]:
+    if process:
+        yield from OWN
+    yield from COLUMNS
+
+
+def _cell(column: Column, instant: Instant) -> str:
+    value: float | None = None
+    unit = Unit.SHARE
+    if (own := _PROCESS.get(column.measure)) is not None:
+        value, unit = None if instant.process is None else own.of(instant.process), own.unit
+    elif instant.load is not None:
+        measure = find(column.measure)
+        value, unit = measure.of(instant.load), measure.unit
+    return short(value, unit)
+
+
+def short(value: float | None, unit: Unit) -> str:
+    """A value in five characters, without its unit; "-" when it is not known."""
+    if value is None:
+        return "-"
+    if unit is Unit.SHARE:
+        return f"{100 * value:.1f}" if value < 9.995 else f"{100 * value:.0f}"
+    if unit is Unit.TASKS:
+        return f"{value:.0f}"
+    step = 1024.0 if unit is Unit.BYTES else 1000.0
+    for suffix in ("", "k", "M", "G"):
+        if value < 999.5 or suffix == "G":
+            return f"{value:.0f}{suffix}" if not suffix or value >= 9.95 else f"{value:.1f}{suffix}"
+        value /= step
+    raise AssertionError("unreachable")

@@ -1,0 +1,179 @@
+"""The live view: a table of measures that is drawn anew after each interval, with what they were before.
+
+`shown` gives a function that takes Instants; on a terminal it draws on the alternate screen and leaves the terminal as
+it was, elsewhere it prints a line an interval.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from becalm.load.measures import Unit
+from becalm.load.watching import Followed, Instant
+from becalm.report.sentence import counted, duration, spent
+from becalm.report.terminal import console
+from becalm.report.watch import lines
+from becalm.report.watch.history import History, Track
+from becalm.report.watch.numbers import number, size, sparkline
+
+COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}
+NARROWEST = 8
+"""Characters of a sparkline on the narrowest terminal."""
+
+ALARMS = {"steal": 0.05, "pressure_memory": 0.05, "page_out": 1.0, "net_errors": 1.0, "nfs_retransmissions": 1.0}
+"""From here on a measure is red: each of them slows programs down by itself."""
+
+STATES = {"R": "running", "S": "sleeping", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "ended"}
+
+
+@contextmanager
+def shown(
+    title: str, every: str, *, live: bool = True, plain: bool = False, out: Console | None = None
+) -> Iterator[Callable[[Instant], None]]:
+    """A function that shows each interval. `title`: what is watched; `every`: the interval, in words."""
+    to = out or console(plain=plain)
+    if live and to.is_terminal and not plain:
+        view = View(title, every)
+        # A terminal too slow to draw on must not be drawn on faster than intervals come.
+        with Live(console=to, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as screen:
+
+            def draw(instant: Instant) -> None:
+                view.history.add(instant)
+                screen.update(view.draw(to.width, to.height), refresh=True)
+
+            screen.update(Text(f"{title}: the first interval …", "dim"), refresh=True)
+            yield draw
+        if view.history.instants:
+            to.print(ended(view.history))
+        return
+    begun = False
+
+    def write(instant: Instant) -> None:
+        nonlocal begun
+        if not begun:
+            to.print(lines.head(instant.process is not None), markup=False)
+        begun = True
+        to.print(lines.line(instant), markup=False)
+        # Whoever reads a pipe wants each line when it comes.
+        with contextlib.suppress(AttributeError):
+            to.file.flush()
+
+    yield write
+
+
+class View:
+    """What stands on the screen."""
+
+    def __init__(self, title: str, every: str, *, plain: bool = False) -> None:
+        self.history = History()
+        self._title, self._every, self._plain = title, every, plain
+
+    def draw(self, width: int = 80, height: int = 24) -> RenderableType:
+        """Everything, for a terminal of that size."""
+        latest = self.history.latest
+        if latest is None:
+            return Text()
+        parts: list[RenderableType] = [self._head(latest, width)]
+        if latest.process is not None:
+            parts += [Text(), *self._process(latest.process, width)]
+        tracks = list(self.history.tracks())
+        parts += [Text(), self._table(tracks, width)]
+        parts += list(self._below(latest, width))
+        return Group(*parts)
+
+    def _head(self, latest: Instant, width: int) -> Table:
+        cpus = latest.load.cpus if latest.load else None
+        row = Table.grid(expand=True)
+        row.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        row.add_column(no_wrap=True, justify="right")
+        time = datetime.fromtimestamp(latest.at_ns / 1e9).strftime("%H:%M:%S")
+        machine = f"{self._title}" + (f", {counted(cpus, 'CPU')}" if cpus else "")
+        row.add_row(Text(machine, "bold"), Text(f"every {self._every}   {time}   q ends", "dim"))
+        return row
+
+    def _process(self, found: Followed, width: int) -> Iterator[RenderableType]:
+        whole = self.history.followed() or found
+        yield Text(about(found), "bold", no_wrap=True, overflow="ellipsis")
+        yield self._table([track for track in self.history.process if track.shown], width)
+        yield Text(sums(whole), no_wrap=True, overflow="ellipsis")
+
+    def _table(self, tracks: list[Track], width: int) -> Table:
+        room = max(NARROWEST, width - sum(COLUMN_WIDTHS.values()) - 4)
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+        table.add_column("", width=COLUMN_WIDTHS["label"], no_wrap=True)
+        table.add_column("now", justify="right", width=COLUMN_WIDTHS["now"], no_wrap=True)
+        table.add_column("", width=room, no_wrap=True)
+        table.add_column("mean", justify="right", width=COLUMN_WIDTHS["mean"], no_wrap=True, style="dim")
+        table.add_column("peak", justify="right", width=COLUMN_WIDTHS["peak"], no_wrap=True, style="dim")
+        for track in tracks:
+            measure = track.measure
+            values = list(track.values)[-room:]
+            cpus = self._cpus() if measure.unit is Unit.TASKS else 0.0
+            line = sparkline(values, room, measure.unit, least=cpus, plain=self._plain)
+            style = "red" if (track.now or 0.0) >= ALARMS.get(measure.name, float("inf")) else "cyan"
+            table.add_row(
+                measure.label,
+                number(track.now, measure.unit),
+                Text(line.rjust(room), style),
+                number(track.mean, measure.unit),
+                number(track.peak, measure.unit),
+            )
+        return table
+
+    def _cpus(self) -> float:
+        load = self.history.latest.load if self.history.latest else None
+        return float((load.cpus if load else None) or 1)
+
+    def _below(self, latest: Instant, width: int) -> Iterator[RenderableType]:
+        yield Text()
+        if latest.consumers and latest.load is not None:
+            named = (f"{each.name} {100 * each.cpu_ns / latest.load.interval_ns:.0f} %" for each in latest.consumers)
+            yield Text("most CPU time  " + "   ".join(named), no_wrap=True, overflow="ellipsis")
+        if unseen := self.history.unseen():
+            yield Text("not told here  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
+        if latest.skipped:
+            yield Text(f"{counted(latest.skipped, 'reading')} left out: showing them took too long", "yellow")
+
+
+def about(found: Followed) -> str:
+    """A process in a line: name, number, threads, state."""
+    after = found.after
+    state = "ended" if found.ended else STATES.get(after.state, after.state)
+    memory = "" if after.resident_bytes is None or found.ended else f", {size(after.resident_bytes)} resident"
+    return f"{after.name}, process {found.pid}: {counted(after.threads, 'thread')}, {state}{memory}"
+
+
+def sums(found: Followed) -> str:
+    """What it ran and waited for since it is followed, and its delay."""
+    run, wait = found.moved("run_ns"), found.moved("wait_ns")
+    cpu = run if found.exact else found.cpu_ns
+    parts = [f"in {spent(found.interval_ns)}: ran {'?' if cpu is None else duration(cpu)}"]
+    parts.append(f"waited for a CPU {'?' if wait is None else duration(wait)}")
+    if found.delay is not None:
+        parts.append(f"delay factor {found.delay:.3f}")
+    if not found.exact and run is not None:
+        parts.append("threads that came and went in between are not in the waits")
+    return ", ".join(parts)
+
+
+def ended(history: History) -> RenderableType:
+    """What is left on the terminal when the view has gone."""
+    parts = [Text(f"Watched for {spent(history.elapsed_ns)}, {counted(history.instants, 'interval')}.")]
+    if (found := history.followed()) is not None:
+        parts += [Text(about(found)), Text(sums(found))]
+    for name in ("cpu", "queue", "steal"):
+        track = next(each for each in history.machine if each.measure.name == name)
+        if track.known:
+            unit = track.measure.unit
+            parts.append(
+                Text(f"{track.measure.label}: mean {number(track.mean, unit)}, peak {number(track.peak, unit)}")
+            )
+    return Group(*parts)

@@ -1,0 +1,105 @@
+"""Numbers of measures as people read them, and a line of characters that shows how one went over time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from becalm.load.measures import Unit
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+ASCII = "_.:-=+*#"
+"""Eight levels each: a value's height; unknown is a blank."""
+
+Value = float | None
+
+
+def number(value: Value, unit: Unit) -> str:
+    """A value with its unit, ten characters at most; "?" when it is not known."""
+    if value is None:
+        return "?"
+    match unit:
+        case Unit.SHARE:
+            return f"{100 * value:.1f} %"
+        case Unit.TASKS:
+            return f"{value:.2f}".rstrip("0").rstrip(".")
+        case Unit.BYTES:
+            return f"{size(value)}/s"
+        case Unit.RATE:
+            return f"{_scaled(value)}/s"
+        case Unit.HERTZ:
+            return f"{value / 1e9:.2f} GHz"
+
+
+def size(value: float) -> str:
+    """Bytes in binary units, three digits."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 999.5 or unit == "GiB":
+            digits = 0 if unit == "B" or value >= 99.95 else 1
+            return f"{value:.{digits}f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def _scaled(value: float) -> str:
+    for unit in ("", "k", "M"):
+        if value < 999.5 or unit == "M":
+            digits = 1 if 0 < value < 9.95 else 0
+            return f"{value:.{digits}f} {unit}".rstrip() if unit else f"{value:.{digits}f}"
+        value /= 1000
+    raise AssertionError("unreachable")
+
+
+def sparkline(values: Sequence[Value], width: int, unit: Unit, *, least: float = 0.0, plain: bool = False) -> str:
+    """The values from left to right in `width` characters or fewer, from zero to the largest of them.
+
+    More values than characters are put together by their largest, so that a peak stays one. Shares reach to 1 and
+    frequencies begin at their smallest; `least`: the full height stands for so much at least. Zero has the lowest
+    mark, unknown none.
+    """
+    marks = ASCII if plain else BLOCKS
+    shown = _fewer(values, max(1, width))
+    known = [value for value in shown if value is not None]
+    if not known:
+        return " " * len(shown)
+    low = min(known) if unit is Unit.HERTZ else 0.0
+    high = max(max(known), 1.0 if unit is Unit.SHARE else least)
+    scale = high - low
+    top = len(marks) - 1
+
+    def mark(value: Value) -> str:
+        if value is None:
+            return " "
+        return marks[
+            top if scale <= 0 and value > 0 else 0 if scale <= 0 else min(top, _level(value - low, scale, top))
+        ]
+
+    return "".join(map(mark, shown))
+
+
+def _level(value: float, scale: float, top: int) -> int:
+    """Zero stays at the bottom; anything above it shows."""
+    return 0 if value <= 0 else max(1, round(value / scale * top))
+
+
+def _fewer(values: Sequence[Value], width: int) -> list[Value]:
+    if len(values) <= width:
+        return list(values)
+    edges = [round(index * len(values) / width) for index in range(width + 1)]
+    groups = (values[start:end] for start, end in itertools.pairwise(edges))
+    return [max((value for value in group if value is not None), default=None) for group in groups]
+
+
+def mean(values: Sequence[Value]) -> Value:
+    """Of those that are known; None when none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def peak(values: Sequence[Value]) -> tuple[float, int] | None:
+    """The largest that is known, and its place; None when none is."""
+    known = [(value, -index) for index, value in enumerate(values) if value is not None]
+    if not known:
+        return None
+    value, place = max(known)
+    return value, -place

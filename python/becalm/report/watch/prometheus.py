@@ -1,0 +1,208 @@
+"""What was watched in Prometheus' text exposition format, version 0.0.4.
+
+Names follow Prometheus' rules: base units in the name, `_total` for what only grows, labels for what is of one kind.
+Counted things are exposed as sums since watching began, so that `rate()` is exact whatever the scrape interval is.
+One more metric is one more row of the tables. What the machine does not tell is not exposed, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from becalm._version import VERSION
+from becalm.load.record import Load
+from becalm.load.watching import Account, Instant
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One series: its metric, labels, and the column of a Load whose sum it is, times `factor`."""
+
+    metric: str
+    column: str
+    factor: float
+    labels: Labels = ()
+
+
+SECONDS = 1e-9
+
+COUNTERS = (
+    *(Row("becalm_cpu_seconds_total", f"{mode}_ns", SECONDS, (("mode", mode),))
+      for mode in ("busy", "idle", "irq", "softirq", "steal")),
+    Row("becalm_iowait_seconds_total", "iowait_ns", SECONDS),
+    *(Row("becalm_pressure_seconds_total", f"pressure_{what}_ns", SECONDS, (("resource", what),))
+      for what in ("cpu", "io", "memory")),
+    Row("becalm_swap_out_bytes_total", "swap_out_bytes", 1),
+    Row("becalm_swap_in_bytes_total", "swap_in_bytes", 1),
+    Row("becalm_refaults_total", "refaults", 1),
+    Row("becalm_direct_reclaims_total", "direct_reclaims", 1),
+    Row("becalm_major_faults_total", "major_faults", 1),
+    Row("becalm_disk_read_bytes_total", "disk_read_bytes", 1),
+    Row("becalm_disk_written_bytes_total", "disk_write_bytes", 1),
+    Row("becalm_disk_busy_seconds_total", "disk_busy_ns", SECONDS),
+    Row("becalm_network_received_bytes_total", "net_in_bytes", 1),
+    Row("becalm_network_sent_bytes_total", "net_out_bytes", 1),
+    Row("becalm_network_packets_total", "net_packets", 1),
+    Row("becalm_network_errors_total", "net_errors", 1),
+    Row("becalm_loopback_bytes_total", "loopback_bytes", 1),
+    Row("becalm_nfs_calls_total", "nfs_calls", 1),
+    Row("becalm_nfs_retransmissions_total", "nfs_retransmissions", 1),
+    Row("becalm_interrupts_total", "interrupts", 1),
+    Row("becalm_context_switches_total", "switches", 1),
+    Row("becalm_thermal_throttles_total", "throttled", 1),
+)  # fmt: skip
+
+GAUGES = (
+    Row("becalm_cpus", "cpus", 1),
+    Row("becalm_run_queue_tasks", "queue", 1),
+    Row("becalm_cpu_frequency_hertz", "frequency_khz", 1000),
+)
+
+PROCESS = (
+    Row("becalm_process_cpu_seconds_total", "run_ns", SECONDS),
+    Row("becalm_process_wait_seconds_total", "wait_ns", SECONDS),
+    Row("becalm_process_block_seconds_total", "block_ns", SECONDS),
+    Row("becalm_process_minor_faults_total", "minor_faults", 1),
+    Row("becalm_process_major_faults_total", "major_faults", 1),
+    Row("becalm_process_voluntary_switches_total", "voluntary", 1),
+    Row("becalm_process_involuntary_switches_total", "involuntary", 1),
+    Row("becalm_process_read_bytes_total", "read_bytes", 1),
+    Row("becalm_process_written_bytes_total", "written_bytes", 1),
+    Row("becalm_process_resident_bytes", "resident_bytes", 1),
+    Row("becalm_process_threads", "threads", 1),
+)
+
+HELP = {
+    "becalm_info": "Version of becalm and the machine that it watches.",
+    "becalm_cpu_seconds_total": "Time of all CPUs by what it went to; busy leaves interrupts and steal out.",
+    "becalm_iowait_seconds_total": "Time of idle CPUs with a request under way; the kernel calls it unreliable.",
+    "becalm_pressure_seconds_total": "Time in which at least one task waited for the resource (PSI some).",
+    "becalm_swap_out_bytes_total": "Pages swapped out, zswap included; not block output.",
+    "becalm_swap_in_bytes_total": "Pages swapped in, zswap included.",
+    "becalm_refaults_total": "Pages that were read again soon after they had been dropped.",
+    "becalm_direct_reclaims_total": "How often a program had to free memory itself before it got some.",
+    "becalm_major_faults_total": "Page faults for which something was read.",
+    "becalm_disk_read_bytes_total": "Read from whole, physical disks.",
+    "becalm_disk_written_bytes_total": "Written to whole, physical disks.",
+    "becalm_disk_busy_seconds_total": "Time in which a disk had a request under way, summed over disks.",
+    "becalm_network_received_bytes_total": "Received by all interfaces but loopback.",
+    "becalm_network_sent_bytes_total": "Sent by all interfaces but loopback.",
+    "becalm_network_packets_total": "Packets received and sent by all interfaces but loopback.",
+    "becalm_network_errors_total": "Errors, drops and collisions.",
+    "becalm_loopback_bytes_total": "Bytes between programs of this machine.",
+    "becalm_nfs_calls_total": "Calls of the NFS client.",
+    "becalm_nfs_retransmissions_total": "Calls of the NFS client that were sent again.",
+    "becalm_interrupts_total": "Interrupts of the machine.",
+    "becalm_context_switches_total": "Context switches of the machine.",
+    "becalm_thermal_throttles_total": "How often heat slowed a core down.",
+    "becalm_cpus": "CPUs online.",
+    "becalm_run_queue_tasks": "Runnable tasks at the last reading, the watcher left out.",
+    "becalm_cpu_frequency_hertz": "Mean frequency of the CPUs at the last reading.",
+    "becalm_process_cpu_seconds_total": "CPU time of all threads of the process that were seen.",
+    "becalm_process_wait_seconds_total": "Time its threads were ready but not running.",
+    "becalm_process_block_seconds_total": "Time its threads waited for block devices.",
+    "becalm_process_minor_faults_total": "Page faults for which nothing was read.",
+    "becalm_process_major_faults_total": "Page faults for which something was read.",
+    "becalm_process_voluntary_switches_total": "Context switches of its own will.",
+    "becalm_process_involuntary_switches_total": "Context switches against its will.",
+    "becalm_process_read_bytes_total": "Read from storage by the process.",
+    "becalm_process_written_bytes_total": "Written to storage by the process.",
+    "becalm_process_resident_bytes": "Resident memory of the process.",
+    "becalm_process_threads": "Threads of the process.",
+    "becalm_watched_seconds_total": "Time that was watched.",
+    "becalm_watch_skipped_total": "Readings left out because reading or showing them took too long.",
+    "becalm_watch_unknown_total": "Intervals in which a sum could not grow, because its counter was not known.",
+    "becalm_watch_last_timestamp_seconds": "When the last reading was made, Unix time.",
+}
+
+
+@dataclass(slots=True)
+class Exposition:
+    """Sums over what was watched. `host` becomes a label of `becalm_info`."""
+
+    host: str
+    sums: dict[Row, float] = field(default_factory=dict)
+    unknown: dict[Row, int] = field(default_factory=dict)
+    watched_ns: int = 0
+    latest: Instant | None = None
+
+    def add(self, instant: Instant) -> None:
+        """Take an interval."""
+        self.latest = instant
+        load = instant.load
+        if load is None:
+            return
+        self.watched_ns += load.interval_ns
+        for row in COUNTERS:
+            value = getattr(load, row.column)
+            if value is not None:
+                self.sums[row] = self.sums.get(row, 0.0) + value * row.factor
+            else:
+                self.unknown[row] = self.unknown.get(row, 0) + 1
+
+    def text(self) -> str:
+        """The exposition; it ends with a line feed, as the format demands."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from _metric("becalm_info", [((("version", VERSION), ("host", self.host)), 1.0)])
+        yield from _group(COUNTERS, self.sums.get)
+        latest = self.latest
+        if latest is None:
+            return
+        load = latest.load
+        if load is not None:
+            yield from _group(GAUGES, _of(load))
+        if latest.process is not None:
+            own = (("pid", str(latest.process.pid)), ("name", latest.process.after.name))
+            yield from _group(PROCESS, _of(latest.process.after), own)
+        yield from _metric("becalm_watched_seconds_total", [((), self.watched_ns * SECONDS)])
+        yield from _metric("becalm_watch_skipped_total", [((), float(latest.skipped))])
+        missing = [
+            ((("metric", row.metric), *row.labels), float(count))
+            for row, count in self.unknown.items()
+            if row in self.sums
+        ]
+        if missing:
+            yield from _metric("becalm_watch_unknown_total", missing)
+        yield from _metric("becalm_watch_last_timestamp_seconds", [((), latest.at_ns * SECONDS)])
+
+
+def _of(found: Load | Account) -> Callable[[Row], float | None]:
+    def value(row: Row) -> float | None:
+        number = getattr(found, row.column)
+        return None if number is None else float(number) * row.factor
+
+    return value
+
+
+def _group(rows: tuple[Row, ...], value: Callable[[Row], float | None], labels: Labels = ()) -> Iterator[str]:
+    """All samples of a metric stand together, as the format demands."""
+    for metric in dict.fromkeys(row.metric for row in rows):
+        samples = [((*labels, *row.labels), value(row)) for row in rows if row.metric == metric]
+        known = [(each, number) for each, number in samples if number is not None]
+        if known:
+            yield from _metric(metric, known)
+
+
+def _metric(name: str, samples: list[tuple[Labels, float]]) -> Iterator[str]:
+    yield f"# HELP {name} {HELP[name]}"
+    yield f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}"
+    for labels, value in samples:
+        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+        yield f"{name}{f'{{{inside}}}' if inside else ''} {_number(value)}"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(round(value, 9))
+
+
+def _escaped(text: str) -> str:
+    """A label's value: backslash, quote and line feed are escaped; what is not UTF-8 is replaced."""
+    clean = text.encode("utf-8", "replace").decode()
+    return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

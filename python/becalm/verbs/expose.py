@@ -1,0 +1,121 @@
+"""Give a text to Prometheus: into a file for node_exporter's textfile collector, or over HTTP on this machine.
+
+A file is replaced as a whole, so that a collector never reads half of it. The endpoint listens on 127.0.0.1 alone: who
+wants it on a network puts a server of their own in front.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from becalm.errors import MachineError, UsageError
+from becalm.report.watch.prometheus import CONTENT_TYPE
+
+PATHS = ("/metrics", "/")
+LONGEST_WAIT_S = 10
+"""A client that sends no request for so long is let go."""
+
+
+@contextmanager
+def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) -> Iterator[Callable[[str], None]]:
+    """A function that takes the newest text. `target`: a file, or ":PORT" (":0": any free one; `said` is told which).
+
+    Raises UsageError for no port, MachineError when the port or the file cannot be had. The file stays in the end.
+    """
+    if target.startswith(":"):
+        yield from _served(_port(target), said)
+        return
+    path = Path(target)
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--prometheus: {target!r} is no file in a directory that exists.")
+
+    def write(text: str) -> None:
+        replace(path, text)
+
+    yield write
+
+
+def replace(path: Path, text: str) -> None:
+    """Put a text in a file's place at once, readable for everybody. Raises MachineError; then the old one is there."""
+    temporary = None
+    try:
+        # In the same directory: rename(2) works within a file system. The collector reads *.prom, which this is not.
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise MachineError(f"The file for Prometheus, {path}, cannot be written: {error.strerror}.") from error
+
+
+def _port(target: str) -> int:
+    text = target[1:]
+    if not text.isdecimal() or int(text) > 65535:
+        raise UsageError(f"--prometheus {target}: there is no such port. Write :9101, or a file's name.")
+    return int(text)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    text = ""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away in the middle is nobody's trouble."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = LONGEST_WAIT_S
+    server_version = "becalm"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """The newest text; 503 as long as there is none."""
+        if self.path.partition("?")[0] not in PATHS:
+            self.send_error(404)
+            return
+        body = self.server.text.encode()
+        if not body:
+            self.send_error(503, "No interval has passed yet")
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not logged: the terminal belongs to the view."""
+
+
+def _served(port: int, said: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    try:
+        server = _Server(("127.0.0.1", port), _Handler)
+    except OSError as error:
+        raise MachineError(
+            f"Port {port} of this machine cannot be had: {error.strerror}. Give another one, or :0 for any free one."
+        ) from error
+    with server:
+        thread = threading.Thread(target=server.serve_forever, name="becalm-prometheus", daemon=True)
+        thread.start()
+        said(f"Prometheus finds it at http://127.0.0.1:{server.server_address[1]}/metrics")
+
+        def take(text: str) -> None:
+            server.text = text
+
+        try:
+            yield take
+        finally:
+            server.shutdown()
+            thread.join()

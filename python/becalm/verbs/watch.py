@@ -1,0 +1,133 @@
+"""`becalm watch`: what the machine does, second by second, and what a running program gets of it.
+
+`live` reads the machine every `interval`; `follow` stays with a process until it ends. Both are generators of Instants
+that end when `ending` is set (by a key, a signal, anything). Measuring one run with its load is `verbs.watch_run`.
+A reading that comes too late is left out and counted, never made up for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from becalm import hosts
+from becalm.errors import UsageError
+from becalm.hosts import Access
+from becalm.hosts.watching import Watchable, watchable
+from becalm.load import interval
+from becalm.load.record import Load
+from becalm.load.watching import Account, Consumer, Followed, Instant, account
+from becalm.quantity import duration_ns
+
+SHORTEST_NS = 100_000_000
+"""Shortest interval. CPU time is counted in ticks of 10 ms: over less than ten of them a share is no share."""
+
+CONSUMERS = 5
+"""So many of the programs that use most CPU time are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How to watch. `interval`: seconds or text ("500ms"); `count`: end after so many intervals.
+
+    `user`, `sudo`: as which user the agent looks; another user's I/O is told to root alone.
+    """
+
+    interval: float | str = 1.0
+    count: int | None = None
+    host: str = "local"
+    sudo: bool = False
+    root: str | None = None
+    ending: threading.Event = field(default_factory=threading.Event)
+    connected: Callable[[Watchable], None] = lambda host: None
+    """Told of the host once it answers, so that whoever wants to end it can call its `stop`."""
+
+    def period_ns(self) -> int:
+        """The interval in ns. Raises UsageError."""
+        period = duration_ns(self.interval)
+        if period < SHORTEST_NS:
+            raise UsageError(
+                f"--interval must be at least {SHORTEST_NS // 1_000_000} ms, not {self.interval}: CPU time is counted "
+                "in ticks of 10 ms."
+            )
+        if self.count is not None and self.count < 1:
+            raise UsageError(f"--count must be at least 1, not {self.count}.")
+        return period
+
+
+def live(watching: Watching) -> Iterator[Instant]:
+    """What the machine does, interval by interval. The first Instant comes after the first interval.
+
+    Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
+    """
+    period_ns = watching.period_ns()
+    with hosts.open(watching.host, _access(watching)) as opened:
+        host = watchable(opened)
+        watching.connected(host)
+        host.read(interval.SOURCES, changes=True)
+        due, number, skipped = time.monotonic_ns(), 0, 0
+        while watching.count is None or number < watching.count:
+            began_ns = time.time_ns()
+            due += period_ns
+            late = time.monotonic_ns() - due
+            if late > 0:
+                # Whoever shows them was too slow: the next reading covers what was missed.
+                missed = 1 + late // period_ns
+                due, skipped = due + missed * period_ns, skipped + missed
+            if watching.ending.wait((due - time.monotonic_ns()) / 1e9):
+                return
+            answer = host.read(interval.SOURCES, changes=True)
+            yield _instant(number, answer, began_ns, skipped)
+            number += 1
+
+
+def follow(pid: int, watching: Watching) -> Iterator[Instant]:
+    """What a running process and the machine do, interval by interval, until it ends (the last Instant says so).
+
+    Raises UsageError as `live`, WorkloadError when there is no such process, RefusedError when it may not be looked
+    at, MachineError.
+    """
+    period_ns = watching.period_ns()
+    with hosts.open(watching.host, _access(watching)) as opened:
+        host = watchable(opened)
+        before: Account | None = None
+        at_ns = number = 0
+        for event in host.follow(pid, period_ns, interval.SOURCES):
+            if event["event"] == "done":
+                return
+            after = account(event["process"])
+            if before is None:
+                # Only now there is something to stop.
+                watching.connected(host)
+            elif watching.count is None or number < watching.count:
+                yield _followed(number, pid, before, after, event["at_ns"] - at_ns, event)
+                number += 1
+            before, at_ns = after, event["at_ns"]
+            if watching.ending.is_set() or number == watching.count:
+                host.stop()
+
+
+def _followed(
+    number: int, pid: int, before: Account, after: Account, interval_ns: int, event: Mapping[str, Any]
+) -> Instant:
+    process = Followed(pid, before, after, interval_ns, bool(event["ended"]), bool(event["whole"]))
+    seen = _instant(number, event, time.time_ns() - interval_ns, event["skipped"])
+    return replace(seen, process=process, cost_ns=event["cost_ns"])
+
+
+def _access(watching: Watching) -> Access:
+    return Access(sudo=watching.sudo, root=watching.root, title="becalm watch")
+
+
+def _instant(number: int, answer: Mapping[str, Any], began_ns: int, skipped: int) -> Instant:
+    sources = answer["sources"]
+    load: Load | None = interval.of(sources, answer["page_bytes"], number=number, started_ns=began_ns)
+    reasons = interval.absent(sources)
+    return Instant(number, time.time_ns(), load, _consumers(answer), None, reasons, skipped, answer.get("cost_ns", 0))
+
+
+def _consumers(answer: Mapping[str, Any]) -> tuple[Consumer, ...]:
+    return tuple(Consumer(each["pid"], each["name"], each["cpu_ns"]) for each in answer.get("consumers", ()))
