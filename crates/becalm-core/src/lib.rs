@@ -6,7 +6,7 @@
 
 pub mod exec;
 pub mod facts;
+pub mod generator;
 pub mod knob;
-pub mod load;
 pub mod source;
 pub mod types;
