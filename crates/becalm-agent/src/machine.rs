@@ -11,7 +11,7 @@ use becalm_core::knob::catalogue::CATALOGUE;
 use becalm_core::knob::hold::{Drift, Hold, HoldError};
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock::{holder, Lock, LockError};
-use becalm_core::knob::recover::clear;
+use becalm_core::knob::recover::{clear, Recovered};
 use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::row::{Act, Domain, Knob};
@@ -27,6 +27,8 @@ pub struct Machine {
     pub tree: Tree,
     user: String,
     pub title: String,
+    /// The person consents to restarts of the machine.
+    pub reboot: bool,
     hold: Option<(Hold, Guard)>,
     on: Changes,
     join: Option<File>,
@@ -41,6 +43,7 @@ impl Machine {
             tree,
             user,
             title: String::new(),
+            reboot: false,
             hold: None,
             on: Changes::default(),
             join: None,
@@ -111,7 +114,7 @@ impl Machine {
         Ok(())
     }
 
-    fn check_rights(&self) -> Result<(), Failure> {
+    pub fn check_rights(&self) -> Result<(), Failure> {
         // SAFETY: cannot fail.
         if !self.tree.live || unsafe { libc::geteuid() } == 0 {
             return Ok(());
@@ -122,7 +125,8 @@ impl Machine {
         ))
     }
 
-    fn begin(&self) -> Begin {
+    /// Who changes the machine now, and for what.
+    pub fn begin(&self) -> Begin {
         Begin {
             boot: journal::boot_id(&self.tree),
             becalm: env!("CARGO_PKG_VERSION").to_owned(),
@@ -170,25 +174,45 @@ impl Machine {
         Ok(())
     }
 
-    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed.
+    /// Put back what is on or was left behind, whoever set it; also a boot entry. `force`: also what somebody else
+    /// changed.
     pub fn restore(&mut self, force: bool) -> Result<Value, Failure> {
+        let entry = self.remove_entry(force);
+        let recovered = self.recover(force)?;
+        let entry = entry?;
+        let sentences = [recovered.sentence, self.removed(&entry)];
+        let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+        Ok(report(&[recovered.places, entry].concat(), &said.join(" ")))
+    }
+
+    fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {
         if self.hold.is_some() {
-            return Ok(report(&self.put_back(force), ""));
+            return Ok(Recovered { places: self.put_back(force), sentence: String::new() });
         }
         let note = journal::noted(&self.tree).unwrap_or_default();
         journal::forget(&self.tree);
         match journal::load(&self.tree) {
-            Ok(None) => return Ok(report(&[], &note)),
-            Ok(Some(_)) => self.check_rights()?,
-            Err(error) => return Err(failure(&error.into())),
+            Ok(None) => Ok(Recovered { places: Vec::new(), sentence: note }),
+            Ok(Some(_)) => {
+                self.check_rights()?;
+                self.locked(|machine| clear(&machine.tree, now(), force).map_err(|error| failure(&error)))
+            }
+            Err(error) => Err(failure(&error.into())),
+        }
+    }
+
+    /// Do something under the lock: this conversation's, when it has it already, else one for this time.
+    pub fn locked<T>(&self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.hold.is_some() {
+            return work(self);
         }
         let lock = Lock::take(&self.tree, &self.begin()).map_err(|error| match error {
             LockError::Held(who) => failure(&HoldError::Busy(who)),
             LockError::System(error) => failure(&error.into()),
         })?;
-        let recovered = clear(&self.tree, now(), force).map_err(|error| failure(&error));
+        let done = work(self);
         drop(lock);
-        recovered.map(|recovered| report(&recovered.places, &recovered.sentence))
+        done
     }
 
     /// The catalogue with what each knob is here.
@@ -216,7 +240,10 @@ impl Machine {
         let note = journal::noted(&self.tree);
         let busy = holder(&self.tree);
         let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
-        let Some(found) = found else { return Ok(json!({"journal": null, "busy": busy, "note": note})) };
+        let boot = self.entry()?;
+        let Some(found) = found else {
+            return Ok(json!({"journal": null, "busy": busy, "note": note, "boot": boot}));
+        };
         let place = |entry: &journal::Entry| {
             let now = entry.place.read(&self.tree).ok();
             // A study gives a place several values in turn.
@@ -243,6 +270,7 @@ impl Machine {
             },
             "busy": busy,
             "note": note,
+            "boot": boot,
         }))
     }
 }

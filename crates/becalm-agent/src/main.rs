@@ -2,10 +2,12 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
-//! killed agent to put them back, `restore` does that once and by itself, `read` tells what else the machine does,
-//! `follow` what a running process does, `load` makes the machine busy, `overhead` measures the agent itself, `init` is
-//! process 1 of a guest. `main` sets the process up and hands over.
+//! killed agent to put them back, `restore` does that once and by itself, `booting` has the machine start with other
+//! kernel parameters, `read` tells what else the machine does, `follow` what a running process does, `load` makes the
+//! machine busy, `overhead` measures the agent itself, `init` is process 1 of a guest. `main` sets the process up and
+//! hands over.
 
+mod booting;
 mod conversation;
 mod follow;
 mod guard;

@@ -33,6 +33,9 @@ pub enum Action {
         directory: Option<Text>,
         #[serde(default)]
         title: String,
+        /// The person consents to restarts of the machine.
+        #[serde(default)]
+        reboot: bool,
     },
     Facts {
         #[serde(default)]
@@ -89,6 +92,19 @@ pub enum Action {
         force: bool,
     },
     Status {},
+    Boot {
+        parameters: Vec<String>,
+        #[serde(default = "ten_minutes")]
+        limit_s: u32,
+        #[serde(default)]
+        dangerous: bool,
+    },
+    Reboot {},
+    Healthy {},
+    Unboot {
+        #[serde(default)]
+        force: bool,
+    },
     Measure {
         first: u64,
         steps: Vec<Step>,
@@ -104,6 +120,10 @@ pub enum Action {
 
 fn yes() -> bool {
     true
+}
+
+fn ten_minutes() -> u32 {
+    600
 }
 
 /// What an `error` event says.

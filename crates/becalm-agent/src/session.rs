@@ -114,8 +114,8 @@ impl Session {
 
     fn answer(&mut self, request: Request) -> io::Result<Answer> {
         Ok(match request.action {
-            Action::Open { protocol, environment, directory, title } => {
-                self.machine.title = title;
+            Action::Open { protocol, environment, directory, title, reboot } => {
+                (self.machine.title, self.machine.reboot) = (title, reboot);
                 self.open(protocol, environment, directory)
             }
             Action::Facts { root } => {
@@ -142,6 +142,12 @@ impl Session {
             Action::Release {} => Ok(report(&self.machine.release(), "")),
             Action::Restore { force } => self.machine.restore(force),
             Action::Status {} => self.machine.status(),
+            Action::Boot { parameters, limit_s, dangerous } => {
+                self.machine.boot(parameters, limit_s, dangerous)
+            }
+            Action::Reboot {} => self.machine.reboot(),
+            Action::Healthy {} => self.machine.healthy(),
+            Action::Unboot { force } => self.machine.unboot(force),
             Action::Measure { first, steps, stop_on_failure } => {
                 return self.measure(request.id, first, &steps, stop_on_failure)
             }

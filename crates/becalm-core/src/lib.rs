@@ -1,9 +1,10 @@
 //! The engine of becalm: what starts, watches and accounts for a program, and what reads the machine.
 //!
 //! `types` are the nouns as the protocol carries them, `exec` runs one program once, `knob` is the table of settings,
-//! `facts` tells what a machine is and allows, `source` what it does, `load` makes it busy. Nothing here prints, and
-//! nothing here knows the protocol's framing.
+//! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
+//! what it does, `generator` makes it busy. Nothing here prints, and nothing here knows the protocol's framing.
 
+pub mod boot;
 pub mod exec;
 pub mod facts;
 pub mod generator;

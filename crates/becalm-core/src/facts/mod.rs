@@ -23,7 +23,7 @@ pub mod services;
 mod system;
 #[cfg(test)]
 mod tests;
-mod virtualisation;
+pub mod virtualisation;
 
 use std::path::Path;
 

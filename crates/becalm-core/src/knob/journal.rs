@@ -295,7 +295,7 @@ fn record(line: &[u8]) -> Option<Record> {
 }
 
 /// CRC-32 (IEEE 802.3), bit by bit: a journal has some hundred short lines.
-fn checksum(bytes: &[u8]) -> u32 {
+pub fn checksum(bytes: &[u8]) -> u32 {
     let mut sum = !0_u32;
     for byte in bytes {
         sum ^= u32::from(*byte);

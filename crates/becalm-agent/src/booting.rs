@@ -1,0 +1,139 @@
+//! The requests about the machine's next boot: `boot`, `reboot`, `healthy`, `unboot`, and what `status` and `restore` say
+//! of it. `machine` has lock and rights, `becalm_core::boot` does the work.
+
+use std::fs;
+
+use becalm_core::boot::arm::{arm, disarm, healthy, restart, status};
+use becalm_core::boot::plan::{Request, Write};
+use becalm_core::boot::{record, running, BootError};
+use becalm_core::knob::restore::{unsettled, Restored};
+use serde_json::{json, Value};
+
+use crate::machine::{report, Machine};
+use crate::protocol::Failure;
+
+/// Seconds that a machine may take to come up and be asked: less is no time to start in, more helps nobody.
+const LIMITS_S: std::ops::RangeInclusive<u32> = 60..=3600;
+
+type Answer = Result<Value, Failure>;
+
+impl Machine {
+    /// Have the next start be one with these parameters.
+    pub fn boot(&mut self, parameters: Vec<String>, limit_s: u32, dangerous: bool) -> Answer {
+        self.check_consent()?;
+        self.check_rights()?;
+        if !LIMITS_S.contains(&limit_s) {
+            let (low, high) = LIMITS_S.into_inner();
+            let message = format!("limit_s takes {low} to {high} seconds, not {limit_s}.");
+            return Err(Failure::new("domain", message));
+        }
+        let request = Request { parameters, limit_s, mark: mark()? };
+        let plan = self.locked(|machine| {
+            arm(&machine.tree, &request, &machine.begin(), dangerous).map_err(|error| failure(&error))
+        })?;
+        Ok(json!({
+            "loader": plan.loader,
+            "entry": plan.entry,
+            "mark": plan.mark,
+            "default": plan.default,
+            "parameters": plan.parameters,
+            "files": plan.writes.iter().map(Write::path).collect::<Vec<_>>(),
+            "remarks": plan.remarks,
+        }))
+    }
+
+    /// Put all settings back and have the machine restart.
+    pub fn reboot(&mut self) -> Answer {
+        self.check_consent()?;
+        self.check_rights()?;
+        let open = unsettled(&self.release());
+        if !open.is_empty() {
+            let message =
+                format!("The machine is not restarted, since not all is put back:\n{}", open.join("\n"));
+            return Err(Failure::new("unsettled", message));
+        }
+        self.locked(|machine| restart(&machine.tree).map_err(|error| failure(&error)))?;
+        Ok(json!({}))
+    }
+
+    /// On the new boot: stop the fall-back.
+    pub fn healthy(&mut self) -> Answer {
+        self.check_rights()?;
+        let health = self.locked(|machine| healthy(&machine.tree).map_err(|error| failure(&error)))?;
+        Ok(json!(health))
+    }
+
+    /// Remove all that was written for an entry. `force`: also what somebody else has changed.
+    pub fn unboot(&mut self, force: bool) -> Answer {
+        let removed = self.remove_entry(force)?;
+        Ok(report(&removed, &self.removed(&removed)))
+    }
+
+    /// The places that were removed; none when there was no entry.
+    pub fn remove_entry(&mut self, force: bool) -> Result<Vec<Restored>, Failure> {
+        if !self.tree.exists(record::PATH) {
+            return Ok(Vec::new());
+        }
+        self.check_rights()?;
+        self.locked(|machine| disarm(&machine.tree, force).map_err(|error| failure(&error)))
+    }
+
+    /// What removing came to, in a sentence; empty when there was nothing.
+    pub fn removed(&self, places: &[Restored]) -> String {
+        let open = unsettled(places).len();
+        if places.is_empty() {
+            return String::new();
+        }
+        if open > 0 {
+            return format!(
+                "Of becalm's boot entry, {open} of {} places could not be removed.",
+                places.len()
+            );
+        }
+        let until = "This machine still runs with its parameters, until its next restart.";
+        match running::mark(&self.tree) {
+            Some(_) => format!("becalm's boot entry was removed. {until}"),
+            None => "becalm's boot entry was removed.".to_owned(),
+        }
+    }
+
+    /// What is there of an entry; null when nothing is.
+    pub fn entry(&self) -> Answer {
+        match status(&self.tree) {
+            // Whoever looks should see the rest all the same.
+            Err(BootError::Damaged { path }) => Ok(json!({"damaged": path})),
+            found => found.map(|found| json!(found)).map_err(|error| failure(&error)),
+        }
+    }
+
+    fn check_consent(&self) -> Result<(), Failure> {
+        if self.reboot {
+            return Ok(());
+        }
+        Err(Failure::new("consent", "Restarting the machine needs consent: --allow-reboot"))
+    }
+}
+
+/// What tells one entry from another. The kernel gives a new random number each time (random(4)).
+fn mark() -> Result<String, Failure> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/uuid");
+    text.map(|text| text.chars().take(8).collect()).map_err(|error| failure(&error.into()))
+}
+
+fn failure(error: &BootError) -> Failure {
+    let kind = match error {
+        BootError::Unsupported(_) => "unsupported",
+        BootError::Word(_) => "usage",
+        BootError::Domain(_) => "domain",
+        BootError::Consent(_) => "consent",
+        BootError::Refused { .. } => "refused",
+        BootError::Record { .. } => "journal",
+        BootError::Stuck(_) | BootError::Damaged { .. } => "unsettled",
+        BootError::System(_) => "system",
+    };
+    let message = match error {
+        BootError::System(error) => format!("The machine's next boot could not be changed: {error}."),
+        error => error.to_string(),
+    };
+    Failure::new(kind, message)
+}

@@ -1,0 +1,251 @@
+//! Having the next start be becalm's, and taking that back. The lock is held by whoever calls this.
+
+use std::fs;
+use std::io;
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::guard::TIMER;
+use super::loader::plan;
+use super::plan::{Plan, Request, Write};
+use super::record::{self, Recorded};
+use super::write::State;
+use super::{running, words, BootError};
+use crate::knob::journal::Begin;
+use crate::knob::restore::{unsettled, Fate, Restored};
+use crate::knob::tree::Tree;
+
+/// Which boot was found healthy, by its mark. Gone with the boot.
+const HEALTHY: &str = "/run/becalm/healthy";
+
+/// On a directory: what systemd was told, a line each.
+const PLAYED: &str = "/run/becalm/systemctl";
+
+/// What is there of becalm's, for everybody to read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    pub loader: String,
+    pub entry: String,
+    pub mark: String,
+    pub parameters: Vec<String>,
+    pub limit_s: u32,
+    pub title: String,
+    pub user: String,
+    /// Unix time, s.
+    pub at: u64,
+    pub files: Vec<FileStatus>,
+    /// The next start is the entry's.
+    pub armed: bool,
+    /// This boot is the entry's.
+    pub running: bool,
+    /// The fall-back was not stopped yet.
+    pub waiting: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct FileStatus {
+    pub path: String,
+    /// None: it cannot be read.
+    pub state: Option<State>,
+}
+
+/// What a new boot is, once it is there.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Health {
+    /// It is the boot that was asked for.
+    pub ours: bool,
+    pub mark: Option<String>,
+    pub parameters: Vec<String>,
+    /// Why it is not ours; else empty.
+    pub sentence: String,
+    pub remarks: Vec<String>,
+}
+
+/// Write an entry for one boot and choose it for the next start. An earlier one is removed first.
+pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Result<Plan, BootError> {
+    words::check(&request.parameters, tree, consent)?;
+    let removed = disarm(tree, false)?;
+    let open = unsettled(&removed);
+    if !open.is_empty() {
+        return Err(BootError::Stuck(open));
+    }
+    let plan = plan(tree, request)?;
+    let in_the_way = |write: &&Write| {
+        let fresh = matches!(write, Write::File { .. } | Write::Link { .. });
+        fresh && fs::symlink_metadata(tree.path(write.path())).is_ok()
+    };
+    if let Some(write) = plan.writes.iter().find(in_the_way) {
+        let path = write.path();
+        let reason =
+            "it is there already, and not in becalm's list. Remove it if it is an old one of becalm's";
+        return Err(BootError::Refused { path: path.to_owned(), error: io::Error::other(reason) });
+    }
+    record::save(tree, &Recorded { begin: begin.clone(), plan: plan.clone() })?;
+    for (at, write) in plan.writes.iter().enumerate() {
+        let Err(error) = write.make(tree) else { continue };
+        let made = plan.writes[..=at].iter().rev();
+        let open = unsettled(&made.map(|write| undo(tree, write, false)).collect::<Vec<_>>());
+        if !open.is_empty() {
+            return Err(BootError::Stuck(open));
+        }
+        record::remove(tree)?;
+        return Err(BootError::Refused { path: write.path().to_owned(), error });
+    }
+    Ok(plan)
+}
+
+/// Remove all that was written, the choice for the next start first. `force`: also what somebody else has changed.
+///
+/// What could not be removed stays recorded. Gives an outcome for each place, none when nothing was there.
+pub fn disarm(tree: &Tree, force: bool) -> Result<Vec<Restored>, BootError> {
+    let Some(found) = record::load(tree)? else {
+        record::remove(tree)?;
+        return Ok(Vec::new());
+    };
+    stop_waiting(tree, &found.plan.mark)?;
+    let outcomes: Vec<Restored> =
+        found.plan.writes.iter().rev().map(|write| undo(tree, write, force)).collect();
+    if unsettled(&outcomes).is_empty() {
+        record::remove(tree)?;
+    }
+    Ok(outcomes)
+}
+
+fn undo(tree: &Tree, write: &Write, force: bool) -> Restored {
+    let done = write.undo(tree, force);
+    let fate = match &done {
+        Ok(State::Ours) => Fate::Restored,
+        Ok(State::Gone) => Fate::Untouched,
+        Ok(State::Changed) if force => Fate::Restored,
+        Ok(State::Changed) => Fate::Foreign,
+        Err(_) => Fate::Failed,
+    };
+    let found = match fate {
+        Fate::Foreign => "something else",
+        Fate::Failed => "becalm's",
+        _ => "",
+    };
+    let original = match write {
+        Write::Part { created: false, .. } => "as it was",
+        Write::Variable { before: Some(_), .. } => "as it was",
+        _ => "not there",
+    };
+    Restored {
+        knob: "boot entry".to_owned(),
+        place: write.path().to_owned(),
+        original: original.to_owned(),
+        found: found.to_owned(),
+        fate,
+        error: done.err().map(|error| error.to_string()).unwrap_or_default(),
+    }
+}
+
+/// What is there, on the disk and of the present boot.
+pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
+    let Some(Recorded { begin, plan }) = record::load(tree)? else { return Ok(None) };
+    let file = |write: &Write| FileStatus { path: write.path().to_owned(), state: write.state(tree).ok() };
+    let files: Vec<FileStatus> = plan.writes.iter().map(file).collect();
+    let armed =
+        plan.writes.iter().zip(&files).any(|(write, file)| write.arms() && file.state == Some(State::Ours));
+    let running = running::mark(tree).as_ref() == Some(&plan.mark);
+    let waiting = running && !found_healthy(tree, &plan.mark);
+    let Plan { loader, entry, mark, parameters, limit_s, .. } = plan;
+    let Begin { title, user, at, .. } = begin;
+    Ok(Some(Status {
+        loader,
+        entry,
+        mark,
+        parameters,
+        limit_s,
+        title,
+        user,
+        at,
+        files,
+        armed,
+        running,
+        waiting,
+    }))
+}
+
+/// On the new boot: stop the fall-back, and say whether this is the boot that was asked for.
+pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
+    let mark = running::mark(tree);
+    let recorded = record::load(tree)?;
+    if let Some(mark) = &mark {
+        stop_waiting(tree, mark)?;
+    }
+    let mut health = Health { mark, ..Health::default() };
+    let Some(Recorded { plan, .. }) = recorded else {
+        health.sentence = match &health.mark {
+            Some(_) => "This boot is becalm's, but nothing is recorded of it any more.".to_owned(),
+            None => "No boot entry of becalm's is there: this boot is the machine's own.".to_owned(),
+        };
+        return Ok(health);
+    };
+    let line = running::words(tree);
+    health.ours = health.mark.as_ref() == Some(&plan.mark);
+    let (on, off): (Vec<String>, Vec<String>) =
+        plan.parameters.iter().cloned().partition(|word| line.contains(word));
+    let armed = plan.writes.iter().find(|write| write.arms() && matches!(write.state(tree), Ok(State::Ours)));
+    if !health.ours {
+        let still = if armed.is_some() { " The next start is still becalm's." } else { "" };
+        health.sentence = format!(
+            "The machine did not start becalm's entry {}, or has left it again: it runs with its own.{still}",
+            plan.entry
+        );
+        return Ok(health);
+    }
+    health.parameters = on;
+    if !off.is_empty() {
+        health.remarks.push(format!("The kernel's command line lacks {}.", off.join(" ")));
+    }
+    if let Some(write) = armed {
+        // It would start again and again.
+        write.undo(tree, false)?;
+        health
+            .remarks
+            .push(format!("{} had not used the choice for one start up; it was taken back.", plan.loader));
+    }
+    Ok(health)
+}
+
+fn found_healthy(tree: &Tree, mark: &str) -> bool {
+    tree.read(HEALTHY).is_ok_and(|found| found == mark)
+}
+
+/// Stop the timer that would restart the machine, if this boot has it.
+fn stop_waiting(tree: &Tree, mark: &str) -> io::Result<()> {
+    if running::mark(tree).as_deref() != Some(mark) || found_healthy(tree, mark) {
+        return Ok(());
+    }
+    systemctl(tree, &["stop", TIMER])?;
+    fs::write(tree.path(HEALTHY), format!("{mark}\n"))
+}
+
+/// Restart the machine: systemd ends everything in its order. Returns when it has taken that on.
+pub fn restart(tree: &Tree) -> Result<(), BootError> {
+    if let Some(reason) = super::guard::obstacle(tree) {
+        return Err(BootError::Unsupported(reason));
+    }
+    // SAFETY: has no arguments and cannot fail. What was written must be there after the restart, whatever that is.
+    unsafe { libc::sync() };
+    Ok(systemctl(tree, &["reboot", "--no-block"])?)
+}
+
+fn systemctl(tree: &Tree, arguments: &[&str]) -> io::Result<()> {
+    let words = arguments.join(" ");
+    if !tree.live {
+        use std::io::Write as _;
+        let mut played = fs::OpenOptions::new().append(true).create(true).open(tree.path(PLAYED))?;
+        return writeln!(played, "{words}");
+    }
+    let done = Command::new("systemctl").args(arguments).output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            Err(io::Error::other(format!("systemctl {words} failed: {}", said.trim())))
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Variables of the firmware that systemd-boot and Linux share (systemd.io/BOOT_LOADER_INTERFACE), through efivarfs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::knob::tree::Tree;
+
+/// The loader interface's own vendor number.
+const VENDOR: &str = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+
+/// Kept without power, and seen both while booting and afterwards (UEFI specification, GetVariable).
+const ATTRIBUTES: u32 = 0x7;
+
+/// Files of variables that the kernel does not know are protected against removal by mistake (efivarfs.rst).
+const IMMUTABLE: libc::c_long = 0x10;
+
+/// Where a variable is found.
+pub fn path(name: &str) -> String {
+    format!("/sys/firmware/efi/efivars/{name}-{VENDOR}")
+}
+
+/// A variable's bytes without its attributes; None when there is no such variable.
+pub fn bytes(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(tree.path(path)) {
+        Ok(bytes) => Ok(Some(bytes.get(4..).unwrap_or_default().to_vec())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A variable that holds text in UTF-16.
+pub fn text(tree: &Tree, path: &str) -> io::Result<Option<String>> {
+    let Some(bytes) = bytes(tree, path)? else { return Ok(None) };
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    Ok(Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned()))
+}
+
+/// Give a variable a text. The firmware wants all of it in one write.
+pub fn set(tree: &Tree, path: &str, text: &str) -> io::Result<()> {
+    let mut bytes = ATTRIBUTES.to_le_bytes().to_vec();
+    bytes.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+    let path = tree.path(path);
+    release(tree, &path)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).mode(0o644).custom_flags(libc::O_CLOEXEC).open(path)?;
+    match file.write(&bytes)? {
+        written if written == bytes.len() => Ok(()),
+        _ => Err(io::Error::other("the firmware took only a part")),
+    }
+}
+
+/// Remove a variable.
+pub fn unset(tree: &Tree, path: &str) -> io::Result<()> {
+    let path = tree.path(path);
+    release(tree, &path)?;
+    fs::remove_file(path)
+}
+
+/// Take the protection off a variable's file, as bootctl(1) does before it writes.
+fn release(tree: &Tree, path: &Path) -> io::Result<()> {
+    if !tree.live || !path.exists() {
+        return Ok(());
+    }
+    let file = File::open(path)?;
+    let mut flags: libc::c_long = 0;
+    // SAFETY: a live descriptor and room for the flags, which both requests take (ioctl_iflags(2)).
+    unsafe {
+        if libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS as _, &mut flags) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        flags &= !IMMUTABLE;
+        if libc::ioctl(file.as_raw_fd(), libc::FS_IOC_SETFLAGS as _, &flags) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! GRUB: an entry in `custom.cfg` beside the menu, which the menu itself reads in (41_custom), and `next_entry` in the
+//! environment block, which the menu uses up before it starts anything (00_header, grub-reboot(8)).
+//!
+//! The menu itself is only read. On Debian and Ubuntu the default entry's lines are copied as they stand, with the words
+//! added to the kernel's; on Fedora and RHEL the default is a file of the Boot Loader Specification (`bls`), and the entry
+//! is written as GRUB's command blscfg makes one of it.
+
+use super::bls;
+use super::grub_env::Block;
+use super::grub_menu::{self, What};
+use super::loader::{with, Entry};
+use super::mount;
+use super::plan::{Request, Write};
+use super::running;
+use crate::knob::tree::Tree;
+
+/// Directories that hold GRUB's menu. On some machines with UEFI it is on the firmware's own partition, by vendor.
+const DIRECTORIES: &[&str] = &["/boot/grub", "/boot/grub2"];
+const VENDORS: &str = "/boot/efi/EFI";
+const BLS: &str = "/boot/loader/entries";
+
+/// What GRUB calls its choice for one start.
+const NEXT: &str = "next_entry";
+
+/// What the new entry is made from.
+struct Default {
+    title: String,
+    unrestricted: bool,
+    /// The lines of the new entry.
+    body: String,
+}
+
+/// Whether GRUB has started this machine: there is a menu, and GRUB has told the kernel its file's name.
+pub fn here(tree: &Tree) -> bool {
+    directory(tree).is_some() && running::image(tree).is_some()
+}
+
+/// The directory whose menu GRUB shows. A menu that is a mere pointer to another one has no choice for one start.
+fn directory(tree: &Tree) -> Option<String> {
+    let vendors = tree.names(VENDORS).into_iter().map(|name| format!("{VENDORS}/{name}"));
+    let all: Vec<String> = DIRECTORIES.iter().map(|each| (*each).to_owned()).chain(vendors).collect();
+    let text = |directory: &&String| tree.read(&format!("{directory}/grub.cfg")).ok();
+    let chooses = |directory: &&String| text(directory).is_some_and(|text| text.contains(NEXT));
+    all.iter().find(chooses).or_else(|| all.iter().find(|each| text(each).is_some())).cloned()
+}
+
+/// The entry and its choice for one start. The error is a reason in words.
+pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, String> {
+    let directory = directory(tree).ok_or("GRUB has no menu in /boot/grub or /boot/grub2")?;
+    let (config, custom, env) = files(&directory);
+    let text = tree.read(&config).map_err(|error| format!("{config} cannot be read: {error}"))?;
+    let menu =
+        grub_menu::parse(&text).map_err(|reason| format!("{config} cannot be understood: {reason}"))?;
+    if !text.contains("custom.cfg") {
+        return Err(format!("{config} does not read custom.cfg, as the part 41_custom of GRUB's menu does"));
+    }
+    let choice = menu.choice().map_err(|reason| format!("{config}: {reason}"))?;
+    if let Some(obstacle) = mount::obstacle(tree, &real(tree, &env)?) {
+        return Err(obstacle);
+    }
+    let block = Block::read(&tree.path(&env)).map_err(|reason| {
+        format!("GRUB remembers a choice for one start in {env}, but {reason}. `grub-editenv {env} create` makes one")
+    })?;
+    if let Some(other) = block.get(NEXT).filter(|other| !other.is_empty()) {
+        return Err(format!("somebody has already chosen {other:?} for it, with grub-reboot"));
+    }
+    let present = own(tree, &custom)?;
+    if let Some(line) =
+        present.lines().find(|line| line.trim_start().trim_start_matches("set ").starts_with("default="))
+    {
+        return Err(format!(
+            "{custom} chooses the default entry itself, which would undo a choice for one start: {line}"
+        ));
+    }
+    let choice = chosen(&choice, &block)?;
+    let found =
+        if menu.says(|line| line == "blscfg" || line.starts_with("blscfg ")) && !tree.names(BLS).is_empty() {
+            from_file(tree, &choice, &text, words)?
+        } else {
+            from_menu(&menu, &choice, words).map_err(|reason| format!("{config}: {reason}"))?
+        };
+    let password = |line: &str| line.starts_with("set superusers=");
+    let locked = menu.always_says(password)
+        || present.lines().any(|line| password(line.trim()))
+        || tree.exists(&format!("{directory}/user.cfg"));
+    if locked && !found.unrestricted {
+        return Err(format!(
+            "GRUB asks for a password before it starts {:?}, so nobody would be there to give it",
+            found.title
+        ));
+    }
+    let remarks = check(tree, &found)?.into_iter().collect();
+    let name = format!("becalm-{}", request.mark);
+    let text = lines(&found, &name);
+    let writes = vec![
+        part(&custom, &present, tree.exists(&custom), &text, &request.mark),
+        Write::Variable {
+            path: env,
+            name: NEXT.to_owned(),
+            value: name.clone(),
+            before: block.get(NEXT).map(str::to_owned),
+        },
+    ];
+    Ok(Entry { name, default: found.title, writes, remarks })
+}
+
+/// The menu, what a person adds to it, and the environment block.
+fn files(directory: &str) -> (String, String, String) {
+    let file = |name: &str| format!("{directory}/{name}");
+    (file("grub.cfg"), file("custom.cfg"), file("grubenv"))
+}
+
+/// A path without symbolic links, which GRUB's block is behind on some machines.
+fn real(tree: &Tree, path: &str) -> Result<String, String> {
+    let there = tree.path(path).canonicalize().map_err(|error| {
+        format!("GRUB remembers a choice for one start in {path}, but that cannot be read: {error}. `grub-editenv {path} create` makes one")
+    })?;
+    let root = tree.path("/");
+    let inside =
+        there.strip_prefix(&root).map_err(|_| format!("{path} leads out of this machine's files"))?;
+    Ok(format!("/{}", inside.display()))
+}
+
+/// What a person's custom.cfg holds; empty when there is none.
+fn own(tree: &Tree, custom: &str) -> Result<String, String> {
+    match std::fs::symlink_metadata(tree.path(custom)) {
+        Err(_) => return Ok(String::new()),
+        Ok(about) if !about.is_file() => return Err(format!("{custom} is not a plain file")),
+        Ok(_) => {}
+    }
+    let bytes =
+        std::fs::read(tree.path(custom)).map_err(|error| format!("{custom} cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{custom} is not text in UTF-8"))
+}
+
+/// The default with GRUB's memory put in, as the menu's first lines do it.
+fn chosen(choice: &str, block: &Block) -> Result<String, String> {
+    let saved = ["prev_saved_entry", "saved_entry"]
+        .iter()
+        .find_map(|name| block.get(name).filter(|value| !value.is_empty()));
+    match choice {
+        "${saved_entry}" => Ok(saved.unwrap_or("0").to_owned()),
+        // GRUB takes the first one when none is named.
+        "" => Ok("0".to_owned()),
+        other if other.contains('$') => {
+            Err(format!("its default entry is {other:?}, which only GRUB can work out"))
+        }
+        other => Ok(other.to_owned()),
+    }
+}
+
+/// The default entry of a menu that is written out. Every line that starts a kernel gets the words: some menus have two,
+/// with and without an initrd.
+fn from_menu(menu: &grub_menu::Menu, choice: &str, words: &[String]) -> Result<Default, String> {
+    let item = menu.find(choice)?;
+    let What::Entry(body) = &item.what else { return Err(format!("{choice:?} is a submenu")) };
+    let mut text = String::new();
+    let mut kernels = 0;
+    for line in body.lines() {
+        let command = line.split_ascii_whitespace().next().unwrap_or_default();
+        // With GRUB_SAVEDEFAULT an entry makes itself the default when a person chooses it in the menu.
+        if command == "savedefault" {
+            continue;
+        }
+        if matches!(command, "linux" | "linuxefi" | "linux16") {
+            if line.ends_with('\\') {
+                return Err(format!("the kernel's line of {:?} goes on in the next one", item.title));
+            }
+            kernels += 1;
+            text.push_str(&with(line, words));
+        } else {
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+    if kernels == 0 {
+        return Err(format!("its default entry, {:?}, does not start a Linux kernel directly", item.title));
+    }
+    Ok(Default { title: item.title.clone(), unrestricted: item.unrestricted, body: text })
+}
+
+/// The default entry where entries are files; by name, or by number in the order of versions.
+fn from_file(tree: &Tree, choice: &str, menu: &str, words: &[String]) -> Result<Default, String> {
+    let mut entries = bls::entries(tree, BLS);
+    entries.sort_by(|one, other| bls::compare(&other.id, &one.id));
+    let named = entries.iter().find(|entry| entry.id == choice || entry.title() == choice);
+    let numbered = || entries.get(choice.parse::<usize>().ok()?);
+    let entry =
+        named.or_else(numbered).ok_or_else(|| format!("its default entry, {choice:?}, is not in {BLS}"))?;
+    let mut body = String::new();
+    if menu.contains("function load_video") {
+        body.push_str("\tload_video\n");
+    }
+    body.push_str("\tset gfxpayload=keep\n\tinsmod gzio\n");
+    body.push_str(&format!("\tlinux {} {}\n", entry.kernel()?, with(&entry.options(), words)));
+    for (key, command) in [("initrd", "initrd"), ("devicetree", "devicetree")] {
+        let values = entry.all(key);
+        if !values.is_empty() {
+            body.push_str(&format!("\t{command} {}\n", values.join(" ")));
+        }
+    }
+    let unrestricted = entry.all("grub_arg").iter().any(|arguments| arguments.contains("--unrestricted"));
+    Ok(Default { title: entry.title(), unrestricted, body })
+}
+
+/// That the kernel's file is there; and a remark when it is not the one that runs now.
+fn check(tree: &Tree, found: &Default) -> Result<Option<String>, String> {
+    let paths = found.body.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        words.next().filter(|command| command.starts_with("linux")).and_then(|_| words.next())
+    });
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut kernel = String::new();
+    for path in paths {
+        kernel = name(path);
+        let plain = path.rsplit(')').next().unwrap_or(path);
+        if ![plain.to_owned(), format!("/boot{plain}"), format!("/boot/{kernel}")]
+            .iter()
+            .any(|path| tree.exists(path))
+        {
+            return Err(format!("the kernel of its default entry, {path}, is not there"));
+        }
+    }
+    let running = running::image(tree).filter(|running| *running != kernel);
+    Ok(running.map(|running| {
+        format!(
+            "The default entry, {:?}, starts {kernel}; the kernel that runs now is {running}.",
+            found.title
+        )
+    }))
+}
+
+/// The entry as it stands in custom.cfg. When its kernel cannot be loaded, GRUB would wait for a key: it restarts instead.
+fn lines(found: &Default, name: &str) -> String {
+    let unrestricted = if found.unrestricted { " --unrestricted" } else { "" };
+    format!(
+        "menuentry 'becalm, for one start' --id '{name}'{unrestricted} {{\n{}\tif boot; then true; else reboot; fi\n}}\n",
+        found.body
+    )
+}
+
+fn part(custom: &str, present: &str, there: bool, entry: &str, mark: &str) -> Write {
+    let first = format!("### BEGIN becalm {mark}: written for one start; `becalm reset` removes it ###");
+    let last = format!("### END becalm {mark} ###");
+    let apart = if present.is_empty() || present.ends_with('\n') { "" } else { "\n" };
+    let text = format!("{apart}{first}\n{entry}{last}\n");
+    Write::Part { path: custom.to_owned(), text, first, last, created: !there }
+}

@@ -1,0 +1,90 @@
+//! What brings a machine back that comes up with becalm's entry and is not found healthy: a timer of systemd, and words
+//! on the kernel's command line for what goes wrong before it.
+//!
+//! The timer depends on nothing but systemd itself and survives its emergency mode. It acts only in the boot that has
+//! the entry's mark (ConditionKernelCommandLine, systemd.unit(5)); in every other one its files mean nothing.
+
+use super::plan::Write;
+use super::MARK;
+use crate::knob::tree::Tree;
+
+pub const TIMER: &str = "becalm-boot.timer";
+const SERVICE: &str = "becalm-boot.service";
+const UNITS: &str = "/etc/systemd/system";
+const WANTS: &str = "/etc/systemd/system/sysinit.target.wants";
+
+/// Seconds that a kernel which has panicked leaves for reading, before it restarts (kernel-parameters.txt, panic=).
+/// initramfs-tools restarts after as many when it does not find the root file system.
+const PANIC_S: u32 = 10;
+
+/// The longest silence of systemd that a hardware watchdog lets pass, where there is one.
+const WATCHDOG_S: u32 = 60;
+
+/// Why nothing could bring this machine back, in words; None when something can.
+pub fn obstacle(tree: &Tree) -> Option<String> {
+    // sd_booted(3).
+    let booted = tree.exists("/run/systemd/system");
+    (!booted).then(|| {
+        "systemd does not run here, so nothing would restart the machine if it came up out of reach"
+            .to_owned()
+    })
+}
+
+/// Words that the entry has beside the parameters.
+pub fn words(tree: &Tree, mark: &str) -> Vec<String> {
+    let mut words =
+        vec![format!("{MARK}{mark}"), format!("panic={PANIC_S}"), "systemd.crash_reboot=1".to_owned()];
+    if watchdog(tree) {
+        // systemd(1): from version 251 on; older ones ignore it.
+        words.push(format!("systemd.watchdog_sec={WATCHDOG_S}"));
+    }
+    if tree.exists("/usr/lib/dracut") {
+        // dracut.cmdline(7): restart instead of a shell when the root file system is not found.
+        words.extend(["rd.shell=0".to_owned(), "rd.emergency=reboot".to_owned()]);
+    }
+    words
+}
+
+/// The units' files, none of which may be there yet.
+pub fn writes(tree: &Tree, mark: &str, limit_s: u32) -> Vec<Write> {
+    let head = |what: &str| {
+        format!(
+            "# Written by becalm for one boot; `becalm reset` removes it (docs/reboot.md).\n\
+             [Unit]\nDescription={what}\nConditionKernelCommandLine={MARK}{mark}\nDefaultDependencies=no\n"
+        )
+    };
+    let timer = format!(
+        "{}IgnoreOnIsolate=yes\n\n[Timer]\nOnBootSec={limit_s}\nAccuracySec=1s\nUnit={SERVICE}\n",
+        head("Restart this machine unless becalm finds it healthy")
+    );
+    // reboot-force ends everything without stopping services one by one, and leaves clean file systems (systemd.unit(5)).
+    let service = format!(
+        "{}SuccessAction=reboot-force\nFailureAction=reboot-force\n\n[Service]\nType=oneshot\nExecStart=/bin/true\n",
+        head("Restart this machine, which becalm did not find healthy in time")
+    );
+    let mut writes = vec![
+        Write::File { path: format!("{UNITS}/{SERVICE}"), text: service },
+        Write::File { path: format!("{UNITS}/{TIMER}"), text: timer },
+    ];
+    if !tree.exists(WANTS) {
+        writes.push(Write::Directory { path: WANTS.to_owned() });
+    }
+    writes.push(Write::Link { path: format!("{WANTS}/{TIMER}"), target: format!("../{TIMER}") });
+    writes
+}
+
+/// What is not covered, for the person.
+pub fn remark(tree: &Tree) -> String {
+    let watchdog = match watchdog(tree) {
+        true => "systemd is watched by the machine's hardware watchdog.",
+        false => "The machine has no hardware watchdog that Linux knows.",
+    };
+    format!(
+        "If the machine hangs without a panic before systemd runs, somebody has to switch it off and on; it then starts \
+         as before. {watchdog}"
+    )
+}
+
+fn watchdog(tree: &Tree) -> bool {
+    tree.exists("/sys/class/watchdog/watchdog0")
+}

@@ -1,0 +1,54 @@
+//! One boot with other kernel parameters: an entry of becalm's in the loader's menu, chosen for the next start only.
+//!
+//! `words` says which parameters may be asked for. `loader` is the table of boot loaders; each reads the machine's own
+//! menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries that are files) and gives a
+//! `plan`: everything that will be written, as data, before anything is. `guard` is the part of it that brings a machine
+//! back that comes up unhealthy, `running` what the present kernel was started with. `record` has the plan on the disk
+//! until all is removed, `write` makes and undoes one write, `arm` is who does it in order.
+//!
+//! The default entry and the default choice are never changed; the loader uses the choice for one start up before it
+//! starts the kernel. So every start after that one, for whatever reason, is as before.
+
+pub mod arm;
+mod bls;
+mod efi;
+mod grub;
+mod grub_env;
+mod grub_menu;
+mod guard;
+pub mod loader;
+mod mount;
+pub mod plan;
+pub mod record;
+pub mod running;
+mod systemd_boot;
+pub mod words;
+mod write;
+
+/// Why a machine's next boot is not chosen. Nothing of becalm's is left, unless the error says what.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error("The next start of this machine cannot be chosen: {0}.")]
+    Unsupported(String),
+    #[error("{0}")]
+    Word(String),
+    #[error("{0}")]
+    Domain(String),
+    #[error(
+        "The parameter {0} can make the machine slow, hot or hard to reach, so it needs consent: --dangerous"
+    )]
+    Consent(String),
+    #[error("{path} cannot be written: {error}. Everything was put back, and the next start is as always.")]
+    Refused { path: String, error: std::io::Error },
+    #[error("The list of what is written cannot be kept, so nothing was written: {path}: {error}. Free some space or rights there.")]
+    Record { path: String, error: std::io::Error },
+    #[error("This could not be put back:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
+    Stuck(Vec<String>),
+    #[error("{path} cannot be understood, so it is not known what belongs to becalm's boot entry. docs/reboot.md says what to look for by hand; then remove that file.")]
+    Damaged { path: String },
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// What begins every entry's name, its mark on the kernel's command line, and the files of its fall-back.
+pub const MARK: &str = "becalm.boot=";

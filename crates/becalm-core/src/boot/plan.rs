@@ -1,0 +1,67 @@
+//! What will be written for one boot, as data. The same data is the record from which it is removed again.
+
+use serde::{Deserialize, Serialize};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Words of the kernel's command line, checked by `words`.
+    pub parameters: Vec<String>,
+    /// Seconds after which the machine restarts by itself unless it was found healthy.
+    pub limit_s: u32,
+    /// What tells this entry from all others: eight hexadecimal digits.
+    pub mark: String,
+}
+
+/// One write. Each can be undone from what it says, whatever has become of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Write {
+    /// A directory for the files that follow, when there was none.
+    Directory { path: String },
+    /// A file that there was not.
+    File { path: String, text: String },
+    /// A symbolic link that there was not.
+    Link { path: String, target: String },
+    /// Our lines at the end of a file that may be a person's. `created`: there was no such file.
+    Part { path: String, text: String, first: String, last: String, created: bool },
+    /// A variable in GRUB's environment block, and what it held before; arms the entry.
+    Variable { path: String, name: String, value: String, before: Option<String> },
+    /// A variable of the firmware that there was not; arms the entry.
+    Firmware { path: String, value: String },
+}
+
+impl Write {
+    /// The file that is written.
+    pub fn path(&self) -> &str {
+        match self {
+            Write::Directory { path }
+            | Write::File { path, .. }
+            | Write::Link { path, .. }
+            | Write::Part { path, .. }
+            | Write::Variable { path, .. }
+            | Write::Firmware { path, .. } => path,
+        }
+    }
+
+    /// Whether it tells the loader what to start next.
+    pub fn arms(&self) -> bool {
+        matches!(self, Write::Variable { .. } | Write::Firmware { .. })
+    }
+}
+
+/// All writes for one boot, in order; the one that arms is the last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub loader: String,
+    /// The entry's name, as the loader knows it.
+    pub entry: String,
+    pub mark: String,
+    /// The title of the entry that it is made from.
+    pub default: String,
+    pub parameters: Vec<String>,
+    pub limit_s: u32,
+    pub writes: Vec<Write>,
+    /// What a person should know.
+    pub remarks: Vec<String>,
+}

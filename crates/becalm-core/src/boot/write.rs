@@ -1,0 +1,253 @@
+//! One write of a plan: made, looked at, undone. Files are replaced as a whole, so each is as before or as planned,
+//! whenever the power goes. Undoing needs nothing but the write itself and may be repeated.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{chown, symlink, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::efi;
+use super::grub_env::Block;
+use super::plan::Write;
+use crate::knob::tree::Tree;
+
+/// What has become of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is there as we made it.
+    Ours,
+    /// It is not there: not made yet, removed, or used up by the loader.
+    Gone,
+    /// Somebody else has changed it.
+    Changed,
+}
+
+impl Write {
+    /// Make it. It is on the disk when this returns.
+    pub fn make(&self, tree: &Tree) -> io::Result<()> {
+        let there = tree.path(self.path());
+        match self {
+            Write::Directory { .. } => {
+                fs::create_dir(&there)?;
+                fs::set_permissions(&there, Permissions::from_mode(0o755))?;
+                sync_parent(&there)
+            }
+            Write::File { text, .. } => {
+                if fs::symlink_metadata(&there).is_ok() {
+                    return Err(ErrorKind::AlreadyExists.into());
+                }
+                replace(&there, text.as_bytes())
+            }
+            Write::Link { target, .. } => {
+                symlink(target, &there)?;
+                sync_parent(&there)
+            }
+            Write::Part { text, .. } => {
+                let mut bytes = read(&there)?.unwrap_or_default();
+                bytes.extend_from_slice(text.as_bytes());
+                replace(&there, &bytes)
+            }
+            Write::Variable { name, value, .. } => {
+                let mut block = Block::read(&there).map_err(io::Error::other)?;
+                block.set(name, Some(value));
+                block.write(&there)?;
+                match self.state(tree)? {
+                    State::Ours => Ok(()),
+                    _ => Err(io::Error::other("it was written without effect")),
+                }
+            }
+            Write::Firmware { path, value } => {
+                efi::set(tree, path, value)?;
+                match self.state(tree)? {
+                    State::Ours => Ok(()),
+                    _ => Err(io::Error::other("the firmware took it without effect")),
+                }
+            }
+        }
+    }
+
+    /// What has become of it.
+    pub fn state(&self, tree: &Tree) -> io::Result<State> {
+        let there = tree.path(self.path());
+        let of = |same: bool| if same { State::Ours } else { State::Changed };
+        Ok(match self {
+            Write::Directory { .. } => match there.is_dir() {
+                true => State::Ours,
+                false => State::Gone,
+            },
+            Write::File { text, .. } => {
+                read(&there)?.map_or(State::Gone, |found| of(found == text.as_bytes()))
+            }
+            Write::Link { target, .. } => match fs::read_link(&there) {
+                Ok(found) => of(found == Path::new(target)),
+                Err(error) if error.kind() == ErrorKind::NotFound => State::Gone,
+                Err(error) if error.kind() == ErrorKind::InvalidInput => State::Changed,
+                Err(error) => return Err(error),
+            },
+            Write::Part { text, first, last, .. } => {
+                let found = read(&there)?.unwrap_or_default();
+                match [first, last].iter().any(|mark| position(&found, mark.as_bytes()).is_some()) {
+                    true => of(position(&found, text.as_bytes()).is_some()),
+                    false => State::Gone,
+                }
+            }
+            Write::Variable { name, value, before, .. } => match there.exists() {
+                false => State::Gone,
+                true => {
+                    let block = Block::read(&there).map_err(io::Error::other)?;
+                    match block.get(name) {
+                        Some(found) if found == value => State::Ours,
+                        found if found == before.as_deref() => State::Gone,
+                        // GRUB has used it up.
+                        None | Some("") => State::Gone,
+                        Some(_) => State::Changed,
+                    }
+                }
+            },
+            Write::Firmware { path, value } => {
+                efi::text(tree, path)?.map_or(State::Gone, |found| of(found == *value))
+            }
+        })
+    }
+
+    /// Undo it, unless somebody else has changed it; with `force`, then too. Gives what was found before.
+    pub fn undo(&self, tree: &Tree, force: bool) -> io::Result<State> {
+        let there = tree.path(self.path());
+        if matches!(self, Write::File { .. } | Write::Part { .. }) {
+            missing_is_fine(fs::remove_file(beside(&there)))?;
+        }
+        let found = self.state(tree)?;
+        let variable = matches!(self, Write::Variable { .. });
+        if (found == State::Gone && !variable) || (found == State::Changed && !force) {
+            return Ok(found);
+        }
+        match self {
+            // One that others have put something into meanwhile stays.
+            Write::Directory { .. } => match fs::remove_dir(&there) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+                done => {
+                    done?;
+                    sync_parent(&there)?;
+                }
+            },
+            Write::File { .. } | Write::Link { .. } => {
+                fs::remove_file(&there)?;
+                sync_parent(&there)?;
+            }
+            Write::Part { text, first, last, created, .. } => {
+                let bytes = read(&there)?.unwrap_or_default();
+                let rest = without(&bytes, text, first, last)?;
+                if rest.is_empty() && *created {
+                    fs::remove_file(&there)?;
+                    sync_parent(&there)?;
+                } else {
+                    replace(&there, &rest)?;
+                }
+            }
+            Write::Variable { name, before, .. } => {
+                if !there.exists() {
+                    return Ok(found);
+                }
+                let mut block = Block::read(&there).map_err(io::Error::other)?;
+                if block.get(name) != before.as_deref() {
+                    block.set(name, before.as_deref());
+                    block.write(&there)?;
+                }
+            }
+            Write::Firmware { path, .. } => efi::unset(tree, path)?,
+        }
+        Ok(found)
+    }
+}
+
+/// The file without our lines: exactly those that were added, or from the first mark to the last.
+fn without(bytes: &[u8], text: &str, first: &str, last: &str) -> io::Result<Vec<u8>> {
+    let (start, end) = match position(bytes, text.as_bytes()) {
+        Some(at) => (at, at + text.len()),
+        None => {
+            let start = position(bytes, first.as_bytes());
+            let end = position(bytes, last.as_bytes()).map(|at| at + last.len());
+            match (start, end) {
+                (Some(start), Some(end)) if start < end => {
+                    (start, end + usize::from(bytes.get(end) == Some(&b'\n')))
+                }
+                _ => {
+                    return Err(io::Error::other(
+                        "only one of the two lines that mark becalm's part is there",
+                    ))
+                }
+            }
+        }
+    };
+    Ok([&bytes[..start], &bytes[end..]].concat())
+}
+
+fn position(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where a file is written before it takes its place. No loader and no systemd reads a name that ends so.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".becalm-new");
+    name.into()
+}
+
+/// Give a file these bytes at once; its owner and mode stay.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let fresh = beside(path);
+    let written = (|| {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&fresh)?;
+        let about = file.metadata()?;
+        let (mode, owner) = match fs::metadata(path) {
+            Ok(old) => (old.mode() & 0o7777, Some((old.uid(), old.gid()))),
+            Err(_) => (0o644, None),
+        };
+        // FAT has one owner and one mode for all of its files, and refuses others.
+        if let Some((user, group)) = owner.filter(|owner| *owner != (about.uid(), about.gid())) {
+            chown(&fresh, Some(user), Some(group))?;
+        }
+        if owner.is_some() && about.mode() & 0o7777 != mode {
+            file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    })();
+    if written.is_err() {
+        drop(fs::remove_file(&fresh));
+        return written;
+    }
+    sync_parent(path)
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn missing_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
