@@ -11,12 +11,13 @@ from becalm import hosts
 from becalm.errors import MachineError, UsageError
 from becalm.nouns import Settings, Step, Workload
 
-PROGRAMS = {"local": "true", "ssh": "true", "guest": "true", "null": "anything", "sim": "spin 1ms"}
+PROGRAMS = {"local": "true", "ssh": "true", "guest": "true", "cluster": "true", "null": "anything", "sim": "spin 1ms"}
 NAMES = {"sim": ("sim:drift", "sim:laptop-a"), "guest": ("guest:6.1",)}
 MARKS = {
     "local": [pytest.mark.machine],
     "ssh": [pytest.mark.machine],
     "guest": [pytest.mark.machine, pytest.mark.guest],
+    "cluster": [pytest.mark.machine],
 }
 WORKING = [
     pytest.param(name, marks=MARKS.get(row.kind, ()))
@@ -43,6 +44,16 @@ def machines():
         yield functools.cache(lambda name: stack.enter_context(hosts.open(name)))
 
 
+@pytest.fixture(scope="module")
+def worker():
+    """A worker of a cluster on this machine; one for all tests."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'becalm[cluster]'")
+    from becalm.hosts.cluster import opened
+
+    with opened("local:1", print) as (name,):
+        yield name
+
+
 @pytest.fixture(params=WORKING)
 def host(request, machines):
     kind = request.param.partition(":")[0]
@@ -54,7 +65,8 @@ def host(request, machines):
                 # Nothing is booted yet: QEMU or the kernel is missing.
                 pytest.skip(str(error))
         else:
-            name = request.getfixturevalue("far") if kind == "ssh" else request.param
+            elsewhere = {"ssh": "far", "cluster": "worker"}.get(kind)
+            name = request.getfixturevalue(elsewhere) if elsewhere else request.param
             opened = stack.enter_context(hosts.open(name))
         opened.define([Workload.of(PROGRAMS[kind])], [Settings()])
         yield opened

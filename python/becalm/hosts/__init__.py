@@ -118,6 +118,7 @@ TABLE = (
     Row("local", "becalm.hosts.agent", "open_local", "this machine, through the agent"),
     Row("ssh", "becalm.hosts.ssh", "open_ssh", "another machine: ssh://[user@]name[:port]"),
     Row("guest", "becalm.hosts.guest", "open_guest", "a virtual machine with a kernel of its own: guest:6.1?cpus=2"),
+    Row("cluster", "becalm.hosts.cluster", "open_worker", "a machine of --cluster, while that is open"),
     Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
     Row(
         "sim",

@@ -30,6 +30,10 @@ def _machine(name: str) -> str:
     if kind == "ssh":
         there = address.parse(f"ssh:{rest}", None).name
         return HERE if there in _LOOPBACK or there == socket.gethostname() else there
+    if kind == "cluster":
+        from becalm.hosts.cluster import machine_of
+
+        return machine_of(rest) or HERE
     if kind in {row.kind for row in TABLE}:
         return HERE
     if name in known.names():

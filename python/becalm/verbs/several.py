@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,21 +58,31 @@ def run_on(hosts: Sequence[str], command: str | Iterable[str] | Workload, **opti
 def _together(kind: str, hosts: Sequence[str], call: Callable[..., Verdict], options: dict[str, Any]) -> Several:
     if options.get("baseline") is not None:
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
-    cluster = options.pop("cluster", None)
-    if cluster is not None:
-        raise UsageError("--cluster is not there yet.")
     group = secrets.token_hex(8)
     confidence = float(options.pop("confidence", 0.95))
     listener: Listener = options.pop("listener", None) or Quiet()
     store = options.get("store")
+    with machines(hosts, options.pop("cluster", None), listener) as names:
 
-    def measure(host: str, heard: Listener) -> Verdict:
-        own = per_host(confidence, len(hosts))
-        return call(host=host, listener=heard, group=group, confidence=own, **options)
+        def measure(host: str, heard: Listener) -> Verdict:
+            own = per_host(confidence, len(names))
+            return call(host=host, listener=heard, group=group, confidence=own, **options)
 
-    measured = on_hosts(hosts, measure, listener, None if store is False else store, keeps=store is not False)
-    findings = [*_failures(measured), *_same_machine(measured, store)]
-    return together(kind, group, measured, confidence, findings)
+        measured = on_hosts(names, measure, listener, None if store is False else store, keeps=store is not False)
+        findings = [*_failures(measured), *_same_machine(measured, store)]
+        return together(kind, group, measured, confidence, findings)
+
+
+@contextmanager
+def machines(hosts: Sequence[str], cluster: str | None, listener: Listener) -> Iterator[list[str]]:
+    """The names of all hosts: those given, and the workers of a cluster, which is open meanwhile."""
+    if cluster is None:
+        yield list(hosts)
+        return
+    from becalm.hosts.cluster import opened
+
+    with opened(cluster, listener.warned) as workers:
+        yield [*hosts, *workers]
 
 
 def on_hosts(

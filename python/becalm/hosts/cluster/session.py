@@ -1,0 +1,168 @@
+"""The worker's side of a cluster: one task holds the machine, starts the agent, and carries its lines.
+
+`serve` is the task. `send` and `take` are called by the front through the scheduler, on the worker's event loop. The
+agent's input is closed, at which it puts everything back, when the front says so, when the front has not called for
+SILENCE_S, and when the worker ends, however it ends. No line is read or changed here, and no shell is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.hosts.agent import agent_path
+
+SILENCE_S = 60.0
+"""As over ssh: a front that has gone without a word is believed to be away after that."""
+
+_lock = threading.Lock()
+_sessions: dict[str, Session] = {}
+
+
+class Session:
+    """The lines of one agent on their way, between the task's thread, the reader's thread and the event loop."""
+
+    def __init__(self) -> None:
+        self.outward: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.started = False
+        self.ended = ""
+        self.heard = time.monotonic()
+        self._lines: deque[bytes] = deque()
+        self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def put(self, line: bytes) -> None:
+        """A line from the agent."""
+        self._lines.append(line)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let a waiting `take` look again."""
+        if (waiting := self._waiting) is not None:
+            loop, event = waiting
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(event.set)
+
+    def drained(self) -> list[bytes]:
+        """What has come from the agent since."""
+        found = []
+        while self._lines:
+            found.append(self._lines.popleft())
+        return found
+
+    async def wait(self, most_s: float) -> None:
+        """Until there is something to take, or `most_s` have passed."""
+        event = asyncio.Event()
+        self._waiting = asyncio.get_running_loop(), event
+        if not self._lines and not self.ended:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), most_s)
+        self._waiting = None
+
+
+def _session(key: str) -> Session:
+    """The session of that key; whoever comes first, the task or the front, makes it."""
+    with _lock:
+        return _sessions.setdefault(key, Session())
+
+
+def serve(key: str, options: list[str], sudo: bool = False) -> str:
+    """The task: run `becalm-agent serve` with these options until its input is closed. Returns how it ended."""
+    session = _session(key)
+    command = [agent_path(), "serve", *options]
+    if sudo and os.geteuid() != 0:
+        command = ["sudo", "-n", "--", *command]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0, pass_fds=())
+    except OSError as error:
+        session.ended = f"cannot be started: {command[0]}: {error.strerror}"
+        session.wake()
+        return session.ended
+    assert process.stdin is not None
+    assert process.stdout is not None
+    session.started, session.heard = True, time.monotonic()
+    reader = threading.Thread(target=_read, args=(process, session), name="becalm-lines", daemon=True)
+    reader.start()
+    with contextlib.suppress(OSError):
+        while reader.is_alive() and time.monotonic() - session.heard < SILENCE_S:
+            with contextlib.suppress(queue.Empty):
+                line = session.outward.get(timeout=1.0)
+                if line is None:
+                    break
+                process.stdin.write(line)
+                process.stdin.flush()
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        code = process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = process.wait()
+    reader.join(10)
+    session.ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    session.wake()
+    return session.ended
+
+
+def _read(process: subprocess.Popen[bytes], session: Session) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        session.put(line)
+    # The task notices that the reader has ended.
+    session.outward.put(None)
+
+
+def send(key: str, line: bytes | None) -> bool:
+    """A line for the agent; None: close its input. False when it has ended."""
+    session = _session(key)
+    session.heard = time.monotonic()
+    session.outward.put(line)
+    return not session.ended
+
+
+async def take(key: str, most_s: float) -> tuple[list[bytes], bool, str]:
+    """What the agent has said since, whether it was started, and how it ended (empty: it has not).
+
+    Waits for that up to `most_s` seconds. What is lost on its way to a front that has gone is lost with it.
+    """
+    session = _session(key)
+    session.heard = time.monotonic()
+    await session.wait(most_s)
+    ended = session.ended
+    found = session.drained()
+    if ended:
+        with _lock:
+            _sessions.pop(key, None)
+    return found, session.started, ended
+
+
+def boot_id() -> str:
+    """Which boot of which machine this is (random(4)); empty where that is not told."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def describe() -> dict[str, Any]:
+    """What the front wants to know of a worker before it uses it."""
+    import dask
+
+    return {
+        "version": VERSION,
+        "hostname": socket.gethostname(),
+        "boot_id": boot_id(),
+        "pid": os.getpid(),
+        "environment": dict(os.environ),
+        "directory": os.getcwd(),
+        "profiled": bool(dask.config.get("distributed.worker.profile.enabled", True)),
+    }

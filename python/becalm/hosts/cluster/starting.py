@@ -1,0 +1,157 @@
+"""Starting a Dask cluster, or joining one, with workers that stay quiet. The only file here that needs Dask itself.
+
+A worker of ours has one thread, no nanny where Dask lets us choose, one resource `machine`, and none of Dask's
+housekeeping that wakes it up many times a second (QUIET).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dask
+import distributed
+
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.cluster.spec import Spec, hosts_of
+from becalm.hosts.cluster.workers import RESOURCE
+
+QUIET = {
+    # Each default wakes an idle worker: the profiler 100 times a second, the tick 50 times, the memory monitor 10.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.memory.monitor-interval": "10s",
+    # Nobody's tasks are moved from one machine to another.
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.allowed-failures": 0,
+}
+
+
+CONNECT_S = 10
+"""How long a scheduler may take to answer."""
+
+
+def environment() -> dict[str, str]:
+    """QUIET as environment variables, for workers in processes of their own."""
+    return {"DASK_" + name.upper().replace(".", "__").replace("-", "_"): str(value) for name, value in QUIET.items()}
+
+
+@contextmanager
+def started(spec: Spec) -> Iterator[Any]:
+    """A client of the cluster; what was started ends with it. Raises MachineError, UsageError."""
+    make = {"local": _local, "ssh": _ssh, "slurm": _slurm, "address": _joined}[spec.kind]
+    # Workers that are lost are said in our words; Dask's log would say it a dozen times.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with dask.config.set(QUIET), contextlib.ExitStack() as stack:
+        try:
+            cluster = make(spec, stack)
+            client = stack.enter_context(distributed.Client(cluster, set_as_default=False, timeout=CONNECT_S))
+        except (OSError, TimeoutError, RuntimeError, ValueError) as error:
+            raise MachineError(f"The cluster cannot be started or reached: {error}.") from error
+        yield client
+
+
+def _joined(spec: Spec, stack: contextlib.ExitStack) -> str:
+    return spec.place
+
+
+def _local(spec: Spec, stack: contextlib.ExitStack) -> Any:
+    """Processes of this machine, for trying things out: they take turns."""
+    # Nannies start processes with this environment.
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment()}):
+        return stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=spec.workers,
+                processes=True,
+                threads_per_worker=1,
+                memory_limit=0,
+                resources={RESOURCE: 1},
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                **_private(),
+            )
+        )
+
+
+def _private() -> dict[str, Any]:
+    """Certificates made for this cluster alone: whoever reaches a Dask worker makes it run what they like."""
+    return {"protocol": "tls://", "security": distributed.Security.temporary()}
+
+
+_PLACE = re.compile(r"(?:(?P<user>[A-Za-z0-9_][\w.+-]*)@)?(?P<name>[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?")
+
+
+def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
+    """Workers through ssh, with Dask's own means (asyncssh, which reads ~/.ssh); the scheduler is here."""
+    try:
+        from distributed.deploy.ssh import Worker
+    except ImportError:
+        raise MachineError("--cluster ssh:FILE needs asyncssh: pip install 'becalm[cluster]'.") from None
+    workers = {}
+    for number, line in enumerate(hosts_of(spec.place)):
+        place = _PLACE.fullmatch(line.removeprefix("ssh://"))
+        if place is None:
+            raise UsageError(f"{spec.place}: {line!r} is no host. Write it like ada@bench.example:22.")
+        known = {"username": place["user"], "port": place["port"] and int(place["port"])}
+        workers[number] = {
+            "cls": Worker,
+            "options": {
+                "address": place["name"],
+                "connect_options": {name: value for name, value in known.items() if value},
+                "kwargs": {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0},
+                "worker_class": "distributed.Worker",
+                "remote_python": "python3",
+            },
+        }
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False, "dashboard_address": None}}
+    return stack.enter_context(
+        distributed.SpecCluster(workers, scheduler, name="becalm", silence_logs=logging.CRITICAL)
+    )
+
+
+def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
+    """One job a node, each with the whole node to itself."""
+    try:
+        from dask_jobqueue import SLURMCluster
+    except ImportError:
+        raise MachineError("--cluster slurm needs dask-jobqueue: pip install 'becalm[cluster]'.") from None
+    given = spec.options
+    directives = [
+        f"--{name}={given[name]}" for name in ("nodelist", "constraint", "reservation", "qos") if name in given
+    ]
+    cluster = SLURMCluster(
+        cores=1,
+        processes=1,
+        memory="1GB",
+        nanny=False,
+        queue=given.get("partition"),
+        account=given.get("account"),
+        walltime=given.get("walltime", "1:00:00"),
+        python=shlex.quote(sys.executable),
+        # The whole node, all its processors and its memory, and nobody else on it.
+        job_directives_skip=["--mem", "--cpus-per-task"],
+        job_extra_directives=["--exclusive", "--mem=0", *directives],
+        job_script_prologue=[f"export {name}={shlex.quote(value)}" for name, value in environment().items()],
+        worker_extra_args=["--resources", f"{RESOURCE}=1", "--memory-limit", "0"],
+        scheduler_options={"dashboard": False, "dashboard_address": None},
+        log_directory=os.getcwd(),
+        death_timeout="60",
+        silence_logs="critical",
+    )
+    stack.enter_context(cluster)
+    cluster.scale(jobs=spec.workers)
+    return cluster

@@ -1,0 +1,138 @@
+"""The workers of an open cluster, by name. `opened` starts or joins a cluster, looks at its workers, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.cluster import session
+from becalm.hosts.cluster.spec import Spec, parse
+
+RESOURCE = "machine"
+"""What a worker has one of, and a measurement holds: one worker a machine, one measurement a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker that can be measured on. `boot_id` tells workers of one machine; `client` is Dask's."""
+
+    name: str
+    address: str
+    boot_id: str
+    hostname: str
+    environment: Mapping[str, str]
+    directory: str
+    client: Any
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a function on that worker, outside of its tasks. Raises what it or Dask raises."""
+        return self.client.run(function, *arguments, workers=[self.address])[self.address]
+
+
+_workers: dict[str, Worker] = {}
+"""Those of the open cluster, by the name of their host without "cluster:"."""
+
+
+def find(name: str) -> Worker:
+    """A worker of the open cluster. Raises UsageError."""
+    if name not in _workers:
+        raise UsageError(
+            f"No cluster with a machine {name!r} is open. Such names are given by --cluster, for the time of a command."
+        )
+    return _workers[name]
+
+
+def machine_of(name: str) -> str | None:
+    """Which machine a worker is on: the boot where it is known; None for this machine."""
+    worker = find(name)
+    return None if worker.boot_id and worker.boot_id == session.boot_id() else worker.boot_id or worker.hostname
+
+
+@contextmanager
+def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
+    """Start or join the cluster that `text` describes; gives the names of its workers' hosts. Ends what it started.
+
+    Raises UsageError for a description that makes no sense, MachineError when Dask is not there or no worker comes.
+    """
+    spec = parse(text)
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise MachineError("--cluster needs Dask, which is not installed: pip install 'becalm[cluster]'.") from None
+    from becalm.hosts.cluster.starting import started
+
+    with started(spec) as client:
+        try:
+            found = _found(client, spec, warned)
+            _workers.update(found)
+            yield [f"cluster:{name}" for name in found]
+        finally:
+            _workers.clear()
+
+
+def _found(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, Worker]:
+    """The workers that came in time, each with a name. Raises MachineError when there is none to be used."""
+    wanted = max(1, spec.workers)
+    with contextlib.suppress(TimeoutError):
+        client.wait_for_workers(wanted, timeout=spec.wait_s)
+    known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    if not known:
+        raise MachineError(
+            f"No worker came within {spec.wait_s:.0f} s. " + _WHY_NONE.get(spec.kind, "Look at the cluster's own logs.")
+        )
+    if len(known) < wanted:
+        warned(f"Only {len(known)} of {wanted} machines came within {spec.wait_s:.0f} s; the others are left out.")
+    usable = {address: each for address, each in known.items() if each.get("resources", {}).get(RESOURCE) == 1}
+    for address in known.keys() - usable.keys():
+        warned(
+            f"The worker {known[address].get('name', address)} is left out: it does not say that it is one machine. "
+            f"Start it with: dask worker … --nthreads 1 --resources {RESOURCE}=1"
+        )
+    said = client.run(session.describe, workers=list(usable), on_error="return") if usable else {}
+    good = {address: each for address, each in said.items() if isinstance(each, Mapping)}
+    for address, error in said.items():
+        if not isinstance(error, Mapping):
+            warned(f"The worker {usable[address].get('name', address)} is left out: {_why(error)}")
+    for address, each in list(good.items()):
+        if each["version"] != VERSION:
+            warned(f"The worker on {each['hostname']} is left out: it has becalm {each['version']}, this is {VERSION}.")
+            del good[address]
+    if not good:
+        raise MachineError("No worker of the cluster can be used; see above.")
+    if disturbed := sorted({each["hostname"] for each in good.values() if each["profiled"]}):
+        warned(
+            f"Dask's own profiler runs on {', '.join(disturbed[:5])} and wakes up every 10 ms. Start workers with "
+            "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False (docs/cluster.md)."
+        )
+    return _named(client, good)
+
+
+_WHY_NONE = {
+    "slurm": "`squeue` tells whether the jobs wait, the files dask-worker-*.out why one ended.",
+    "ssh": "Check that `ssh HOST python3 -c 'import becalm, distributed'` works for each host of the file.",
+    "address": "Start one on each machine: dask worker tcp://HOST:PORT --nthreads 1 --resources machine=1",
+}
+
+
+def _why(error: object) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed there. Install becalm {VERSION} with the extra `cluster`."
+    return str(error) or type(error).__name__
+
+
+def _named(client: Any, said: Mapping[str, Mapping[str, Any]]) -> dict[str, Worker]:
+    """Names: the machine's, with a number where it has several workers."""
+    hostnames = [each["hostname"] for each in said.values()]
+    count: dict[str, int] = {}
+    found = {}
+    for address, each in sorted(said.items(), key=lambda item: (item[1]["hostname"], item[0])):
+        hostname = each["hostname"]
+        count[hostname] = count.get(hostname, 0) + 1
+        name = hostname if hostnames.count(hostname) == 1 else f"{hostname}-{count[hostname]}"
+        found[name] = Worker(name, address, each["boot_id"], hostname, each["environment"], each["directory"], client)
+    return found

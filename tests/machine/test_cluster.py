@@ -1,0 +1,114 @@
+"""Measuring on the workers of a Dask cluster: several on this machine, one that is killed, one that is held."""
+
+import os
+import signal
+
+import pytest
+
+from becalm.errors import MachineError
+from becalm.hosts import Access
+from becalm.hosts import open as open_host
+from becalm.hosts.cluster import link, opened
+from becalm.hosts.cluster.workers import find
+from becalm.listener import Quiet
+from becalm.store import Store
+from becalm.verbs.several import compare_on, run_on
+
+pytestmark = pytest.mark.machine
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'becalm[cluster]'")
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    path = str(tmp_path / "runs.db")
+    monkeypatch.setenv("BECALM_STORE", path)
+    return path
+
+
+class Heard(Quiet):
+    """Remembers warnings; does something once when a host has finished some runs."""
+
+    def __init__(self, then=None):
+        self.said, self._then = [], then
+
+    def running(self, done):
+        if self._then is not None and done > 4:
+            then, self._then = self._then, None
+            then()
+
+    def warned(self, sentence):
+        self.said.append(sentence)
+
+
+def test_two_workers_are_two_hosts_whose_runs_are_in_the_store(store):
+    found = compare_on([], ["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
+    assert [each.lost for each in found.hosts] == ["", ""]
+    with Store.open(store) as opened_store:
+        for each in found.hosts:
+            stored = opened_store.study(each.study)
+            assert stored.study.host == each.host
+            assert stored.study.host.startswith("cluster:")
+            assert stored.runs == 26
+            assert stored.facts["cpu"]["count"] == os.cpu_count()
+    assert found.across[0].hosts == 2
+
+
+def test_a_killed_worker_costs_its_own_block_only(store):
+    """The worker is killed with SIGKILL while it measures; the other host is measured to its end."""
+    names = []
+
+    def kill():
+        worker = find(names[0].removeprefix("cluster:"))
+        os.kill(worker.call(os.getpid), signal.SIGKILL)
+
+    with opened("local:2", print) as found:
+        names += found
+        heard = Heard(kill)
+        result = run_on(names, ["sleep", "0.02"], runs=60, seed=1, listener=heard)
+    first, second = result.hosts
+    assert "its worker does not answer" in first.lost
+    assert second.lost == ""
+    assert second.verdict.summaries[0].runs == 60
+    assert any("was lost, the others go on" in each for each in heard.said)
+    with Store.open(store) as opened_store:
+        kept = opened_store.study(first.study).runs
+    assert 4 < kept < 61
+    assert first.verdict.summaries[0].runs > 0
+    assert result.exit_code == 3
+
+
+def test_a_machine_is_held_by_one_measurement(store, monkeypatch):
+    monkeypatch.setattr(link, "HELD_S", 1.0)
+    with opened("local:1", print) as (name,):
+        with open_host(name, Access()) as first:
+            assert first.facts()["host"]["hostname"]
+            with pytest.raises(MachineError, match="is held by something else"):
+                open_host(name, Access())
+        # Free again, once the first is closed.
+        monkeypatch.setattr(link, "HELD_S", 30.0)
+        with open_host(name, Access()) as second:
+            assert second.facts()["host"]["hostname"]
+
+
+def test_a_worker_is_quiet(store):
+    """None of Dask's housekeeping that would wake it up many times a second while it measures."""
+    import dask
+
+    with opened("local:1", print) as (name,):
+        call = find(name.removeprefix("cluster:")).call
+        assert call(dask.config.get, "distributed.worker.profile.enabled") is False
+        assert call(dask.config.get, "distributed.admin.tick.interval") == "10s"
+
+
+def test_a_program_that_is_not_there_is_said_for_each_host(store):
+    with pytest.raises(Exception, match="no program"):
+        run_on([], "no-such-program", cluster="local:1", runs=2)
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch):
+    monkeypatch.setattr("becalm.hosts.cluster.starting.CONNECT_S", 1)
+    with pytest.raises(MachineError, match="cannot be started or reached"), opened("tcp://127.0.0.1:9", print):
+        pytest.fail("nobody listens there")
