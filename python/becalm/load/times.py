@@ -78,19 +78,18 @@ OWN = (
 """Columns of a Load that are sums over its runs."""
 
 
-def of(runs: Sequence[Run], load: Load | None = None, program: int | None = None) -> Times:
-    """Times of the runs that `load` covers; of `program` alone, if it is given. Raises ValueError without a run.
+def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> Times:
+    """Times of some runs of one program that `load` covers. Raises ValueError without a run.
 
-    Where runs of several programs share one Load, its sums belong to none of them: only what each run says by itself
-    is known then.
+    `whole` False: the load covers other runs too, so its sums belong to none of them, and only what each run says by
+    itself is known.
     """
-    mine = [run for run in runs if program is None or run.workload == program]
-    if not mine:
+    if not runs:
         raise ValueError("Times need at least one run.")
-    count = len(mine)
-    cpu = _mean([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in mine])
-    found: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in mine])}
-    wall = math.fsum(run.wall_ns for run in mine) / count
+    count = len(runs)
+    cpu = _mean([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
+    found: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in runs])}
+    wall = math.fsum(run.wall_ns for run in runs) / count
     scope, level = "leader", 0 if found["wait_ns"] is None else 1
     if load is not None:
         level = load.level
@@ -99,7 +98,7 @@ def of(runs: Sequence[Run], load: Load | None = None, program: int | None = None
         found["steal_ns"] = None if load.steal_ns is None else load.steal_ns * per_run
         found["busy_ns"] = None if load.busy_ns is None else load.busy_ns * per_run
         found["frequency_khz"] = load.frequency_khz
-        if len(runs) == count:
+        if whole:
             sums = {name: getattr(load, name) for name in OWN}
             found |= {name: value / count for name, value in sums.items() if value is not None}
             scope = load.scope if load.wait_ns is not None else "leader"

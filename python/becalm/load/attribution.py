@@ -1,0 +1,302 @@
+"""Which load made the runs slow: shares with intervals, a cause, or that it cannot be told.
+
+The response is the delay factor, the predictors what the others did (`becalm.load.others`); load cannot help, so the
+fit is non-negative. The run queue enters as Mund's expectation, so its coefficient says how much of the expected delay
+came: 1 is all of it, and the rest is what the other measures explain. A cause is named only when
+
+1. there is an effect at all: permuting the delays over the runs gives so good a fit in at most FALSE_NAMING of all
+   cases (for runs whose load nobody had drawn at random, shifting them in time as well, since both may drift);
+2. its share of R squared leads in at least LEAD of the bootstrap resamples;
+3. it can be told apart from the others: variance inflation below SEPARABLE;
+4. the bars of the runs' waterfalls, which are counted and know nothing of correlation, agree.
+
+Public: Attribution, Share, Answer, attribute, Rows, FALSE_NAMING.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.load import importance
+from becalm.load.others import CAUSES, MEASURES
+from becalm.load.shapes import Shape, shape
+from becalm.nouns import Json
+from becalm.verdict import finite
+
+Floats = npt.NDArray[np.float64]
+
+FALSE_NAMING = 0.05
+"""The rate at which a cause is named at most where there is none."""
+
+LEAD = 0.95
+SEPARABLE = 5.0
+"""Variance inflation from which on two loads cannot be told apart (Sheather 2009, A Modern Approach to Regression with
+R, 6.4: "exceeding 5")."""
+
+FEWEST = 8
+"""Runs below which nothing is attributed."""
+
+MATERIAL = 0.01
+"""A delay of less than 1 % over the whole range of load is none."""
+
+RESAMPLES, PERMUTATIONS = 1000, 1999
+
+BATCH = 2_000_000
+"""Numbers in memory at a time."""
+
+
+class Answer(StrEnum):
+    """What became of the search for a cause."""
+
+    NAMED = "named"
+    NOT_SEPARABLE = "not separable"
+    NONE = "no effect of load"
+    DISAGREES = "counted waits disagree"
+    FEW = "too few runs"
+    NO_LOAD = "no load varied"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
+
+    `coefficient` by measure: delay a unit; `inflation`: variance inflation of its leading measure; `carried`: share of
+    the variation of delay that lies in the bars this cause shows in, None where they are not known.
+    """
+
+    cause: str
+    share: float
+    low: float
+    high: float
+    leads: float
+    coefficients: Mapping[str, float]
+    inflation: float
+    carried: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What the runs of one program on one machine show. `shares` first the largest; they add up to `r_squared`.
+
+    `cause` is None unless `answer` is NAMED. `together`: the causes that cannot be told apart; `more_runs` of each
+    alone that would separate them. `shapes` by measure. `still`: measures that hardly varied. `missing`: those unknown.
+    """
+
+    runs: int
+    answer: Answer
+    cause: str | None
+    r_squared: float
+    p_value: float | None
+    largest_delay: float
+    shares: tuple[Share, ...] = ()
+    shapes: Mapping[str, Shape] | None = None
+    together: tuple[str, ...] = ()
+    more_runs: int | None = None
+    still: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """The fields by name."""
+        value: dict[str, Any] = finite(asdict(self))
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is attributed: a delay for each run (n,), measures by name (None: unknown), bars by name over the reference.
+
+    `bars`: each (n,) in units of delay, NaN where the kernel did not tell. `designed`: the loads were drawn at random.
+    """
+
+    delay: Floats
+    measures: Mapping[str, Sequence[float | None]]
+    bars: Mapping[str, Floats]
+    designed: bool = False
+
+
+def attribute(
+    rows: Rows, *, seed: int = 0, resamples: int = RESAMPLES, permutations: int = PERMUTATIONS
+) -> Attribution:
+    """Find the cause. The seed makes bootstrap and permutations repeatable."""
+    rng = np.random.default_rng(seed)
+    y = np.asarray(rows.delay, dtype=np.float64)
+    used, still, missing = _columns(rows.measures, len(y))
+    largest = float(y.max()) if len(y) else 1.0
+    if len(y) < FEWEST or not used:
+        answer = Answer.FEW if len(y) < FEWEST else Answer.NO_LOAD
+        return Attribution(len(y), answer, None, 0.0, None, largest, still=still, missing=missing)
+    names = tuple(used)
+    x = np.column_stack([used[name] for name in names])
+    cause_of = {measure.name: measure.cause for measure in MEASURES}
+    floors = {measure.name: measure.floor for measure in MEASURES}
+    causes = tuple(dict.fromkeys(cause_of[name] for name in names))
+    groups = tuple(tuple(i for i, name in enumerate(names) if cause_of[name] == cause) for cause in causes)
+    covariance = importance.moments(x, y)
+    fitted = importance.r_squared(covariance, positive=True)
+    shares = importance.shapley(fitted, groups)[0]
+    coefficients = importance.non_negative(covariance)[0] / x.std(axis=0)
+    p_value = _p_value(x, y, float(fitted[0, -1]), rng, permutations, rows.designed)
+    many = importance.shapley(_resampled(x, y, rng, resamples), groups)
+    first = many.argmax(axis=1)
+    found = []
+    for index, cause in enumerate(causes):
+        leading = max(groups[index], key=lambda i: coefficients[i] * x[:, i].std())
+        outside = tuple(i for i in range(len(names)) if i not in groups[index])
+        low, high = (float(q) for q in np.quantile(many[:, index], (0.025, 0.975)))
+        found.append(
+            Share(
+                cause=cause,
+                share=float(shares[index]),
+                low=low,
+                high=high,
+                leads=float((first == index).mean()),
+                coefficients={names[i]: float(coefficients[i]) for i in groups[index]},
+                inflation=importance.inflation(x, leading, outside),
+                carried=_carried(cause, y, rows.bars),
+            )
+        )
+    found.sort(key=lambda each: -each.share)
+    effect = float(sum(coefficients[i] * np.ptp(x[:, i]) for i in range(len(names))))
+    answer, together = _decide(found, p_value, effect, x, names, cause_of)
+    more = None
+    if answer is Answer.NOT_SEPARABLE and len(together) == 2:
+        more = _more_runs(x, [names.index(_leading(found, each)) for each in together])
+    return Attribution(
+        runs=len(y),
+        answer=answer,
+        cause=found[0].cause if answer is Answer.NAMED else None,
+        r_squared=float(fitted[0, -1]),
+        p_value=p_value,
+        largest_delay=largest,
+        shares=tuple(found),
+        shapes={name: _shape(i, x, y, coefficients, floors[name]) for i, name in enumerate(names)},
+        together=together,
+        more_runs=more,
+        still=still,
+        missing=missing,
+    )
+
+
+def _columns(
+    measures: Mapping[str, Sequence[float | None]], count: int
+) -> tuple[dict[str, Floats], tuple[str, ...], tuple[str, ...]]:
+    """Measures that varied, those that hardly did, and those that are not known in every run."""
+    used, still, missing = {}, [], []
+    for measure in MEASURES:
+        values = measures.get(measure.name, ())
+        known = [value for value in values if value is not None]
+        if len(known) < count or not known:
+            missing.append(measure.name)
+        elif max(known) - min(known) < measure.floor:
+            still.append(measure.name)
+        else:
+            used[measure.name] = np.array(known, dtype=np.float64)
+    return used, tuple(still), tuple(missing)
+
+
+def _p_value(x: Floats, y: Floats, seen: float, rng: np.random.Generator, count: int, designed: bool) -> float:
+    """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one)."""
+
+    def rate(batches: Iterator[Floats]) -> float:
+        fits = np.concatenate([importance.best_fit(x, batch) for batch in batches])
+        return float((1 + (fits >= seen - 1e-9).sum()) / (1 + len(fits)))
+
+    shuffled = rate(rng.permuted(np.tile(y, (size, 1)), axis=1) for size in _batches(x, count))
+    if designed:
+        return shuffled
+    # Loads and delays that drift have neighbours alike; shifting one against the other keeps that.
+    shifts = rng.permutation(np.arange(1, len(y)))[:count]
+    parts = np.array_split(shifts, len(list(_batches(x, len(shifts)))))
+    return max(shuffled, rate(np.array([np.roll(y, shift) for shift in part]) for part in parts))
+
+
+def _resampled(x: Floats, y: Floats, rng: np.random.Generator, count: int) -> Floats:
+    """R squared of all subsets in bootstrap resamples of the runs."""
+    even = np.full(len(y), 1 / len(y))
+    found = []
+    for size in _batches(x, count):
+        drawn = rng.multinomial(len(y), even, size).astype(np.float64)
+        found.append(importance.r_squared(importance.moments(x, y, drawn), positive=True))
+    return np.concatenate(found)
+
+
+def _batches(x: Floats, count: int) -> Iterator[int]:
+    """Sizes of parts of `count` resamples that need some tens of megabytes each."""
+    size = max(1, BATCH // (x.shape[0] * (x.shape[1] + 1)))
+    while count > 0:
+        yield min(size, count)
+        count -= size
+
+
+def _carried(cause: str, y: Floats, bars: Mapping[str, Floats]) -> float | None:
+    """Share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1."""
+    variation = float(((y - y.mean()) ** 2).sum())
+    if not bars or variation == 0:
+        return None
+    total, unknown = 0.0, False
+    for name in CAUSES[cause]:
+        values = bars.get(name)
+        if values is None or np.isnan(values).any():
+            unknown = True
+        else:
+            total += float(((values - values.mean()) * (y - y.mean())).sum()) / variation
+    rest = bars.get("unexplained")
+    if unknown and "unexplained" not in CAUSES[cause] and rest is not None and not np.isnan(rest).any():
+        # What the kernel does not tell is in the rest.
+        total += float(((rest - rest.mean()) * (y - y.mean())).sum()) / variation
+    return total
+
+
+def _decide(
+    found: Sequence[Share],
+    p_value: float,
+    effect: float,
+    x: Floats,
+    names: Sequence[str],
+    cause_of: Mapping[str, str],
+) -> tuple[Answer, tuple[str, ...]]:
+    first = found[0]
+    if p_value > FALSE_NAMING or effect < MATERIAL or first.share <= 0:
+        return Answer.NONE, ()
+    if first.inflation >= SEPARABLE:
+        index = names.index(_leading(found, first.cause))
+        rivals = [i for i, name in enumerate(names) if cause_of[name] != first.cause]
+        rival = max(rivals, key=lambda i: abs(float(np.corrcoef(x[:, index], x[:, i])[0, 1])))
+        return Answer.NOT_SEPARABLE, (first.cause, cause_of[names[rival]])
+    if first.leads < LEAD:
+        second = max(found[1:], key=lambda each: each.leads, default=None)
+        return Answer.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)
+    if first.carried is not None and first.carried < 0.5:
+        return Answer.DISAGREES, ()
+    return Answer.NAMED, ()
+
+
+def _leading(found: Sequence[Share], cause: str) -> str:
+    coefficients = next(each.coefficients for each in found if each.cause == cause)
+    return max(coefficients, key=lambda name: coefficients[name])
+
+
+def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
+    """How many runs with each of the two loads alone, at the level seen, bring the inflation below SEPARABLE."""
+    others = tuple(i for i in range(x.shape[1]) if i != pair[0])
+    rows = []
+    for alone in pair:
+        row = x.min(axis=0).copy()
+        row[alone] = x[:, alone].max()
+        rows.append(row)
+    for count in range(1, most + 1):
+        if importance.inflation(np.vstack([x, *([row] * count for row in rows)]), pair[0], others) < SEPARABLE:
+            return count
+    return None
+
+
+def _shape(index: int, x: Floats, y: Floats, coefficients: Floats, floor: float) -> Shape:
+    """Shape over one measure of what the other measures leave of the delay."""
+    rest = x @ coefficients - x[:, index] * coefficients[index]
+    return shape(x[:, index], y - rest, floor)

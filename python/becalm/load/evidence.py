@@ -1,0 +1,82 @@
+"""From observations of one program on one machine to what they show: delays, waterfalls, others' load, a cause.
+
+Public: Evidence, evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.load.attribution import Attribution, Rows, attribute
+from becalm.load.delay import Delay
+from becalm.load.others import Observed, others, unloaded
+from becalm.load.times import Times
+from becalm.load.waterfall import NAMES, REFERENCE, Waterfall, waterfall
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All lists are in the order of `found`. `reference` is None where no run was unloaded: then own CPU time is."""
+
+    program: str
+    machine: str
+    found: tuple[Observed, ...]
+    reference: Times | None
+    delays: tuple[Delay, ...]
+    waterfalls: tuple[Waterfall, ...]
+    measures: Mapping[str, Sequence[float | None]]
+    attribution: Attribution
+
+    @property
+    def runs(self) -> int:
+        """Runs in all observations."""
+        return sum(each.times.runs for each in self.found)
+
+    def bar_ns(self, name: str) -> float | None:
+        """Time of all runs in one bar, ns; None where it is unknown for any of them."""
+        values = [each[name].ns for each in self.waterfalls]
+        known = [v * one.times.runs for v, one in zip(values, self.found, strict=True) if v is not None]
+        return math.fsum(known) if len(known) == len(values) else None
+
+
+def evidence(
+    found: Sequence[Observed], *, designed: bool = False, reference: Times | None = None, seed: int = 0
+) -> Evidence | None:
+    """What the observations of one program on one machine show; None when no delay can be computed for any of them.
+
+    `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
+    random.
+    """
+    table = others(found)
+    base = unloaded(found, table) if reference is None else reference
+    kept = []
+    for index, each in enumerate(found):
+        late, fall = each.delay(base), waterfall(each.times, base)
+        if late is not None and fall is not None:
+            kept.append((index, each, late, fall))
+    if not kept:
+        return None
+    measures = {name: [values[index] for index, *_ in kept] for name, values in table.items()}
+    delays, falls = tuple(late for _, _, late, _ in kept), tuple(fall for *_, fall in kept)
+    carried = {
+        name: np.array(
+            [np.nan if f[name].ns is None else (f[name].ns or 0.0) / (f[REFERENCE].ns or 1.0) for f in falls]
+        )
+        for name in NAMES[1:]
+    }
+    rows = Rows(np.array([late.factor for late in delays]), measures, carried, designed)
+    first = kept[0][1]
+    return Evidence(
+        program=first.program,
+        machine=first.machine,
+        found=tuple(each for _, each, *_ in kept),
+        reference=base,
+        delays=delays,
+        waterfalls=falls,
+        measures=measures,
+        attribution=attribute(rows, seed=seed),
+    )

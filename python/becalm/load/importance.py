@@ -1,0 +1,152 @@
+"""How much of a response each predictor accounts for: Shapley shares of R squared (LMG), over all subsets at once.
+
+R squared of every subset of predictors is computed for many resamples together; 2^p small systems, vectorised. With
+`positive`, R squared is that of the non-negative least squares fit: its solution is the ordinary one on some subset
+where all coefficients are positive, so it is the largest R squared among those subsets (Lawson & Hanson 1974, 23).
+
+LMG: Lindeman, Merenda & Gold (1980), Introduction to Bivariate and Multivariate Analysis, 119; Groemping (2006),
+J. Stat. Softw. 17(1). Public: subsets, moments, r_squared, non_negative, best_fit,
+shapley, inflation.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+MOST = 10
+"""Predictors at most: 1024 systems a resample."""
+
+RIDGE = 1e-10
+"""Relative to the variances: a resample in which two predictors are the same has a solution all the same."""
+
+
+@cache
+def subsets(count: int) -> tuple[tuple[int, ...], ...]:
+    """The members of each subset of `count` things; subset number s holds i when bit i of s is set."""
+    return tuple(tuple(i for i in range(count) if s >> i & 1) for s in range(1 << count))
+
+
+def moments(x: Floats, y: Floats, weights: Floats | None = None) -> Floats:
+    """Covariances of predictors and response, shape (resamples, p + 1, p + 1), the response last.
+
+    `x` of shape (n, p); `y` of shape (n,) or (resamples, n); `weights` of shape (resamples, n): how often each row
+    counts. Predictors are in units of their standard deviation.
+    """
+    spread = x.std(axis=0)
+    scaled = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    many = np.atleast_2d(y)
+    if weights is None:
+        weights = np.ones((1, len(x)))
+    size = max(len(many), len(weights))
+    rows = np.empty((size, len(x), x.shape[1] + 1))
+    rows[:, :, :-1], rows[:, :, -1] = scaled, many
+    w = (weights / weights.sum(axis=1, keepdims=True))[:, :, np.newaxis]
+    rows = rows - (rows * w).sum(axis=1, keepdims=True)
+    return np.asarray(np.matmul(np.swapaxes(rows * w, 1, 2), rows))
+
+
+def r_squared(covariance: Floats, *, positive: bool = False) -> Floats:
+    """R squared of each subset of predictors, shape (resamples, 2^p); the empty subset has 0.
+
+    `positive`: of the fit whose coefficients are not negative. Raises ValueError for more than MOST predictors.
+    """
+    count = covariance.shape[1] - 1
+    if count > MOST:
+        raise ValueError(f"{count} predictors have too many subsets; {MOST} are the most.")
+    total = covariance[:, -1, -1]
+    safe = np.where(total > 0, total, 1.0)
+    found = np.zeros((len(covariance), 1 << count))
+    for number, members in enumerate(subsets(count)):
+        if not members:
+            continue
+        solved = _solve(covariance, members)
+        value = np.einsum("ri,ri->r", solved, covariance[:, list(members), -1]) / safe
+        good = (solved >= 0).all(axis=1) if positive else True
+        found[:, number] = np.where((total > 0) & good, np.clip(value, 0.0, 1.0), 0.0)
+    if positive:
+        for bit in range(count):
+            with_bit = np.array([s for s in range(1 << count) if s >> bit & 1])
+            found[:, with_bit] = np.maximum(found[:, with_bit], found[:, with_bit ^ (1 << bit)])
+    return found
+
+
+def _solve(covariance: Floats, members: tuple[int, ...]) -> Floats:
+    index = list(members)
+    a = covariance[np.ix_(range(len(covariance)), index, index)].copy()
+    trace = np.maximum(np.einsum("rii->r", a), 1e-300)
+    diagonal = np.arange(len(index))
+    a[:, diagonal, diagonal] += RIDGE * trace[:, np.newaxis]
+    return np.asarray(np.linalg.solve(a, covariance[:, index, -1:])[:, :, 0])
+
+
+def non_negative(covariance: Floats) -> Floats:
+    """Coefficients of the non-negative least squares fit, shape (resamples, p), per standard deviation of a predictor.
+
+    The best subset whose ordinary fit has no negative coefficient is the solution.
+    """
+    count = covariance.shape[1] - 1
+    best, found = np.zeros(len(covariance)), np.zeros((len(covariance), count))
+    for members in subsets(count)[1:]:
+        solved = _solve(covariance, members)
+        value = np.einsum("ri,ri->r", solved, covariance[:, list(members), -1])
+        better = (solved >= 0).all(axis=1) & (value > best)
+        best = np.where(better, value, best)
+        full = np.zeros_like(found)
+        full[:, list(members)] = solved
+        found = np.where(better[:, np.newaxis], full, found)
+    return found
+
+
+def best_fit(x: Floats, responses: Floats) -> Floats:
+    """R squared of the non-negative fit of many responses, shape (m, n), on the same predictors (n, p); shape (m,)."""
+    spread = x.std(axis=0)
+    centred = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    many = responses - responses.mean(axis=1, keepdims=True)
+    total = (many**2).sum(axis=1)
+    gram, cross = centred.T @ centred, centred.T @ many.T
+    best = np.zeros(len(many))
+    for members in subsets(x.shape[1])[1:]:
+        index = list(members)
+        a = gram[np.ix_(index, index)]
+        solved = np.linalg.solve(a + RIDGE * np.trace(a) * np.eye(len(index)), cross[index])
+        value = (solved * cross[index]).sum(axis=0)
+        best = np.where((solved >= 0).all(axis=0) & (value > best), value, best)
+    return np.asarray(np.clip(best / np.where(total > 0, total, 1.0), 0.0, 1.0))
+
+
+def shapley(values: Floats, groups: tuple[tuple[int, ...], ...] | None = None) -> Floats:
+    """Shapley shares of a value of subsets, shape (resamples, groups); they add up to the value of the whole.
+
+    `values` of shape (resamples, 2^p); `groups`: predictors that enter together (default: each by itself).
+    """
+    count = values.shape[1].bit_length() - 1
+    parts = groups if groups is not None else tuple((i,) for i in range(count))
+    masks = [sum(1 << i for i in part) for part in parts]
+    size = len(parts)
+    union = np.array([sum(masks[i] for i in members) for members in subsets(size)])
+    v = values[:, union]
+    shares = np.zeros((len(values), size))
+    for number, members in enumerate(subsets(size)):
+        weight = (
+            math.factorial(len(members)) * math.factorial(size - len(members) - 1) / math.factorial(size)
+            if (len(members) < size)
+            else 0.0
+        )
+        for each in range(size):
+            if not number >> each & 1:
+                shares[:, each] += weight * (v[:, number | 1 << each] - v[:, number])
+    return shares
+
+
+def inflation(x: Floats, index: int, against: tuple[int, ...]) -> float:
+    """Variance inflation factor of predictor `index` against others, 1 / (1 - R squared); may be infinite."""
+    if not against or x[:, index].std() == 0:
+        return 1.0
+    found = float(r_squared(moments(x[:, list(against)], x[:, index]))[0, -1])
+    return math.inf if found >= 1 - 1e-9 else 1 / (1 - found)

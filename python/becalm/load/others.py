@@ -1,0 +1,219 @@
+"""What the others did during each run: the machine's counters less the program's own, as measures of comparable size.
+
+Own CPU time and own time on the run queue are counted, so they are taken off exactly. What has no own count (disk,
+network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
+Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
+
+Public: Observed, observed, Measure, MEASURES, CAUSES, others, unloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from becalm.load.delay import Circumstances, Delay, delay, mund
+from becalm.load.record import Load
+from becalm.load.times import Times, middle, of
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
+from becalm.nouns import Outcome, Run
+
+MIB = 1048576.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Runs of one program with the Load around them. `program` and `machine` name them; `around` as in `delay`."""
+
+    study: int
+    program: str
+    machine: str
+    times: Times
+    load: Load
+    around: Circumstances
+    seqs: tuple[int, ...] = ()
+    """Sequence numbers of the runs."""
+    own_cpu_ns: float | None = None
+    """CPU time of all runs in the interval, also of other programs of the study: none of it is others'."""
+    mixed: bool = False
+    """Whether other runs lie in the same interval, so that the load's sums are not of this program alone."""
+
+    def delay(self, reference: Times | None) -> Delay | None:
+        """The delay against an unloaded run, or its own CPU time."""
+        return delay(self.times, self.around, reference)
+
+
+def observed(
+    study: int,
+    machine: str,
+    names: Sequence[str],
+    runs: Iterable[Run],
+    loads: Iterable[Load],
+    around: Callable[[Run, Load], Circumstances] | None = None,
+) -> list[Observed]:
+    """Join counted good runs with their loads, one Observed for each load and program in it.
+
+    `names` by workload; `around` tells what is known of the competition, else queue and CPUs of the load. Warm-ups
+    and runs that did not end well are left out; loads without a good run too.
+    """
+    by_seq = {run.seq: run for run in runs}
+    found = []
+    for load in loads:
+        inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
+        good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
+        cpu = [None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns for run in inside]
+        known = [each for each in cpu if each is not None]
+        for program in sorted({run.workload for run in good}):
+            mine = [run for run in good if run.workload == program]
+            whole = len(mine) == len(inside)
+            found.append(
+                Observed(
+                    study=study,
+                    program=names[program],
+                    machine=machine,
+                    times=of(mine, load, whole=whole),
+                    load=load,
+                    around=(around or _plain)(mine[0], load),
+                    seqs=tuple(run.seq for run in mine),
+                    own_cpu_ns=float(sum(known)) if len(known) == len(cpu) else None,
+                    mixed=not whole,
+                )
+            )
+    return found
+
+
+def _plain(run: Run, load: Load) -> Circumstances:
+    return Circumstances(load.queue, load.cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
+
+    `bars` are those of a waterfall in which this load can show.
+    """
+
+    name: str
+    title: str
+    unit: str
+    cause: str
+    floor: float
+    amount: Callable[[Load], float | None]
+
+
+def _bytes(*values: int | None) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / MIB if known else None
+
+
+def _disk(load: Load) -> float | None:
+    """Swapping is paging, not disk load, so it is taken off."""
+    moved = _bytes(load.disk_read_bytes, load.disk_write_bytes)
+    swapped = _bytes(load.swap_in_bytes, load.swap_out_bytes) or 0.0
+    return None if moved is None else max(0.0, moved - swapped)
+
+
+def _calls(load: Load) -> float | None:
+    return None if load.nfs_calls is None else float(load.nfs_calls)
+
+
+def _reclaims(load: Load) -> float | None:
+    known = [each for each in (load.refaults, load.direct_reclaims) if each is not None]
+    return float(sum(known)) if known else None
+
+
+AMOUNTS = (
+    Measure("page_outs", "page-outs", "MiB/s", "memory", 0.2, lambda load: _bytes(load.swap_out_bytes)),
+    Measure("reclaims", "refaults and reclaims", "1/s", "memory", 20.0, _reclaims),
+    Measure("disk", "disk", "MiB/s", "disk", 1.0, _disk),
+    Measure(
+        "network",
+        "network",
+        "MiB/s",
+        "network",
+        1.0,
+        lambda load: _bytes(load.net_in_bytes, load.net_out_bytes, load.loopback_bytes),
+    ),
+    Measure("nfs", "NFS calls", "1/s", "NFS", 5.0, _calls),
+)
+"""Measures of which the program's own part is not counted. The floors are what an idle machine's services do."""
+
+QUEUE_MEASURE = Measure("queue", "run queue over CPUs", "", "CPU", 0.1, lambda load: None)
+CPU_MEASURE = Measure("cpu", "CPU use of others", "", "CPU", 0.05, lambda load: None)
+STEAL_MEASURE = Measure("steal", "steal", "", "hypervisor", 0.01, lambda load: None)
+
+MEASURES = (QUEUE_MEASURE, CPU_MEASURE, *AMOUNTS, STEAL_MEASURE)
+"""One more measure is one more row, and its arithmetic in `others` where its own part is counted."""
+
+CAUSES = {
+    "CPU": (QUEUE, SLOWER),
+    "memory": (MEMORY, IO, SLOWER),
+    "disk": (IO, UNEXPLAINED),
+    "network": (UNEXPLAINED, SLOWER),
+    "NFS": (UNEXPLAINED, IO),
+    "hypervisor": (STEAL, SLOWER, UNEXPLAINED),
+}
+"""Which bars of a waterfall a cause shows in. A program sleeps for network and NFS, which no bar counts; writing to a
+full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
+
+
+def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
+    """Each measure of each observation, in the order given.
+
+    `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue;
+    `cpu`: CPUs' share used by others, 0 to 1; `steal`: share of the interval's CPU time that was stolen; the rest in
+    their unit a second.
+    """
+    table: dict[str, list[float | None]] = {measure.name: [] for measure in MEASURES}
+    for each in found:
+        load, seconds = each.load, each.load.interval_ns / 1e9
+        cpus = each.around.cpus or load.cpus
+        room = None if not load.cpus or not load.interval_ns else load.cpus * load.interval_ns
+        queue = each.around.queue
+        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus) - 1)
+        if load.busy_ns is None or each.own_cpu_ns is None or room is None:
+            table["cpu"].append(None)
+        else:
+            table["cpu"].append(max(0.0, load.busy_ns - each.own_cpu_ns) / room)
+        table["steal"].append(None if load.steal_ns is None or room is None else load.steal_ns / room)
+        for measure in AMOUNTS:
+            amount = measure.amount(load)
+            table[measure.name].append(None if amount is None or not seconds else amount / seconds)
+    for measure in AMOUNTS:
+        table[measure.name] = _less_own(found, table[measure.name])
+    return table
+
+
+def _less_own(found: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
+    """Take off, program by program, the least amount per run seen."""
+    seconds = [each.load.interval_ns / 1e9 for each in found]
+    least: dict[tuple[str, str], float] = {}
+    for each, rate, time in zip(found, rates, seconds, strict=True):
+        if rate is not None:
+            key, amount = (each.machine, each.program), rate * time / each.times.runs
+            least[key] = min(least.get(key, amount), amount)
+    return [
+        None if rate is None else max(0.0, rate - least[each.machine, each.program] * each.times.runs / time)
+        for each, rate, time in zip(found, rates, seconds, strict=True)
+    ]
+
+
+FEWEST_UNLOADED = 3
+
+IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
+"""Above these an observation is not of an unloaded run; for the other measures their floor counts."""
+
+
+def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
+    """What an unloaded run of one program on one machine is like: the median of those beside which nothing happened.
+
+    None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
+    """
+    rows = others(found) if table is None else table
+    calm = []
+    for index, each in enumerate(found):
+        values = {m.name: rows[m.name][index] for m in MEASURES}
+        known = values["queue"] is not None or values["cpu"] is not None
+        if known and all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES):
+            calm.append(each.times)
+    return middle(calm) if len(calm) >= FEWEST_UNLOADED else None
