@@ -130,4 +130,3 @@ def _signals(end: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
-

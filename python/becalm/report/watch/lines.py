@@ -20,25 +20,25 @@ class Column:
 
 
 COLUMNS = (
-    Column("cpu%", 5, "cpu"),
-    Column("steal", 5, "steal"),
+    Column("cpu%", 4, "cpu"),
+    Column("st%", 4, "steal"),
     Column("irq%", 4, "interrupts"),
-    Column("run", 4, "queue"),
+    Column("run", 3, "queue"),
     Column("pcpu%", 5, "pressure_cpu"),
-    Column("pio%", 5, "pressure_io"),
+    Column("pio%", 4, "pressure_io"),
     Column("out", 5, "page_out"),
     Column("in", 5, "page_in"),
     Column("read", 5, "disk_read"),
     Column("write", 5, "disk_write"),
     Column("recv", 5, "net_in"),
     Column("sent", 5, "net_out"),
-    Column("nfs", 5, "nfs"),
+    Column("nfs", 4, "nfs"),
 )
 """With the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
 
 OWN = (
-    Column("own%", 6, "process_cpu"),
-    Column("wait%", 6, "process_wait"),
+    Column("own%", 4, "process_cpu"),
+    Column("wait%", 5, "process_wait"),
 )
 """Of a process that is followed, before the others."""
 
@@ -75,11 +75,11 @@ def _cell(column: Column, instant: Instant) -> str:
 
 
 def short(value: float | None, unit: Unit) -> str:
-    """A value in five characters, without its unit; "-" when it is not known."""
+    """A value in five characters, most in four, without its unit; "-" when it is not known."""
     if value is None:
         return "-"
     if unit is Unit.SHARE:
-        return f"{100 * value:.1f}" if value < 9.995 else f"{100 * value:.0f}"
+        return f"{100 * value:.1f}" if value < 0.9995 else f"{100 * value:.0f}"
     if unit is Unit.TASKS:
         return f"{value:.0f}"
     step = 1024.0 if unit is Unit.BYTES else 1000.0

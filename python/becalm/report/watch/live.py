@@ -84,9 +84,11 @@ class View:
         parts: list[RenderableType] = [self._head(latest, width)]
         if latest.process is not None:
             parts += [Text(), *self._process(latest.process, width)]
-        tracks = list(self.history.tracks())
-        parts += [Text(), self._table(tracks, width)]
-        parts += list(self._below(latest, width))
+        below = list(self._below(latest, width))
+        own = sum(track.shown for track in self.history.process) + 4 if latest.process is not None else 0
+        # Heading and blank lines: four.
+        room = max(1, height - 4 - own - len(below))
+        parts += [Text(), self._table(fitting(list(self.history.tracks()), room), width), *below]
         return Group(*parts)
 
     def _head(self, latest: Instant, width: int) -> Table:
@@ -141,6 +143,14 @@ class View:
             yield Text("not told here  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
         if latest.skipped:
             yield Text(f"{counted(latest.skipped, 'reading')} left out: showing them took too long", "yellow")
+
+
+def fitting(tracks: list[Track], room: int) -> list[Track]:
+    """So many as there are lines for: those that were zero all the time go first, then the last ones."""
+    while len(tracks) > room:
+        idle = [track for track in tracks if not track.peak]
+        tracks.remove(idle[-1] if idle else tracks[-1])
+    return tracks
 
 
 def about(found: Followed) -> str:

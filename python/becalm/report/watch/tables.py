@@ -1,0 +1,97 @@
+"""The tables of one watched run as text in cells, the same for the terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+from becalm.load.delay import OWN_CPU
+from becalm.load.measures import MEASURES, Unit, find
+from becalm.load.watched import Course, Watched
+from becalm.load.waterfall import Bar, Waterfall
+from becalm.report.sentence import duration
+from becalm.report.steady.tables import Table
+from becalm.report.watch.numbers import number
+
+WHERE = "Where the time went"
+MACHINE = "What the machine did meanwhile"
+DELAY = "Delay factor"
+
+
+def delays(found: Watched) -> Table | None:
+    """The delay factor beside what was to be expected."""
+    delay = found.delay
+    if delay is None:
+        return None
+    load = found.load
+    base = "own CPU time" if delay.reference == OWN_CPU else "time of an unloaded run"
+    rows = [("observed", f"{delay.factor:.2f}", f"wall time / {base}")]
+    queue, cpus = (None, None) if load is None else (load.queue, load.cpus)
+    why = "run queue not known" if queue is None else f"run queue of {queue:.2f} on {cpus} CPUs, equal shares"
+    rows.append(("expected (Mund)", _factor(delay.mund), why))
+    if delay.shared is not None:
+        low, high = delay.shared
+        span = _factor(low) if high - low < 0.005 else f"{_factor(low)} to {_factor(high)}"
+        rows.append(("expected (shares)", span, "by nice, groups and quota"))
+    rows.append(("from the run queue", _factor(delay.exact), "1 + run-queue wait / CPU time, counted"))
+    return Table(DELAY, ("", "", ""), tuple(rows), (1,), " ".join(delay.failed))
+
+
+def _factor(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
+
+
+def bars(falls: Waterfall) -> Table:
+    """The waterfall in numbers: every bar, those that are not known too; what they are made of stands below."""
+    rows = [(bar.name, seconds(bar), share(bar), kind(bar)) for bar in falls.bars]
+    rows.append(("wall time", duration(falls.wall_ns), "100 %", ""))
+    notes = [remark(bar) for bar in falls.bars]
+    if falls.parallel is not None:
+        notes.append(
+            f"{falls.parallel:.1f} tasks were at work at a time: their seconds do not add up to wall time and were "
+            "divided by that, so these bars are estimates."
+        )
+    return Table(WHERE, ("", "time", "share", ""), tuple(rows), (1, 2), "\n".join(filter(None, notes)))
+
+
+def seconds(bar: Bar) -> str:
+    """The length of a bar; "?" where it is not known."""
+    return "?" if bar.ns is None else duration(bar.ns)
+
+
+def share(bar: Bar) -> str:
+    """Of wall time."""
+    return "" if bar.share is None else f"{100 * bar.share:.1f} %"
+
+
+def kind(bar: Bar) -> str:
+    """Whether it was counted or estimated."""
+    return "not known" if bar.ns is None else "exact" if bar.exact else "estimate"
+
+
+def remark(bar: Bar) -> str:
+    """Its ends, its parts, and why it is not known; empty without any."""
+    said = []
+    if bar.ns is not None and bar.low is not None and bar.high is not None and not bar.exact:
+        said.append(f"between {duration(bar.low)} and {duration(bar.high)}")
+    said += [f"{part.name} {duration(part.ns)}" for part in bar.parts if part.ns > 0]
+    said += [bar.note] if bar.note and bar.ns is None else []
+    return f"{bar.name[0].upper()}{bar.name[1:]}: {', '.join(said)}." if said else ""
+
+
+def machine(found: Watched) -> Table:
+    """Mean, peak and the time of the peak of each measure."""
+    rows = tuple((each.label, *cells(each)) for each in found.courses)
+    return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(found))
+
+
+def cells(course: Course) -> tuple[str, str, str]:
+    """Mean, peak, time of the peak."""
+    unit = Unit(course.unit)
+    when = "" if course.peak_ns is None or not course.peak else duration(course.peak_ns)
+    return number(course.mean, unit), "" if course.peak is None else number(course.peak, unit), when
+
+
+def untold(found: Watched) -> str:
+    """Measures that this machine does not tell."""
+    if found.load is None:
+        return ""
+    missing = [each.label for each in MEASURES if each.of(found.load) is None and not find(each.name).minor]
+    return f"Not told here: {', '.join(missing)}." if missing else ""
