@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::{Command, ExitCode};
 
-use becalm_core::generator::crew;
-use becalm_core::generator::demand::Demand;
-use becalm_core::generator::report::{Reason, Report};
+use becalm_core::stress::crew;
+use becalm_core::stress::demand::Demand;
+use becalm_core::stress::report::{Reason, Report};
 use serde_json::{json, Value};
 
 /// What `load` takes.
