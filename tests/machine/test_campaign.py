@@ -1,0 +1,72 @@
+"""A campaign on the real machine: loads begin and end with their runs, and the plan is kept with the study."""
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.load.design import Factor
+from becalm.store import Store
+from becalm.verbs import campaign as verb
+from becalm.verbs.campaign import campaign, room
+
+pytestmark = pytest.mark.machine
+
+LOADS = ["pgrep", "-f", "becalm-agent load"]
+
+
+def nobody_loads():
+    """No process of ours makes load any more."""
+    return subprocess.run([*LOADS, "-P", str(os.getpid())], capture_output=True, check=False).returncode == 1
+
+
+def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(verb, "SETTLE_S", 0.0)
+    monkeypatch.setattr(verb, "LARGEST_BLOCK", 1)
+    counter = tmp_path / "seen"
+    # What the program itself sees of the generator: how many processes of it compute.
+    script = f"pgrep -c -f '^[^ ]*becalm-agent load' >> {counter}; exit 0"
+    done = campaign(["sh", "-c", script], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"), seed=4)
+    assert done.runs == 20
+    assert done.excluded == {}
+    with Store.open(str(tmp_path / "store.db")) as store:
+        stored = store.study(done.study).study
+        runs = store.runs(done.study)
+    assert stored.kind == "explain"
+    steps = stored.options["design"]["steps"]
+    assert len(steps) == 20
+    assert [run.round for run in runs] == [-2, -1, *range(20)]
+    seen = [int(line) for line in counter.read_text().split()]
+    # The generator itself and a process for each processor that is kept busy, whole or in part.
+    expected = [0 if not levels else 1 + int(levels["cpu"]) + (levels["cpu"] % 1 >= 0.01) for levels in steps]
+    assert seen == [0, 0, *expected]
+    assert set(done.made) == {index for index, levels in enumerate(steps) if levels}
+    assert nobody_loads()
+
+
+def test_what_this_machine_cannot_is_left_out_or_refused():
+    with contextlib.suppress(OSError):
+        swapped = len(Path("/proc/swaps").read_text().splitlines()) > 1
+    found = room("/dev/shm")
+    assert "tmpfs" in found.excluded["disk"]
+    assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in found.factors
+    assert ("memory" in found.excluded) is (not swapped or os.geteuid() != 0)
+    with pytest.raises(MachineError, match="tmpfs"):
+        room("/dev/shm", ["disk"])
+    with pytest.raises(UsageError, match="heat"):
+        room("/var/tmp", ["heat"])
+
+
+def test_a_program_that_fails_ends_the_load_too(tmp_path):
+    with pytest.raises(WorkloadError, match="exit code 3"):
+        campaign(["sh", "-c", "exit 3"], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"))
+    assert nobody_loads()
+
+
+@pytest.mark.parametrize(("option", "word"), [({"host": "null"}, "host"), ({"store": False}, "store")])
+def test_what_makes_no_sense(option, word, tmp_path):
+    with pytest.raises(UsageError, match=word):
+        campaign("true", loads=["cpu"], **{"store": str(tmp_path / "s.db"), **option})
