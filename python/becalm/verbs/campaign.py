@@ -1,9 +1,9 @@
 """A designed campaign: one program, run beside known loads by plan, kept as a study of kind "explain".
 
 `campaign` finds out what load this machine allows (`room`), draws a plan (`becalm.load.design`), and measures it:
-before each block its load is made to begin (`becalm.hosts.loading`), after it to end. The plan is in the study's options as
-`design`: runs of round r had the levels of its step r; warm-ups have negative rounds. `becalm explain` analyses such
-a study like any other.
+before each block its load is made to begin (`becalm.hosts.loading`), after it to end. The plan is in the study's
+options as `design`: runs of round r had the levels of its step r; warm-ups have negative rounds. `becalm explain`
+analyses such a study like any other.
 """
 
 from __future__ import annotations
