@@ -43,7 +43,8 @@ class Workload:
     """What is run.
 
     `argv` is never given to a shell; `Workload.of` splits a command line as a shell would. `timeout_ns` in
-    nanoseconds; `expect` lists the exit codes that count as success, None for any.
+    nanoseconds; `expect` lists the exit codes that count as success, None for any. So many `copies` are started at once
+    and count as one run, from the start of the first to the end of the last.
     """
 
     argv: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class Workload:
     kernel: str | None = None
     iterations: int = 0
     parameters: tuple[tuple[str, str], ...] = ()
+    copies: int = 1
 
     @classmethod
     def of(cls, command: str | Iterable[str] | Workload, *, shell: bool = False, **options: Any) -> Workload:
@@ -106,6 +108,7 @@ class Workload:
             "expect": None if self.expect is None else list(self.expect),
             "output": str(self.output),
             "cold": self.cold,
+            **({"copies": self.copies} if self.copies != 1 else {}),
         }
 
     @classmethod
@@ -132,6 +135,7 @@ class Workload:
             kernel=value.get("kernel"),
             iterations=value.get("iterations", 0),
             parameters=tuple(sorted((value.get("parameters") or {}).items())),
+            copies=value.get("copies", 1),
         )
 
 

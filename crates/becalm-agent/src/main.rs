@@ -4,11 +4,12 @@
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
 //! killed agent to put them back, `restore` does that once and by itself, `booting` has the machine start with other
 //! kernel parameters, `read` tells what else the machine does, `follow` what a running process does, `load` makes the
-//! machine busy, `overhead` measures the agent itself, `init` is process 1 of a guest. `main` sets the process up and
-//! hands over.
+//! machine busy, `copies` starts programs several times at once, `overhead` measures the agent itself, `init` is
+//! process 1 of a guest. `main` sets the process up and hands over.
 
 mod booting;
 mod conversation;
+mod copies;
 mod follow;
 mod guard;
 mod init;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options::Command::Serve(options)) => options,
         Ok(options::Command::Restore { root, force }) => return restore::run(&root, force),
+        Ok(options::Command::Copies(copies)) => return copies::run(&copies),
         Ok(options::Command::Load(options)) => return load::run(options),
         Ok(options::Command::Version) => {
             println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));

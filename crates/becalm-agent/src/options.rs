@@ -13,6 +13,8 @@ pub enum Command {
         root: PathBuf,
         force: bool,
     },
+    /// Start a program several times at once.
+    Copies(crate::copies::Copies),
     /// Make known load.
     Load(crate::load::Options),
     Version,
@@ -41,6 +43,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
     match arguments.next().as_deref().and_then(|word| word.to_str()) {
         Some("serve") => {}
         Some("restore") => return restore(arguments),
+        Some("copies") => return crate::copies::parse(arguments).map(Command::Copies),
         Some("load") => return crate::load::parse(arguments).map(Command::Load),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),

@@ -7,11 +7,13 @@ use std::ffi::CString;
 use becalm_core::exec::program::{input_file, Environment, Program, Surroundings};
 use becalm_core::types::Workload;
 
+use crate::copies::MOST;
 use crate::protocol::Failure;
 
 /// A workload that can be started at once.
 pub struct Ready {
     pub workload: Workload,
+    path: String,
     pub program: Option<Program>,
     pub prepare: Option<Program>,
     pub cleanup: Option<Program>,
@@ -30,9 +32,19 @@ impl Ready {
                 "Dropping the page cache before each run (cold) needs root. Use --sudo, or leave it out.";
             return Err(Failure::new("unsupported", message));
         }
+        if workload.copies == 0
+            || workload.copies > MOST
+            || (workload.copies > 1 && workload.kernel.is_some())
+        {
+            let message = format!("A program is started in 1 to {MOST} copies, a built-in kernel in one.");
+            return Err(Failure::new("usage", message));
+        }
         let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
+        // For replies: the program itself, not what starts its copies.
+        let path = program.as_ref().map_or(String::new(), |found| found.path.to_string_lossy().into_owned());
         Ok(Self {
-            program,
+            program: program.map(|found| copied(found, workload.copies)),
+            path,
             prepare: workload.prepare.as_deref().map(find).transpose()?,
             cleanup: workload.cleanup.as_deref().map(find).transpose()?,
             environment: Environment::new(base, own)?,
@@ -43,6 +55,18 @@ impl Ready {
 
     /// Absolute path of the program, for the reply.
     pub fn path(&self) -> String {
-        self.program.as_ref().map_or(String::new(), |program| program.path.to_string_lossy().into_owned())
+        self.path.clone()
+    }
+}
+
+/// Several copies are one program: this executable, which starts them (`copies`). The child finds it as its own until
+/// it becomes it, whoever the user is and wherever it lies.
+fn copied(program: Program, copies: u32) -> Program {
+    match copies {
+        1 => program,
+        _ => {
+            let count = CString::new(copies.to_string()).unwrap_or_default();
+            program.behind(c"/proc/self/exe".into(), [c"becalm-agent".into(), c"copies".into(), count])
+        }
     }
 }

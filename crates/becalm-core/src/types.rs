@@ -125,6 +125,13 @@ pub struct Workload {
     pub kernel: Option<Kernel>,
     #[serde(default)]
     pub iterations: u64,
+    /// How many are started at once and count as one run.
+    #[serde(default = "one")]
+    pub copies: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn only_zero() -> Option<Vec<i32>> {

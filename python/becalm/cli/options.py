@@ -129,6 +129,7 @@ workload: Callable[[F], F] = together(
     click.option("--directory", metavar="DIR", help="Working directory."),
     click.option("--env", "environment", type=Setting(), multiple=True, metavar="K=V", help="Environment."),
     click.option("--timeout", type=DURATION, help="Kill a run that takes longer."),
+    click.option("--copies", type=click.IntRange(1, 4096), help="Start so many at once; a run is all of them."),
     click.option("--expect", type=ExitCodes(), default="0", show_default=True, help="Good exit codes: 0,1 or any."),
     click.option(
         "--output",

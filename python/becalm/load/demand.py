@@ -1,6 +1,6 @@
 """Load that is wanted, and load that was made: the nouns Demand and Made.
 
-`becalm-agent load` (crates/becalm-core/src/load) takes a Demand as JSON and answers with what became of it.
+`becalm-agent load` (crates/becalm-core/src/stress) takes a Demand as JSON and answers with what became of it.
 """
 
 from __future__ import annotations

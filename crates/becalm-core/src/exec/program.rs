@@ -124,7 +124,7 @@ impl Environment {
 /// A command ready to start.
 pub struct Program {
     pub path: CString,
-    _arguments: Vec<CString>,
+    arguments: Vec<CString>,
     argv: Vec<*const libc::c_char>,
     pub directory: CString,
 }
@@ -155,9 +155,19 @@ impl Program {
             None => base.environment.get(b"PATH".as_slice()).cloned().unwrap_or_else(|| USUAL_PATH.to_vec()),
         };
         let path = resolve(&name.bytes()?, &search, &directory, base)?;
+        Ok(Self::of(c_path(&path)?, arguments, c_path(&directory)?))
+    }
+
+    /// The same program, started by another one: `path`, with `before` in front of this program's path and arguments.
+    pub fn behind(self, path: CString, before: impl IntoIterator<Item = CString>) -> Self {
+        let words = before.into_iter().chain([self.path]).chain(self.arguments);
+        Self::of(path, words.collect(), self.directory)
+    }
+
+    fn of(path: CString, arguments: Vec<CString>, directory: CString) -> Self {
         let mut argv: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
         argv.push(std::ptr::null());
-        Ok(Self { path: c_path(&path)?, _arguments: arguments, argv, directory: c_path(&directory)? })
+        Self { path, arguments, argv, directory }
     }
 
     /// Argument pointers, ended by null.
