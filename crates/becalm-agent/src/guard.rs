@@ -4,7 +4,7 @@
 //! Both are forked twice, so that they are nobody's children and no signal to the agent's group or session reaches
 //! them. The guard has a copy of the lock: nobody changes the machine between the agent's death and its own end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -104,6 +104,12 @@ fn watch(line: RawFd, tree: &Tree) {
 
 /// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
 fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Result<(i32, OwnedFd)> {
+    // Another thread might hold a lock of the allocator, for ever in the copy.
+    if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
+        return Err(io::Error::other(
+            "a process that is to outlive the agent was asked for beside another thread",
+        ));
+    }
     let (read, write) = pipe()?;
     // An orphan would come back to us as its nearest subreaper. No workload runs now.
     disown_orphans()?;

@@ -84,6 +84,11 @@ impl Machine {
         self.join.as_ref().map(AsRawFd::as_raw_fd)
     }
 
+    /// Whether putting these changes on may start a guard, for which this process must have one thread.
+    pub fn forks_for(&self, wanted: &Changes) -> bool {
+        !self.guarded() || (self.hold.is_none() && !wanted.writes.is_empty())
+    }
+
     fn guarded(&self) -> bool {
         self.hold.as_ref().is_none_or(|(_, guard)| guard.alive())
     }

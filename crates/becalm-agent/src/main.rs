@@ -3,10 +3,12 @@
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
 //! killed agent to put them back, `restore` does that once and by itself, `booting` has the machine start with other
-//! kernel parameters, `read` tells what else the machine does, `follow` what a running process does, `load` makes the
-//! machine busy, `copies` starts programs several times at once, `overhead` measures the agent itself, `init` is
-//! process 1 of a guest. `main` sets the process up and hands over.
+//! kernel parameters, `read` tells what else the machine does, `observe` records that around runs (`accounts`: of the
+//! programs themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy,
+//! `copies` starts programs several times at once, `overhead` measures the agent itself, `init` is process 1 of a guest.
+//! `main` sets the process up and hands over.
 
+mod accounts;
 mod booting;
 mod conversation;
 mod copies;
@@ -17,6 +19,7 @@ mod input;
 mod load;
 mod machine;
 mod measure;
+mod observe;
 mod options;
 mod output;
 mod overhead;
@@ -24,6 +27,7 @@ mod protocol;
 mod read;
 mod ready;
 mod restore;
+mod series;
 mod session;
 mod setup;
 

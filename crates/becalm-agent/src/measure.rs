@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use becalm_core::exec::account::{reap, run_queue_wait_ns};
+use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
 use becalm_core::exec::program::{Environment, Program, Surroundings};
 use becalm_core::exec::stream::{Keep, Stream};
@@ -20,6 +20,7 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Output as Kind, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
+use crate::observe::{Observer, LOOK_NS};
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
 
@@ -38,7 +39,7 @@ pub struct Runner {
     out: Stream,
     err: Stream,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
-    epoch_ns: i64,
+    pub epoch_ns: i64,
 }
 
 /// How a started program ended.
@@ -85,7 +86,7 @@ impl Runner {
         settings: &Settings,
         base: &Surroundings,
         (seq, mut step): (u64, Step),
-        talk: &mut Conversation,
+        (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
         self.choose_streams(ready.workload.output);
         if settings.fixed_environment {
@@ -97,16 +98,21 @@ impl Runner {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
-            Ok(Attention::Nothing) => match self.start(ready, &settings.process, base, step) {
-                Ok(child) => self.watch_run(ready, &child, (seq, step), talk)?,
-                Err(error) => {
-                    let explain = |e: &io::Error| {
-                        ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
-                    };
-                    said = start_failure(&error, explain).message;
-                    Ended { row: self.refused(seq, step), attention: Attention::Nothing }
-                }
-            },
+            Ok(Attention::Nothing) => {
+                observer.before(seq);
+                let ended = match self.start(ready, &settings.process, base, step) {
+                    Ok(child) => self.watch_run(ready, &child, (seq, step), (talk, observer))?,
+                    Err(error) => {
+                        let explain = |e: &io::Error| {
+                            ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
+                        };
+                        said = start_failure(&error, explain).message;
+                        Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+                    }
+                };
+                observer.after(seq, &mut talk.output);
+                ended
+            }
             Ok(attention) => {
                 let mut row = self.refused(seq, step);
                 row.outcome = Outcome::Aborted;
@@ -213,12 +219,13 @@ impl Runner {
         ready: &Ready,
         child: &Child,
         (seq, step): (u64, Step),
-        talk: &mut Conversation,
+        (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<Ended> {
         let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
         let deadline = limit.map(|ns| child.start_ns.saturating_add(ns));
-        let (end_ns, cut, attention) = self.wait_for(child, deadline, talk)?;
-        let wait_ns = run_queue_wait_ns(child.pid);
+        let (end_ns, cut, attention) = self.wait_for(child, deadline, talk, Some(&mut *observer))?;
+        let queue = run_queue(child.pid);
+        observer.ended(child.pid, queue);
         let (status, usage) = reap(child.pid)?;
         let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status));
         let outcome = match cut {
@@ -232,7 +239,7 @@ impl Runner {
             started_ns: child.start_ns + self.epoch_ns,
             wall_ns: end_ns - child.start_ns,
             usage: Some(usage),
-            wait_ns,
+            wait_ns: queue.map(|queue| queue.wait_ns),
             outcome,
             status: Some(status),
             left_behind: 0,
@@ -246,20 +253,30 @@ impl Runner {
         child: &Child,
         mut deadline: Option<i64>,
         talk: &mut Conversation,
+        mut observer: Option<&mut Observer>,
     ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+        let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
         let mut cut = None;
         let mut attention = Attention::Nothing;
         loop {
             let others = talk.descriptors();
             let watched: &[RawFd] = if cut.is_some() { &[] } else { &others };
             let forward = self.out.keep == Keep::All || self.err.keep == Keep::All;
-            let woken = watch(child, deadline, &mut [&mut self.err, &mut self.out], watched, forward)?;
+            let until = deadline.into_iter().chain(look_ns).min();
+            let woken = watch(child, until, &mut [&mut self.err, &mut self.out], watched, forward)?;
             match woken {
                 Woken::Ended(end_ns) => {
                     self.forward(talk, Stream::take_whole)?;
                     return Ok((end_ns, cut, attention));
                 }
                 Woken::Output => self.forward(talk, Stream::take_whole)?,
+                Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
+                    if let Some(observer) = &mut observer {
+                        observer.look();
+                    }
+                    look_ns = look_ns.map(|_| now_ns() + LOOK_NS);
+                    continue;
+                }
                 Woken::Deadline if cut.is_some() => {
                     let message = format!("process {} does not end although it was killed", child.pid);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, message));
@@ -307,7 +324,7 @@ impl Runner {
             Ok(child) => child,
             Err(error) => return Ok(Err(start_failure(&error, |e| program.explain(e)))),
         };
-        let (_, _, attention) = self.wait_for(&child, None, talk)?;
+        let (_, _, attention) = self.wait_for(&child, None, talk, None)?;
         let (status, _) = reap(child.pid)?;
         if status != 0 && attention == Attention::Nothing {
             let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };

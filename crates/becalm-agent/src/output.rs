@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 
 use becalm_core::exec::now_ns;
+use becalm_core::load::Load;
 use becalm_core::types::Row;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 
 use crate::protocol::Failure;
 
@@ -22,6 +23,9 @@ pub struct Output {
     id: u64,
     head: Vec<u8>,
     rows: Vec<u8>,
+    /// Records of load, which are sent after the runs that they belong to.
+    loads: Vec<u8>,
+    series: Vec<u8>,
     line: Vec<u8>,
     last_flush_ns: i64,
 }
@@ -36,6 +40,8 @@ impl Output {
             id: 0,
             head: Vec::new(),
             rows: Vec::new(),
+            loads: Vec::new(),
+            series: Vec::new(),
             line: Vec::new(),
             last_flush_ns: 0,
         }
@@ -95,18 +101,45 @@ impl Output {
         Ok(())
     }
 
-    /// Send the gathered rows.
+    /// Send the gathered rows, and the records of load that have been closed.
     pub fn flush(&mut self) -> io::Result<()> {
         self.last_flush_ns = now_ns();
-        if self.rows.is_empty() {
+        self.line.clear();
+        if !self.rows.is_empty() {
+            self.line.extend_from_slice(&self.head);
+            self.line.append(&mut self.rows);
+            self.line.extend_from_slice(b"]}\n");
+        }
+        if !self.loads.is_empty() {
+            self.line
+                .extend_from_slice(format!("{{\"id\":{},\"event\":\"loads\",\"rows\":[", self.id).as_bytes());
+            self.line.append(&mut self.loads);
+            self.line.extend_from_slice(b"]}\n");
+        }
+        self.line.append(&mut self.series);
+        if self.line.is_empty() {
             return Ok(());
         }
-        self.line.clear();
-        self.line.extend_from_slice(&self.head);
-        self.line.append(&mut self.rows);
-        self.line.extend_from_slice(b"]}\n");
         self.stream.write_all(&self.line)?;
         self.stream.flush()
+    }
+
+    /// Take a record of load. It is sent with the next runs; the spool does not hold it.
+    pub fn load(&mut self, load: &Load) {
+        if !self.loads.is_empty() {
+            self.loads.push(b',');
+        }
+        load.write(&mut self.loads);
+    }
+
+    /// Take the samples of a record: the fields of its event but the number.
+    pub fn series(&mut self, mut event: Map<String, Value>) {
+        event.insert("id".to_owned(), self.id.into());
+        // A map of numbers and strings can be written.
+        if let Ok(mut line) = serde_json::to_vec(&event) {
+            line.push(b'\n');
+            self.series.append(&mut line);
+        }
     }
 
     /// What a run said, before its row is sent.

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::ptr;
 
-use becalm_core::exec::account::{reap, run_queue_wait_ns};
+use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::child::{Image, Order, Starter};
 use becalm_core::exec::now_ns;
 use becalm_core::exec::program::{Environment, Program, Surroundings};
@@ -62,7 +62,7 @@ pub fn overhead(
                 break end_ns;
             }
         };
-        let wait_ns = run_queue_wait_ns(child.pid);
+        let wait_ns = run_queue(child.pid).map(|queue| queue.wait_ns);
         let (status, usage) = reap(child.pid).map_err(system)?;
         let swept = sweep();
         // What a measured block asks, too, between two runs.

@@ -11,6 +11,8 @@ use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::observe::Wanted;
+
 /// The protocol's version.
 pub const VERSION: u32 = 1;
 
@@ -110,6 +112,8 @@ pub enum Action {
         steps: Vec<Step>,
         #[serde(default = "yes")]
         stop_on_failure: bool,
+        #[serde(default)]
+        load: Wanted,
     },
     Overhead {
         runs: u32,

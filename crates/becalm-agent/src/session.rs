@@ -15,6 +15,7 @@ use becalm_core::facts;
 use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
+use becalm_core::load;
 use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
 use serde_json::{json, Map, Value};
 
@@ -22,6 +23,7 @@ use crate::conversation::{Attention, Conversation};
 use crate::follow::{follow, Wish};
 use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
+use crate::observe::{Observer, Wanted};
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request};
 use crate::read::{describe, Reading};
@@ -37,6 +39,7 @@ pub struct Session {
     workloads: Vec<Ready>,
     settings: Vec<Option<Settings>>,
     reading: Reading,
+    observer: Observer,
 }
 
 type Answer = Result<Value, Failure>;
@@ -45,7 +48,9 @@ impl Session {
     /// A session; workloads run as `user`, or as this process's own user.
     pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
         let (workloads, settings) = (Vec::new(), Vec::new());
-        Self { talk, runner, machine, user, base: None, workloads, settings, reading: Reading::default() }
+        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns);
+        let reading = Reading::default();
+        Self { talk, runner, machine, user, base: None, workloads, settings, reading, observer }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
@@ -79,6 +84,7 @@ impl Session {
             "user": user,
             "boot_id": boot_id.as_deref().map(str::trim),
             "columns": COLUMNS,
+            "load_columns": load::COLUMNS.as_slice(),
         }))
     }
 
@@ -113,6 +119,10 @@ impl Session {
     }
 
     fn answer(&mut self, request: Request) -> io::Result<Answer> {
+        if !matches!(request.action, Action::Measure { .. } | Action::Stop {}) {
+            // Settings may be put on, for which processes are forked that outlive this one: only by a single thread.
+            self.observer.rest();
+        }
         Ok(match request.action {
             Action::Open { protocol, environment, directory, title, reboot } => {
                 (self.machine.title, self.machine.reboot) = (title, reboot);
@@ -148,8 +158,8 @@ impl Session {
             Action::Reboot {} => self.machine.reboot(),
             Action::Healthy {} => self.machine.healthy(),
             Action::Unboot { force } => self.machine.unboot(force),
-            Action::Measure { first, steps, stop_on_failure } => {
-                return self.measure(request.id, first, &steps, stop_on_failure)
+            Action::Measure { first, steps, stop_on_failure, load } => {
+                return self.measure(request.id, (first, &steps), stop_on_failure, load)
             }
             Action::Overhead { runs } => self.overhead(runs),
             Action::Stop {} | Action::Bye {} => Ok(json!({})),
@@ -238,7 +248,13 @@ impl Session {
         Ok(json!({"changes": changes, "remarks": remarks, "took_ns": took_ns}))
     }
 
-    fn measure(&mut self, id: u64, first: u64, steps: &[Step], stop_on_failure: bool) -> io::Result<Answer> {
+    fn measure(
+        &mut self,
+        id: u64,
+        (first, steps): (u64, &[Step]),
+        stop_on_failure: bool,
+        load: Wanted,
+    ) -> io::Result<Answer> {
         let base = match opened(self.base.as_ref()) {
             Ok(base) => base,
             Err(failure) => return Ok(Err(failure)),
@@ -257,6 +273,7 @@ impl Session {
         }
         let others = self.talk.descriptors();
         self.talk.output.begin(id);
+        self.observer.begin(load);
         // A stop may have come in the same read as this request: polling would not see it any more.
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
@@ -267,7 +284,11 @@ impl Session {
             }
             let Some(settings) = &mut self.settings[step.1 as usize] else { continue };
             let started = now_ns();
+            if self.machine.forks_for(&settings.changes) {
+                self.observer.rest();
+            }
             if let Err(failure) = self.machine.switch(&settings.changes) {
+                self.observer.end(&mut self.talk.output);
                 self.talk.output.flush()?;
                 return Ok(Err(failure));
             }
@@ -278,7 +299,7 @@ impl Session {
                 settings,
                 base,
                 (first + ran, *step),
-                &mut self.talk,
+                (&mut self.talk, &mut self.observer),
             );
             let (outcome, attention) = match result {
                 Ok(ended) => ended,
@@ -286,6 +307,7 @@ impl Session {
                 Err(error) => {
                     // The program may still run: it must not live on into the next block.
                     sweep();
+                    self.observer.end(&mut self.talk.output);
                     self.talk.output.flush()?;
                     return Ok(Err(system(&error)));
                 }
@@ -295,6 +317,7 @@ impl Session {
                 break;
             }
         }
+        let unknown = self.observer.end(&mut self.talk.output);
         self.talk.output.flush()?;
         Ok(match self.talk.output.spool_failure() {
             Some(failure) => Err(failure),
@@ -303,6 +326,7 @@ impl Session {
                 "switching_ns": switching_ns,
                 "drift": self.machine.drift(),
                 "remarks": std::mem::take(&mut self.machine.remarks),
+                "unknown": unknown,
             })),
         })
     }

@@ -2,12 +2,14 @@
 //!
 //! `types` are the nouns as the protocol carries them, `exec` runs one program once, `knob` is the table of settings,
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
-//! what it does, `stress` makes it busy. Nothing here prints, and nothing here knows the protocol's framing.
+//! what it does, `load` the records of that around runs, `stress` makes it busy. Nothing here prints, and nothing here
+//! knows the protocol's framing.
 
 pub mod boot;
 pub mod exec;
 pub mod facts;
 pub mod knob;
+pub mod load;
 pub mod source;
 pub mod stress;
 pub mod types;

@@ -8,9 +8,16 @@ use crate::types::Usage;
 /// Exit code, or minus the number of the signal that ended it.
 pub type Status = i32;
 
-/// Time in ns that the leader waited on a run queue: second field of `/proc/PID/schedstat`
-/// (Documentation/scheduler/sched-stats.rst). None where the kernel keeps none.
-pub fn run_queue_wait_ns(pid: libc::pid_t) -> Option<i64> {
+/// Time of the leader on CPUs and on run queues, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunQueue {
+    pub exec_ns: i64,
+    pub wait_ns: i64,
+}
+
+/// The first two fields of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst), of the leader alone. None
+/// where the kernel keeps none.
+pub fn run_queue(pid: libc::pid_t) -> Option<RunQueue> {
     let mut path = [0_u8; 40];
     let mut rest = &mut path[..];
     write!(rest, "/proc/{pid}/schedstat").ok()?;
@@ -18,11 +25,12 @@ pub fn run_queue_wait_ns(pid: libc::pid_t) -> Option<i64> {
     let name = std::str::from_utf8(&path[..path.len() - unused]).ok()?;
     let mut text = [0_u8; 96];
     let length = File::open(name).ok()?.read(&mut text).ok()?;
-    second_number(&text[..length])
+    two_numbers(&text[..length])
 }
 
-fn second_number(text: &[u8]) -> Option<i64> {
-    std::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+fn two_numbers(text: &[u8]) -> Option<RunQueue> {
+    let mut words = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
+    Some(RunQueue { exec_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
 }
 
 /// Reap a finished child: how it ended, and what it and the descendants it waited for used.
@@ -70,10 +78,11 @@ mod tests {
 
     #[test]
     fn schedstat_of_kernels_with_and_without_more_fields() {
-        assert_eq!(second_number(b"824159 17 3\n"), Some(17));
-        assert_eq!(second_number(b"824159 17 3 99 100\n"), Some(17));
+        let known = Some(RunQueue { exec_ns: 824_159, wait_ns: 17 });
+        assert_eq!(two_numbers(b"824159 17 3\n"), known);
+        assert_eq!(two_numbers(b"824159 17 3 99 100\n"), known);
         for bad in [&b""[..], b"5", b"5 x", b"\xff \xff"] {
-            assert_eq!(second_number(bad), None);
+            assert_eq!(two_numbers(bad), None);
         }
     }
 
@@ -86,7 +95,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_process_that_is_not() {
-        assert_eq!(run_queue_wait_ns(-5), None);
+        assert_eq!(run_queue(-5), None);
         assert!(reap(1).is_err());
     }
 }

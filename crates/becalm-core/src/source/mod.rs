@@ -20,13 +20,16 @@ mod netdev;
 mod nfs;
 pub mod pace;
 pub mod process;
+pub mod processes;
 mod psi;
 pub mod ring;
 pub mod sampler;
 mod schedstat;
+mod series;
 pub mod snapshot;
 mod stat;
 pub mod table;
+pub mod taskstats;
 #[cfg(test)]
 mod tests;
 mod vmstat;

@@ -40,6 +40,11 @@ impl Pace {
         (self.due_ns + self.jitter()).max(earliest)
     }
 
+    /// Begin again after a pause: what passed meanwhile was not left out.
+    pub fn resume(&mut self, now_ns: i64) {
+        self.due_ns = self.due_ns.max(now_ns);
+    }
+
     /// Within a tenth of a period: xorshift64 (Marsaglia 2003).
     fn jitter(&mut self) -> i64 {
         self.random ^= self.random << 13;
@@ -74,6 +79,16 @@ mod tests {
         let next = pace.next(5 * SECOND + SECOND / 2, 0, 0);
         assert_eq!(pace.skipped, 5);
         assert!(next >= 5 * SECOND + SECOND / 2);
+    }
+
+    #[test]
+    fn a_pause_is_no_delay() {
+        let mut pace = Pace::new(0, SECOND, LARGEST_SHARE);
+        pace.next(0, 0, 0);
+        pace.resume(100 * SECOND);
+        let next = pace.next(100 * SECOND, 0, 0);
+        assert!((next - 101 * SECOND).abs() <= SECOND / 10, "{next}");
+        assert_eq!(pace.skipped, 0);
     }
 
     proptest! {

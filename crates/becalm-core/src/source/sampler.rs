@@ -3,7 +3,6 @@
 //! Totals come from differences between two snapshots; the series shows only the shape in between. Each row holds the
 //! time and the states as they were named at the start; what came later is not in it, what went is unknown.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -11,9 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::file::Place;
-use super::layout::{Layout, UNKNOWN};
 use super::pace::{Pace, LARGEST_SHARE};
 use super::ring::Ring;
+use super::series::{qualified, Series};
 use super::snapshot::Snapshot;
 use super::table::find;
 use super::Reader;
@@ -38,9 +37,17 @@ pub struct Account {
     pub setup_ns: i64,
 }
 
+/// Makes a row of numbers of a sample, the same columns each time; the first is the time of reading
+/// (CLOCK_MONOTONIC_RAW, ns). It runs on the sampler's thread and must not allocate once warm.
+pub trait Rows: Send {
+    /// The row of this sample.
+    fn row(&mut self, snapshot: &Snapshot) -> &[u64];
+}
+
 struct Shared {
     ring: Ring,
     stop: AtomicBool,
+    paused: AtomicBool,
     samples: AtomicU64,
     skipped: AtomicU64,
     cpu_ns: AtomicI64,
@@ -58,35 +65,67 @@ pub struct Sampler {
 
 impl Sampler {
     /// Sample these sources every `period_ns`, or as rarely as a thousandth of one CPU demands; keep `rows` rows that
-    /// were not taken yet. The first sample is taken here, by the caller's thread,
-    /// after one that opens the files. Unknown names
-    /// are left out.
+    /// were not taken yet. The first sample is taken here, by the caller's thread, after one that opens the files.
+    /// Unknown names are left out.
     pub fn start(place: &Place, sources: &[&str], period_ns: i64, rows: usize) -> io::Result<Self> {
+        let mut names = Vec::new();
+        let columns = |first: &Snapshot| -> Box<dyn Rows> {
+            names = qualified(first);
+            Box::new(Series::new(&names, first))
+        };
+        let mut made = Self::with(place, sources, period_ns, rows, columns)?;
+        made.names = names;
+        Ok(made)
+    }
+
+    /// The same with rows of one's own making.
+    pub fn with(
+        place: &Place,
+        sources: &[&str],
+        period_ns: i64,
+        rows: usize,
+        columns: impl FnOnce(&Snapshot) -> Box<dyn Rows>,
+    ) -> io::Result<Self> {
         let begun = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut reader = Reader::new(place, sources.iter().filter_map(|name| find(name)));
         let mut first = reader.snapshot();
-        let names = qualified(&first);
         // Once more, warm: what a sample costs.
         let before = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         reader.sample(&mut first);
         let cost = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - before;
+        let mut columns = columns(&first);
+        let row = columns.row(&first);
         let shared = Arc::new(Shared {
-            ring: Ring::new(rows, names.len() + 1),
+            ring: Ring::new(rows, row.len()),
             stop: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             samples: AtomicU64::new(1),
             skipped: AtomicU64::new(0),
             cpu_ns: AtomicI64::new(0),
         });
         let started_ns = now_ns();
         let pace = Pace::new(started_ns, period_ns, LARGEST_SHARE);
-        let mut series = Series::new(&names, &first);
-        shared.ring.push(series.row(&first));
+        shared.ring.push(row);
         let setup_ns = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - begun;
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("becalm-sampler".to_owned())
-            .spawn(move || theirs.work(reader, first, series, pace, cost))?;
-        Ok(Self { shared, thread: Some(thread), started_ns, setup_ns, names, row: Vec::new() })
+            .spawn(move || theirs.work(reader, first, columns, pace, cost))?;
+        Ok(Self { shared, thread: Some(thread), started_ns, setup_ns, names: Vec::new(), row: Vec::new() })
+    }
+
+    /// Take no more samples until it is resumed. One that has begun may still come.
+    pub fn pause(&self) {
+        self.shared.paused.store(true, Ordering::Release);
+    }
+
+    /// Go on after a pause. The time of the pause does not count as samples that were left out.
+    pub fn resume(&self) {
+        if self.shared.paused.swap(false, Ordering::AcqRel) {
+            if let Some(thread) = &self.thread {
+                thread.thread().unpark();
+            }
+        }
     }
 
     /// Names of the numbers of a row after the first, which is the time of reading (CLOCK_MONOTONIC_RAW, ns).
@@ -138,20 +177,24 @@ impl Shared {
         &self,
         mut reader: Reader,
         mut snapshot: Snapshot,
-        mut series: Series,
+        mut columns: Box<dyn Rows>,
         mut pace: Pace,
         mut cost: i64,
     ) {
         let mut spent = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        loop {
+        while !self.stop.load(Ordering::Acquire) {
+            if self.paused.load(Ordering::Acquire) {
+                thread::park();
+                pace.resume(now_ns());
+                continue;
+            }
             let due = pace.next(now_ns(), spent, cost);
             self.skipped.store(pace.skipped, Ordering::Relaxed);
-            self.sleep_until(due);
-            if self.stop.load(Ordering::Acquire) {
-                return;
+            if !self.sleep_until(due) {
+                continue;
             }
             reader.sample(&mut snapshot);
-            self.ring.push(series.row(&snapshot));
+            self.ring.push(columns.row(&snapshot));
             let now = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
             let before = self.samples.fetch_add(1, Ordering::Relaxed) as i64;
             (cost, spent) = ((now - spent).min(now / before), now);
@@ -159,75 +202,21 @@ impl Shared {
         }
     }
 
-    fn sleep_until(&self, due_ns: i64) {
-        while !self.stop.load(Ordering::Acquire) {
+    /// False when it was stopped or paused meanwhile.
+    fn sleep_until(&self, due_ns: i64) -> bool {
+        while !self.stop.load(Ordering::Acquire) && !self.paused.load(Ordering::Acquire) {
             match u64::try_from(due_ns - now_ns()) {
                 Ok(left) if left > 0 => thread::park_timeout(Duration::from_nanos(left)),
-                _ => return,
+                _ => return true,
             }
         }
+        false
     }
-}
-
-/// The same columns from every sample, also after the machine has changed.
-struct Series {
-    names: HashMap<String, usize>,
-    layouts: Vec<Arc<Layout>>,
-    /// Where each column stands among the sample's values.
-    places: Vec<Option<usize>>,
-    row: Vec<u64>,
-}
-
-impl Series {
-    fn new(names: &[String], first: &Snapshot) -> Self {
-        let columns = names.iter().enumerate().map(|(column, name)| (name.clone(), column)).collect();
-        let mut made = Self {
-            names: columns,
-            layouts: Vec::new(),
-            places: vec![None; names.len()],
-            row: vec![UNKNOWN; names.len() + 1],
-        };
-        made.find(first);
-        made
-    }
-
-    fn row(&mut self, snapshot: &Snapshot) -> &[u64] {
-        let same = |(section, layout): (&super::Section, &Arc<Layout>)| Arc::ptr_eq(&section.layout, layout);
-        if !snapshot.sections.iter().zip(&self.layouts).all(same) {
-            self.find(snapshot);
-        }
-        self.row[0] = snapshot.sections.first().map_or(UNKNOWN, |section| section.at_ns as u64);
-        for (value, place) in self.row[1..].iter_mut().zip(&self.places) {
-            *value = place.map_or(UNKNOWN, |place| snapshot.values[place]);
-        }
-        &self.row
-    }
-
-    fn find(&mut self, snapshot: &Snapshot) {
-        self.layouts = snapshot.sections.iter().map(|section| Arc::clone(&section.layout)).collect();
-        self.places.fill(None);
-        for (place, name) in qualified(snapshot).iter().enumerate() {
-            if let Some(column) = self.names.get(name) {
-                self.places[*column] = Some(place);
-            }
-        }
-    }
-}
-
-/// Names of all values of a snapshot with their sources before them, in the order of the values.
-fn qualified(snapshot: &Snapshot) -> Vec<String> {
-    let sections = snapshot.sections.iter();
-    let names = sections.flat_map(|section| {
-        let names = section.layout.names().take(section.len);
-        names.map(|(name, _)| format!("{}.{name}", section.name))
-    });
-    names.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::path::Path;
 
     #[test]
@@ -263,27 +252,22 @@ mod tests {
     }
 
     #[test]
-    fn a_series_keeps_its_columns_when_the_machine_changes() {
-        let root = std::env::temp_dir().join(format!("becalm-series-{}", std::process::id()));
-        fs::create_dir_all(root.join("proc/pressure")).unwrap();
-        let write = |cpu: u32| {
-            fs::write(root.join("proc/loadavg"), format!("0.0{cpu} 0.00 0.00 {cpu}/9 1\n")).unwrap();
-        };
-        write(1);
-        fs::write(root.join("proc/pressure/io"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n").unwrap();
-        let mut reader =
-            Reader::new(&Place::new(&root), ["psi", "loadavg"].iter().filter_map(|name| find(name)));
-        let first = reader.snapshot();
-        let names = qualified(&first);
-        let column = |name: &str| names.iter().position(|found| found == name).unwrap() + 1;
-        let mut series = Series::new(&names, &first);
-        assert_eq!(series.row(&first)[column("psi.io.some.total_us")], 7);
-        fs::remove_file(root.join("proc/pressure/io")).unwrap();
-        write(2);
-        let second = reader.snapshot();
-        let row = series.row(&second);
-        assert_eq!(row[column("psi.io.some.total_us")], UNKNOWN);
-        assert_eq!(row[column("loadavg.running")], 2);
-        fs::remove_dir_all(root).unwrap();
+    fn a_paused_sampler_takes_nothing_and_goes_on() {
+        let mut sampler = Sampler::start(&Place::new(Path::new("/")), &["loadavg"], 1_000_000, 64).unwrap();
+        sampler.pause();
+        // One may have begun; once the thread is parked, its CPU time stands still.
+        thread::sleep(Duration::from_millis(50));
+        let (samples, skipped) = (sampler.account().samples, sampler.account().skipped);
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!((sampler.account().samples, sampler.account().skipped), (samples, skipped));
+        sampler.resume();
+        // A limit for a broken sampler, not an expectation.
+        let end = now_ns() + 30_000_000_000;
+        while sampler.account().samples == samples && now_ns() < end {
+            thread::sleep(Duration::from_millis(2));
+        }
+        assert!(sampler.account().samples > samples);
+        sampler.pause();
+        sampler.stop();
     }
 }

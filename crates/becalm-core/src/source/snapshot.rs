@@ -20,9 +20,9 @@ pub struct Section {
     pub took_ns: i64,
     /// What is not there, in words.
     pub missing: Vec<Reason>,
-    pub(super) layout: Arc<Layout>,
+    pub(crate) layout: Arc<Layout>,
     pub(super) first: usize,
-    pub(super) len: usize,
+    pub(crate) len: usize,
 }
 
 impl Section {
@@ -65,7 +65,7 @@ impl Snapshot {
         self.named(self.section(source)?).find(|(found, ..)| found == name)?.2
     }
 
-    pub(super) fn of(&self, section: &Section) -> &[u64] {
+    pub(crate) fn of(&self, section: &Section) -> &[u64] {
         &self.values[section.first..section.first + section.len]
     }
 }
@@ -90,6 +90,8 @@ pub enum Unknown {
     Twice,
     /// The second sample is not later than the first.
     Order,
+    /// It is a sum, and what it is a sum of has changed.
+    Changed,
 }
 
 impl Unknown {
@@ -102,6 +104,7 @@ impl Unknown {
             Self::Unread => "its place in the file held no number",
             Self::Twice => "the file had its name twice",
             Self::Order => "the second reading was not after the first",
+            Self::Changed => "a device that it counts came or went during the interval",
         }
     }
 }
@@ -210,12 +213,14 @@ pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
         return Ok(forward);
     }
     if kind == Kind::Counter32 && before < 1 << 32 {
-        let wrapped = (1 << 32) - before + after;
-        if wrapped < LARGEST_WRAP {
-            return Ok(wrapped);
-        }
+        return wrapped(before, after).ok_or(Unknown::Backwards);
     }
     Err(Unknown::Backwards)
+}
+
+/// How far a counter of 32 bits, or a sum of such, moved when it has become smaller; None when it was reset.
+pub(crate) fn wrapped(before: u64, after: u64) -> Option<u64> {
+    after.checked_add(1 << 32)?.checked_sub(before).filter(|moved| *moved < LARGEST_WRAP)
 }
 
 #[cfg(test)]

@@ -1,0 +1,124 @@
+//! What the kernel tells of a program that has ended: as much as it lets this process know, and how much that is.
+//!
+//! `Accounts` is told when a run begins (`begin`), goes on (`look`) and has ended but was not reaped (`ended`). From the
+//! weakest to the strongest: schedstat of the leader, taskstats of the whole process, ends of all its descendants.
+
+use std::fs;
+
+use becalm_core::exec::account::RunQueue;
+use becalm_core::load::family::Family;
+use becalm_core::load::own::{Delays, Own, Scope};
+use becalm_core::source::taskstats::TaskStats;
+
+/// Asks the kernel about programs that have ended.
+pub struct Accounts {
+    taskstats: Option<TaskStats>,
+    family: Family,
+    delays_counted: bool,
+    /// Why less is known than could be, in words, by what that is.
+    pub reasons: Vec<(&'static str, String)>,
+}
+
+impl Accounts {
+    /// Find out what can be asked. Only once: what is permitted does not change.
+    pub fn open() -> Self {
+        let mut reasons = Vec::new();
+        let mut taskstats =
+            TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
+        if let Some(asking) = &mut taskstats {
+            let cpus =
+                fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_else(|_| "0".to_owned());
+            if let Err(error) = asking.listen(&cpus) {
+                let message = format!("the ends of descendants cannot be followed here: {error}");
+                reasons.push(("tree", message));
+            }
+        }
+        Self { taskstats, family: Family::new(std::process::id()), delays_counted: false, reasons }
+    }
+
+    /// A block begins: whether delays are counted can be switched while the machine runs.
+    pub fn block(&mut self) {
+        self.delays_counted = delays_counted();
+        self.reasons.retain(|(what, _)| *what != "delays");
+        if self.taskstats.is_some() && !self.delays_counted {
+            let message = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on".to_owned();
+            self.reasons.push(("delays", message));
+        }
+    }
+
+    /// A program is about to start: what ended before is none of it.
+    pub fn begin(&mut self) {
+        if let Some(taskstats) = &mut self.taskstats {
+            // What was dropped then is not missed either.
+            taskstats.exits(drop);
+        }
+        self.family.begin();
+    }
+
+    /// While a program runs: fetch what has ended, so that the kernel has room for more.
+    pub fn look(&mut self) {
+        if let Some(taskstats) = &mut self.taskstats {
+            let family = &mut self.family;
+            let dropped = taskstats.exits(|task| family.ended(task));
+            family.dropped(dropped);
+            family.sort();
+        }
+    }
+
+    /// It has ended and was not reaped yet. `queue`: what its own file says.
+    pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>) -> Own {
+        let leader = Delays::of_schedstat(
+            queue.and_then(|queue| u64::try_from(queue.exec_ns).ok()),
+            queue.and_then(|queue| u64::try_from(queue.wait_ns).ok()),
+        );
+        let weakest = Own {
+            level: u64::from(queue.is_some()),
+            delays: leader,
+            tasks: queue.map(|_| 1),
+            ..Own::default()
+        };
+        self.look();
+        let Some(taskstats) = &mut self.taskstats else { return weakest };
+        let Ok(process) = taskstats.of_process(pid) else { return weakest };
+        if process.runs == 0 {
+            // A kernel without delay accounting (CONFIG_TASK_DELAY_ACCT) sends zeros.
+            return weakest;
+        }
+        let counted = |delays: Delays| if self.delays_counted { delays } else { delays.without_accounting() };
+        let level = 2 + u64::from(self.delays_counted);
+        let whole = Own { level, scope: Scope::Group, delays: counted(process.delays), ..Own::default() };
+        if !taskstats.listens() {
+            return whole;
+        }
+        let (delays, tasks, lost) = self.family.finish();
+        // Its own end came before it could be waited for, unless the kernel had to drop it.
+        if tasks == 0 {
+            return Own { lost: Some(lost.max(1)), ..whole };
+        }
+        Own { scope: Scope::Tree, delays: counted(delays), tasks: Some(tasks), lost: Some(lost), ..whole }
+    }
+}
+
+/// Whether the kernel counts delays. Before Linux 5.14, which brought the switch, it did unless told otherwise at boot.
+fn delays_counted() -> bool {
+    match fs::read_to_string("/proc/sys/kernel/task_delayacct") {
+        Ok(text) => text.trim() == "1",
+        Err(_) => {
+            let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+            !line.split_ascii_whitespace().any(|word| word == "nodelayacct")
+        }
+    }
+}
+
+fn refusal(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "the kernel's taskstats are not permitted: they need root (--sudo) or CAP_NET_ADMIN".to_owned()
+        }
+        Some(libc::ENOENT) => "this kernel has no taskstats (CONFIG_TASKSTATS)".to_owned(),
+        Some(libc::EPROTONOSUPPORT) => {
+            "this kernel's taskstats are of a version whose order is not known (15, Linux 6.14)".to_owned()
+        }
+        _ => format!("the kernel's taskstats cannot be asked: {error}"),
+    }
+}

@@ -1,0 +1,299 @@
+//! What else the machine did while runs took place: snapshots before and after, samples in between, records of both.
+//!
+//! `session` begins and ends a block; `measure` says when a run is about to start, goes on, has ended. Nothing is read
+//! within a run's timed window by this thread, except once a second in long runs. The sampler is the only other thread
+//! of the agent; `rest` ends it, since a process that is forked for good must have one thread alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use becalm_core::exec::account::RunQueue;
+use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::load::machine::{Digest, Digests, Machine, COUNTED, SOURCES};
+use becalm_core::load::own::Own;
+use becalm_core::load::{Load, Queue};
+use becalm_core::source::file::Place;
+use becalm_core::source::sampler::{Rows, Sampler};
+use becalm_core::source::snapshot::Snapshot;
+use becalm_core::source::table::find;
+use becalm_core::source::Reader;
+use serde::Deserialize;
+
+use crate::accounts::Accounts;
+use crate::output::Output;
+use crate::series::Samples;
+
+/// What of the load a block wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    #[default]
+    None,
+    Totals,
+    Series,
+}
+
+/// A record covers runs until so much time has passed since it began.
+const LEAST_NS: i64 = 100_000_000;
+
+/// And so long that its snapshots take no more than this share of it.
+const SHARE: i64 = 1000;
+
+/// The end of one record is the beginning of the next when the next run starts that soon.
+const GAP_NS: i64 = 2_000_000;
+
+/// Time between samples, ns: of the run queue alone, and of everything.
+const QUEUE_PERIOD_NS: i64 = 50_000_000;
+const SERIES_PERIOD_NS: i64 = 100_000_000;
+
+/// Samples that the sampler keeps until they are fetched, which is once a second or more often.
+const ROOM: usize = 256;
+
+/// How often a long run is looked after, ns.
+pub const LOOK_NS: i64 = 1_000_000_000;
+
+/// Makes the records of a conversation.
+pub struct Observer {
+    place: Place,
+    epoch_ns: i64,
+    wanted: Wanted,
+    reading: Option<(Reader, Machine)>,
+    snapshot: Snapshot,
+    accounts: Option<Accounts>,
+    sampler: Option<(Wanted, Sampler)>,
+    open: Option<Record>,
+    /// How the last record ended.
+    last: Option<Digest>,
+    /// CPU time of a snapshot, ns.
+    price_ns: i64,
+    /// CPU time that this thread has spent on observing, ns.
+    spent_ns: i64,
+    /// Why columns of this block were unknown.
+    unknown: BTreeMap<&'static str, String>,
+}
+
+/// A record that has begun.
+struct Record {
+    first: u64,
+    last: Option<u64>,
+    begin: Digest,
+    spent_ns: i64,
+    own: Own,
+    queue: Queue,
+    series: Samples,
+}
+
+impl Observer {
+    /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
+    pub fn new(root: &Path, epoch_ns: i64) -> Self {
+        Self {
+            place: Place::new(root),
+            epoch_ns,
+            wanted: Wanted::None,
+            reading: None,
+            snapshot: Snapshot::default(),
+            accounts: None,
+            sampler: None,
+            open: None,
+            last: None,
+            price_ns: 0,
+            spent_ns: 0,
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    /// A block begins.
+    pub fn begin(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.unknown.clear();
+        (self.open, self.last) = (None, None);
+        if wanted != Wanted::None {
+            self.accounts.get_or_insert_with(Accounts::open).block();
+        }
+    }
+
+    /// The block is over: its last record, and why columns were unknown in it.
+    pub fn end(&mut self, output: &mut Output) -> BTreeMap<&'static str, String> {
+        self.close(output);
+        if let Some((_, sampler)) = &self.sampler {
+            sampler.pause();
+        }
+        self.wanted = Wanted::None;
+        let mut unknown = std::mem::take(&mut self.unknown);
+        if let Some(accounts) = &self.accounts {
+            unknown.extend(accounts.reasons.iter().cloned());
+        }
+        unknown
+    }
+
+    /// Have no other thread, until the next run.
+    pub fn rest(&mut self) {
+        self.sampler = None;
+    }
+
+    /// A run is about to start.
+    pub fn before(&mut self, seq: u64) {
+        if self.wanted == Wanted::None {
+            return;
+        }
+        self.sample();
+        if self.open.is_none() {
+            let fresh = self.last.filter(|last| now_ns() - last.at_ns() < GAP_NS);
+            let spent_ns = self.cost_ns();
+            // Before the machine is read: looking at all processes takes a while.
+            let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
+            let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
+            let begin = fresh.unwrap_or_else(|| self.read());
+            self.open = Some(Record {
+                first: seq,
+                last: None,
+                begin,
+                spent_ns,
+                own: Own::none_yet(),
+                queue: Queue::default(),
+                series,
+            });
+        }
+        if let Some(accounts) = &mut self.accounts {
+            accounts.begin();
+        }
+    }
+
+    /// Whether a long run wants to be looked after.
+    pub fn looks(&self) -> bool {
+        self.wanted != Wanted::None
+    }
+
+    /// A run goes on: fetch what would not fit in the end.
+    pub fn look(&mut self) {
+        let begun = cpu_ns();
+        if let Some(accounts) = &mut self.accounts {
+            accounts.look();
+        }
+        self.fetch(i64::MAX);
+        self.spent_ns += cpu_ns() - begun;
+    }
+
+    /// A program has ended and was not reaped yet.
+    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>) {
+        let (Some(open), Some(accounts)) = (&mut self.open, &mut self.accounts) else { return };
+        let begun = cpu_ns();
+        open.own.add(&accounts.ended(pid as u32, queue));
+        self.spent_ns += cpu_ns() - begun;
+    }
+
+    /// A run is over, whether its program could be started or not. Ends the record when it is long enough.
+    pub fn after(&mut self, seq: u64, output: &mut Output) {
+        let Some(open) = &mut self.open else { return };
+        open.last = Some(seq);
+        let least_ns = LEAST_NS.max(self.price_ns.saturating_mul(SHARE));
+        if now_ns() - open.begin.at_ns() >= least_ns {
+            self.close(output);
+        }
+    }
+
+    fn close(&mut self, output: &mut Output) {
+        let Some((last, mut open)) = self.open.take().and_then(|open| Some((open.last?, open))) else {
+            return;
+        };
+        let end = self.read();
+        self.open = Some(open);
+        self.fetch(end.at_ns());
+        let Some(taken) = self.open.take() else { return };
+        open = taken;
+        let counted = end.difference(&open.begin);
+        for (name, change) in COUNTED.iter().zip(&counted) {
+            if let Err(why) = change {
+                self.unknown.insert(name, why.words().to_owned());
+            }
+        }
+        let cpus = end.cpus().filter(|_| end.cpus() == open.begin.cpus());
+        if cpus.is_none() && end.cpus().is_some() {
+            self.unknown.insert("cpus", "CPUs came or went during the interval".to_owned());
+        }
+        let both = open.begin.frequency_khz().zip(end.frequency_khz());
+        let load = Load {
+            first: open.first,
+            last,
+            started_ns: open.begin.at_ns() + self.epoch_ns,
+            interval_ns: end.at_ns() - open.begin.at_ns(),
+            cpus,
+            frequency_khz: both.map(|(one, two)| one.midpoint(two)),
+            counted,
+            queue: open.queue,
+            own: open.own,
+            cost_ns: self.cost_ns() - open.spent_ns,
+        };
+        output.load(&load);
+        let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
+        if let Some(series) = open.series.event((open.first, last), (&open.begin, &end), account) {
+            output.series(series);
+        }
+        self.last = Some(end);
+    }
+
+    /// Read the cheap sources now.
+    fn read(&mut self) -> Digest {
+        let begun = cpu_ns();
+        let place = &self.place;
+        let (reader, machine) = self.reading.get_or_insert_with(|| {
+            let mut reader = Reader::new(place, SOURCES.iter().filter_map(|name| find(name)));
+            // The first time opens the files.
+            reader.snapshot();
+            (reader, Machine::default())
+        });
+        let warm = cpu_ns();
+        reader.sample(&mut self.snapshot);
+        let digest = machine.digest(&self.snapshot);
+        let end = cpu_ns();
+        let price = end - warm;
+        // One that was disturbed is not expected again.
+        self.price_ns = if self.price_ns == 0 { price } else { price.min(2 * self.price_ns) };
+        self.spent_ns += end - begun;
+        digest
+    }
+
+    /// Have a sampler of what is wanted; without one (no thread can be had) there are no samples.
+    fn sample(&mut self) {
+        if self.sampler.as_ref().is_some_and(|(what, _)| *what != self.wanted) {
+            self.sampler = None;
+        }
+        match &self.sampler {
+            Some((_, sampler)) => sampler.resume(),
+            None => {
+                let begun = cpu_ns();
+                let (sources, period_ns) = match self.wanted {
+                    Wanted::Series => (&SOURCES[..], SERIES_PERIOD_NS),
+                    _ => (&["loadavg"][..], QUEUE_PERIOD_NS),
+                };
+                let columns = |_: &Snapshot| -> Box<dyn Rows> { Box::new(Digests::default()) };
+                let made = Sampler::with(&self.place, sources, period_ns, ROOM, columns);
+                self.sampler = made.ok().map(|sampler| (self.wanted, sampler));
+                self.spent_ns += cpu_ns() - begun;
+            }
+        }
+    }
+
+    /// Take over the samples until a time.
+    fn fetch(&mut self, until_ns: i64) {
+        let (Some((_, sampler)), Some(open)) = (&mut self.sampler, &mut self.open) else { return };
+        sampler.take(|row| {
+            let Ok(numbers) = row.try_into() else { return };
+            let digest = Digest(numbers);
+            if digest.at_ns() > open.begin.at_ns() && digest.at_ns() < until_ns {
+                if let Some(running) = digest.running() {
+                    open.queue.add(running);
+                }
+                open.series.add(digest);
+            }
+        });
+    }
+
+    fn cost_ns(&self) -> i64 {
+        self.spent_ns + self.sampler.as_ref().map_or(0, |(_, sampler)| sampler.account().cpu_ns)
+    }
+}
+
+fn cpu_ns() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}

@@ -1,0 +1,110 @@
+//! The samples of one record, and what is sent of them: how far each counter moved between two samples.
+
+use becalm_core::load::machine::{Digest, COUNTED};
+use becalm_core::source::file::Place;
+use becalm_core::source::processes::Processes;
+use becalm_core::source::sampler::Account;
+use serde_json::{json, Map, Value};
+
+/// More samples than these are thinned out: of a long run every second one is kept, of a longer one every fourth.
+const MOST: usize = 4096;
+
+/// Other processes that are named.
+const NAMED: usize = 8;
+
+/// The samples between the beginning and the end of a record.
+pub struct Samples {
+    place: Place,
+    /// None: no series is wanted.
+    before: Option<Processes>,
+    taken: Vec<Digest>,
+    step: usize,
+    seen: usize,
+    account: Option<Account>,
+}
+
+impl Samples {
+    /// Begin, with what the sampler has done until now; none are kept unless they are wanted.
+    pub fn new(place: &Place, wanted: bool, account: Option<Account>) -> Self {
+        let before = wanted.then(|| Processes::read(place));
+        Self { place: place.clone(), before, taken: Vec::new(), step: 1, seen: 0, account }
+    }
+
+    /// A sample, later than those before.
+    pub fn add(&mut self, digest: Digest) {
+        if self.before.is_none() {
+            return;
+        }
+        self.seen += 1;
+        if self.seen.is_multiple_of(self.step) {
+            self.taken.push(digest);
+        }
+        if self.taken.len() > MOST {
+            let mut index = 0_usize;
+            self.taken.retain(|_| {
+                index += 1;
+                index.is_multiple_of(2)
+            });
+            self.step *= 2;
+        }
+    }
+
+    /// The fields of the `series` event of the runs `first` to `last`; None when none was wanted.
+    pub fn event(
+        &self,
+        (first, last): (u64, u64),
+        (begin, end): (&Digest, &Digest),
+        account: Option<Account>,
+    ) -> Option<Map<String, Value>> {
+        let others = Processes::read(&self.place).since(self.before.as_ref()?, NAMED, std::process::id());
+        let named =
+            others.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
+        let since = |of: fn(&Account) -> u64| match (&self.account, &account) {
+            (Some(then), Some(now)) => of(now).saturating_sub(of(then)),
+            (None, Some(now)) => of(now),
+            _ => 0,
+        };
+        let columns = self.columns(begin, end);
+        let names: Vec<&str> =
+            ["queue", "frequency_khz"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect();
+        let consumers: Vec<Value> = named.collect();
+        let Value::Object(fields) = json!({
+            "event": "series", "first": first, "last": last, "names": names,
+            "rows": self.rows(begin, end, &columns),
+            "dropped": since(|account| account.dropped), "skipped": since(|account| account.skipped),
+            "consumers": consumers,
+        }) else {
+            return None;
+        };
+        Some(fields)
+    }
+
+    /// Counters that are known somewhere, by name and place.
+    fn columns(&self, begin: &Digest, end: &Digest) -> Vec<(&'static str, usize)> {
+        let known = |(place, name): (usize, &&'static str)| {
+            let known = end.since(begin, place).is_ok()
+                || self.taken.iter().any(|each| each.since(begin, place).is_ok());
+            known.then_some((*name, place))
+        };
+        COUNTED.iter().enumerate().filter_map(known).collect()
+    }
+
+    /// The first row is the beginning; each other one has what happened since the one before it.
+    fn rows(&self, begin: &Digest, end: &Digest, columns: &[(&'static str, usize)]) -> Vec<Value> {
+        let mut rows = Vec::with_capacity(self.taken.len() + 2);
+        let mut before = begin;
+        for (index, now) in [begin].into_iter().chain(&self.taken).chain([end]).enumerate() {
+            let sampled = index > 0 && index <= self.taken.len();
+            // At both ends the program does not run, so its queue is not told there.
+            let queue = now.running().filter(|_| sampled).map(|running| running.saturating_sub(1));
+            let mut row = vec![json!(now.at_ns() - begin.at_ns()), json!(queue), json!(now.frequency_khz())];
+            let moved = |(_, place): &(&str, usize)| {
+                json!((index > 0).then(|| now.since(before, *place).ok()).flatten())
+            };
+            row.extend(columns.iter().map(moved));
+            rows.push(Value::Array(row));
+            before = now;
+        }
+        rows
+    }
+}

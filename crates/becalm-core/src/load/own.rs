@@ -1,0 +1,130 @@
+//! What the kernel tells of the measured programs themselves, summed over the runs of a record.
+
+/// Columns that are sums over tasks, in the order of `Delays`.
+pub const DELAYS: [&str; 9] = [
+    "exec_ns",
+    "wait_ns",
+    "block_ns",
+    "swapin_ns",
+    "reclaim_ns",
+    "thrashing_ns",
+    "compact_ns",
+    "copy_ns",
+    "irq_delay_ns",
+];
+
+/// CPU time, waiting on run queues, and waiting for other things, ns each, by `DELAYS`. None is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delays(pub [Option<u64>; DELAYS.len()]);
+
+impl Delays {
+    /// Nothing done and nothing waited for: what sums begin with.
+    pub const ZERO: Self = Self([Some(0); DELAYS.len()]);
+
+    /// CPU time and waiting alone.
+    pub fn of_schedstat(exec_ns: Option<u64>, wait_ns: Option<u64>) -> Self {
+        let mut made = Self::default();
+        (made.0[0], made.0[1]) = (exec_ns, wait_ns);
+        made
+    }
+
+    /// By the column's name.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        self.0[DELAYS.iter().position(|delay| *delay == name)?]
+    }
+
+    /// Add another task's. What is unknown of one is unknown of the sum.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.zip(value).map(|(sum, value)| sum.saturating_add(value));
+        }
+    }
+
+    /// Forget what only delay accounting counts, which was off.
+    pub fn without_accounting(mut self) -> Self {
+        self.0[2..].fill(None);
+        self
+    }
+}
+
+/// Of how much of the programs the sums are true.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The first thread of the first process.
+    #[default]
+    Leader,
+    /// All threads of the first process.
+    Group,
+    /// It and all its descendants.
+    Tree,
+}
+
+impl Scope {
+    /// The word in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Group => "group",
+            Self::Tree => "tree",
+        }
+    }
+}
+
+/// What is known of one run, or of the runs of a record together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Own {
+    /// 0: rusage alone; 1: schedstat; 2: taskstats without delay accounting; 3: with it.
+    pub level: u64,
+    pub scope: Scope,
+    pub delays: Delays,
+    /// Threads and processes that the sums are of.
+    pub tasks: Option<u64>,
+    /// Ends of processes that the kernel could not tell.
+    pub lost: Option<u64>,
+    /// Time held back by a quota of the own control group, ns.
+    pub quota_ns: Option<u64>,
+    /// PSI "some" of the own control group: CPU, I/O, memory, ns.
+    pub pressure_ns: [Option<u64>; 3],
+}
+
+impl Own {
+    /// What the sum over runs begins with: everything known, and nothing yet.
+    pub fn none_yet() -> Self {
+        Self {
+            level: 3,
+            scope: Scope::Tree,
+            delays: Delays::ZERO,
+            tasks: Some(0),
+            lost: Some(0),
+            ..Self::default()
+        }
+    }
+
+    /// Add a run: a sum is known as well as the least known of its parts.
+    pub fn add(&mut self, run: &Self) {
+        self.level = self.level.min(run.level);
+        self.scope = self.scope.min(run.scope);
+        self.delays.add(&run.delays);
+        self.tasks = self.tasks.zip(run.tasks).map(|(sum, tasks)| sum + tasks);
+        self.lost = self.lost.zip(run.lost).map(|(sum, lost)| sum + lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_known_as_well_as_its_least_known_part() {
+        let mut sum = Own::none_yet();
+        let whole = Own { delays: Delays([Some(5); 9]), tasks: Some(3), ..Own::none_yet() };
+        sum.add(&whole);
+        sum.add(&whole);
+        assert_eq!((sum.delays.value("block_ns"), sum.tasks, sum.level), (Some(10), Some(6), 3));
+        let leader = Own { level: 1, delays: Delays::of_schedstat(Some(1), Some(2)), ..Own::default() };
+        sum.add(&leader);
+        assert_eq!((sum.level, sum.scope, sum.lost), (1, Scope::Leader, None));
+        assert_eq!((sum.delays.value("exec_ns"), sum.delays.value("wait_ns")), (Some(11), Some(12)));
+        assert_eq!(sum.delays.value("block_ns"), None);
+    }
+}
