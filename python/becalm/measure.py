@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from becalm import interrupts
 from becalm.hosts import Host, Noticed
 from becalm.listener import Listener
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Run
 
 Sink = Callable[[Sequence[Run], dict[int, tuple[str, str]]], None]
@@ -44,11 +45,13 @@ def measure(
     sink: Sink,
     listener: Listener,
     noticed: Callable[[Noticed], None] | None = None,
+    loads: LoadSink | None = None,
 ) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
-    `noticed` is told, after each block, what the host saw of its settings. Raises what the host, the sink or `noticed`
-    raises; rows a host has delivered have been given to the sink by then.
+    `noticed` is told, after each block, what the host saw of its settings; `loads` takes what else the machine did,
+    which is not observed without it. Raises what the host, a sink or `noticed` raises; rows a host has delivered have
+    been given to the sink by then.
     """
     texts: dict[int, tuple[str, str]] = {}
 
@@ -57,7 +60,7 @@ def measure(
 
     with _interrupts(host, history):
         while not history.interrupted and (block := plan(history)) is not None:
-            for rows in host.measure(history.next_seq, block, on_text=on_text):
+            for rows in host.measure(history.next_seq, block, on_text=on_text, on_load=loads):
                 sink(rows, dict(texts))
                 texts.clear()
                 history.extend(rows)

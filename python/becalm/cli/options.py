@@ -84,6 +84,7 @@ root = click.option("--root", metavar="DIR", help="Act on a directory that looks
 dangerous = click.option(
     "--dangerous", is_flag=True, help="Consent to settings that can make the machine slow, hot or hard to reach."
 )
+no_load = click.option("--no-load", is_flag=True, help="Do not record what else the machine did.")
 host = click.option(
     "--host",
     default="local",
@@ -119,6 +120,7 @@ measuring: Callable[[F], F] = together(
     dangerous,
     store,
     click.option("--no-store", is_flag=True, help="Keep nothing."),
+    no_load,
 )
 
 workload: Callable[[F], F] = together(
@@ -156,6 +158,8 @@ def arguments(given: dict[str, Any]) -> dict[str, Any]:
         given["store"] = False
     if given["user"] and given["sudo"]:
         raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
+    if given.pop("no_load"):
+        given["load"] = False
     if given.pop("cold"):
         given["cold"] = True
     given["confidence"] = fraction(given["confidence"])

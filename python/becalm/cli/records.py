@@ -94,9 +94,11 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     verdict = review(document)
     if as_json:
         from becalm.nouns import COLUMNS
+        from becalm.report.formats.becalm_json import loads_to_json
 
         value = verdict.to_json()
         value["runs"] = {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]}
+        value["loads"] = loads_to_json(document.loads)
         click.echo(json.dumps(value, indent=2, allow_nan=False))
         return
     from becalm.report import terminal

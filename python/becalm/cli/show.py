@@ -64,8 +64,10 @@ def with_runs(verdict: Any, store: str | bool | None) -> dict[str, Any]:
     value: dict[str, Any] = verdict.to_json()
     if verdict.study is not None:
         from becalm.nouns import COLUMNS
+        from becalm.report.formats.becalm_json import loads_to_json
         from becalm.store import Store
 
         with Store.open(store if isinstance(store, str) else None) as opened:
             value["runs"] = {"columns": list(COLUMNS), "rows": [list(run) for run in opened.runs(verdict.study)]}
+            value["loads"] = loads_to_json(opened.loads(verdict.study))
     return value

@@ -28,6 +28,7 @@ MEASURING = (
     options.dangerous,
     options.store,
     click.option("--no-store", is_flag=True, help="Keep nothing; what is stopped cannot go on."),
+    options.no_load,
 )
 
 SEARCH = (

@@ -11,11 +11,12 @@ import difflib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from becalm.errors import UsageError
 from becalm.knobs import Knob
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Run, Settings, Workload
 
 TextSink = Callable[[int, str, str], None]
@@ -51,11 +52,20 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
         """Run the steps in order, numbering them from `first`; yields finished runs in batches.
 
         The settings of a step are on before it runs. `noticed` tells afterwards what somebody else has changed.
+        `on_load` is given what else the machine did, after the runs it belongs to; a host may know nothing of that.
+        `load`: "totals", or "series" for samples over time as well.
         """
         ...
 
@@ -96,12 +106,14 @@ class Reboots(Protocol):
 class Noticed:
     """Of the settings of a block: sentences on what was put on, and places that somebody else changed meanwhile.
 
-    `switching_ns`: time spent putting settings on and off, ns.
+    `switching_ns`: time spent putting settings on and off, ns. `unknown`: why columns of the loads (`becalm.load`), or
+    parts of what could be known, were unknown, by name.
     """
 
     remarks: tuple[str, ...] = ()
     drift: tuple[Mapping[str, str], ...] = ()
     switching_ns: int = 0
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledErro
 from becalm.hosts import Access, Noticed, TextSink
 from becalm.hosts.link import Link, ProcessLink
 from becalm.knobs import Knob
+from becalm.load.record import LoadSink, Series, load_of
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
 
 PROTOCOL = 1
@@ -144,6 +145,7 @@ class AgentHost:
                 "Install both from the same version."
             )
         columns = greeting["columns"]
+        self._load_columns = tuple(greeting.get("load_columns", ()))
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
         self.user = greeting["user"]
         self.privileged = greeting["uid"] == 0 or access.root is not None
@@ -245,10 +247,22 @@ class AgentHost:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
-        """Run the steps; see `becalm.hosts.Host`. Errors of single runs are raised after their rows were yielded."""
-        ident = self._send({"do": "measure", "first": first, "steps": block, "stop_on_failure": stop_on_failure})
+        """Run the steps; see `becalm.hosts.Host`. Errors of single runs are raised after their rows were yielded.
+
+        What nobody wants to know is not observed.
+        """
+        wanted = "none" if on_load is None else load
+        request = {"do": "measure", "first": first, "steps": block, "stop_on_failure": stop_on_failure, "load": wanted}
+        ident = self._send(request)
         while True:
             event = self._read()
             if event.get("id") != ident:
@@ -259,13 +273,18 @@ class AgentHost:
                 case "text":
                     if on_text is not None:
                         on_text(event["seq"], event.get("stderr") or "", event.get("stdout") or "")
+                case "loads" if on_load is not None:
+                    on_load([load_of(self._load_columns, row) for row in event["rows"]], ())
+                case "series" if on_load is not None:
+                    on_load((), [Series.from_json(event)])
                 case "output":
                     stream = sys.stderr if event["stream"] == "stderr" else sys.stdout
                     stream.write(event["text"])
                     stream.flush()
                 case "done":
                     drift = tuple(event.get("drift", ()))
-                    self._noticed = Noticed(tuple(event.get("remarks", ())), drift, event.get("switching_ns", 0))
+                    remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
+                    self._noticed = Noticed(remarks, drift, switching_ns, event.get("unknown", {}))
                     return
                 case "error":
                     raise _error(event)

@@ -7,6 +7,7 @@ from typing import Any
 
 from becalm.hosts import Access, Noticed, TextSink
 from becalm.knobs import Knob
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Outcome, Run, Settings, Workload
 
 WALL_NS = 1_000_000
@@ -54,9 +55,16 @@ class NullHost:
         return [each.argv[0] if each.argv else "" for each in workloads]
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
-        """Rows as the agent would send them."""
+        """Rows as the agent would send them; nothing is observed."""
         self._stopped = False
         for start in range(0, len(block), BATCH):
             if self._stopped:

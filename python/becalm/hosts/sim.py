@@ -20,6 +20,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink, machine
 from becalm.hosts.machine import Machine, Running, State
 from becalm.knobs import Knob
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Outcome, Run, Settings, Workload
 from becalm.quantity import duration_ns
 
@@ -157,9 +158,19 @@ class SimHost:
         )
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
-        """Rows as the agent would send them; a block ends with the first failed run where that is asked for."""
+        """Rows as the agent would send them; a block ends with the first failed run where that is asked for.
+
+        Nothing is observed: a simulated machine does nothing else.
+        """
         steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
         factors, failed = self._running.runs(self._states, steps[:, 1])
         if self._noise is not None:

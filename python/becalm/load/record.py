@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Load(NamedTuple):
@@ -102,10 +102,32 @@ class Load(NamedTuple):
 
 LOAD_COLUMNS = Load._fields
 
+_OWN_KINDS: Mapping[str, tuple[type, ...]] = {"queue": (int, float), "scope": (str,)}
+_KNOWN = ("first", "last", "started_ns", "interval_ns", "samples", "level", "scope")
+
+
+def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
+    """A record from its values by the names of their columns, as the agent and files give them.
+
+    Columns of a newer becalm are left out, those that an older one lacks are unknown. Raises ValueError when a value
+    is of another kind, KeyError when one is missing that is always known.
+    """
+    given = dict(zip(columns, row, strict=True))
+    values = {name: given[name] for name in LOAD_COLUMNS if name in given or name in _KNOWN}
+    for name, value in values.items():
+        kinds = _OWN_KINDS.get(name, (int,))
+        if type(value) not in kinds and not (value is None and name not in _KNOWN):
+            raise ValueError(f"{name} of a load cannot be {value!r}")
+    return Load(**values)
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """States over time while the run `first` (to `last`) took place. Rows are (time in ns since the start, values…)."""
+    """The load over time while the run `first` (to `last`) took place. Rows are (time in ns since the start, values…).
+
+    The first row is the beginning. `queue` and `frequency_khz` are states at a row's time; the others are columns of
+    Load, and tell how far that counter moved since the row before (None in the first row).
+    """
 
     first: int
     last: int
@@ -117,6 +139,29 @@ class Series:
     """Samples that were left out because sampling had used up its share, or the thread woke late."""
     consumers: tuple[Mapping[str, int | str], ...] = field(default=())
     """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; first the largest."""
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Series:
+        """A series from the agent's `series` event or an exported file. Raises KeyError, TypeError or ValueError."""
+        names = tuple(str(name) for name in value["names"])
+        rows = tuple(tuple(row) for row in value["rows"])
+        for row in rows:
+            if len(row) != len(names) + 1 or any(type(each) not in (int, float, type(None)) for each in row):
+                raise ValueError(f"a row of a series cannot be {row!r}")
+        first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
+        return cls(first, last, names, rows, dropped, skipped, tuple(dict(each) for each in value["consumers"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads back."""
+        return {
+            "first": self.first,
+            "last": self.last,
+            "names": list(self.names),
+            "rows": [list(row) for row in self.rows],
+            "dropped": self.dropped,
+            "skipped": self.skipped,
+            "consumers": [dict(each) for each in self.consumers],
+        }
 
 
 LoadSink = Callable[[Sequence[Load], Sequence[Series]], None]

@@ -17,7 +17,35 @@ from becalm.store.schema import META, METADATA
 
 Step = Callable[[Connection], None]
 
-STEPS: Sequence[Step] = ()
+_LOAD_OF_2 = """
+    first last started_ns interval_ns cpus busy_ns idle_ns iowait_ns irq_ns softirq_ns steal_ns queue queue_peak
+    samples swap_out_bytes swap_in_bytes refaults direct_reclaims major_faults disk_read_bytes disk_write_bytes
+    disk_busy_ns net_in_bytes net_out_bytes net_packets net_errors loopback_bytes nfs_calls nfs_retransmissions
+    pressure_cpu_ns pressure_io_ns pressure_memory_ns interrupts switches frequency_khz throttled level scope
+    exec_ns wait_ns block_ns swapin_ns reclaim_ns thrashing_ns compact_ns copy_ns irq_delay_ns quota_ns
+    own_cpu_pressure_ns own_io_pressure_ns own_memory_pressure_ns tasks lost cost_ns
+"""
+_ALWAYS_OF_2 = ("first", "last", "started_ns", "interval_ns", "samples", "level", "scope")
+
+
+def _loads(db: Connection) -> None:
+    """From 1 to 2: what else the machine did around runs."""
+    key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
+    kinds = {"queue": "DOUBLE PRECISION", "scope": "TEXT"}
+    columns = [
+        f"{name} {kinds.get(name, 'BIGINT')}{' NOT NULL' if name in _ALWAYS_OF_2 else ''}"
+        for name in _LOAD_OF_2.split()
+    ]
+    study = f"study_id {key} NOT NULL REFERENCES study (id)"
+    without = " WITHOUT ROWID" if db.dialect.name == "sqlite" else ""
+    db.exec_driver_sql(f"CREATE TABLE run_load ({study}, {', '.join(columns)}, PRIMARY KEY (study_id, first)){without}")
+    db.exec_driver_sql(
+        f"CREATE TABLE run_series ({study}, first BIGINT NOT NULL, last BIGINT NOT NULL, series TEXT NOT NULL, "
+        "PRIMARY KEY (study_id, first))"
+    )
+
+
+STEPS: Sequence[Step] = (_loads,)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

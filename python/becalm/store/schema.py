@@ -5,8 +5,9 @@ A run is stored as small as it goes (about sixty bytes): outcome as a number, st
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
+from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
 
+from becalm.load.record import LOAD_COLUMNS
 from becalm.nouns import COLUMNS, Outcome
 
 METADATA = MetaData()
@@ -85,6 +86,37 @@ TEXT = Table(
     Column("stderr", Text, nullable=False),
     Column("stdout", Text, nullable=False),
 )
+
+_WORDS = {"scope": Text, "queue": Double}
+_ALWAYS = {"first", "last", "started_ns", "interval_ns", "samples", "level", "scope"}
+
+LOAD = Table(
+    "run_load",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    *(
+        Column(
+            name,
+            _WORDS.get(name, BigInteger),
+            primary_key=name == "first",
+            nullable=name not in _ALWAYS,
+            autoincrement=False,
+        )
+        for name in LOAD_COLUMNS
+    ),
+    sqlite_with_rowid=False,
+)
+"""`started_ns` is relative to the study's `created_ns`."""
+
+SERIES = Table(
+    "run_series",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("last", BigInteger, nullable=False),
+    Column("series", Text, nullable=False),
+)
+"""`series` is the JSON of a Series."""
 
 VERDICT = Table(
     "verdict",

@@ -21,7 +21,9 @@ from sqlalchemy import Connection, func, select
 
 from becalm._version import VERSION
 from becalm.errors import UsageError
+from becalm.load.record import Load, Series
 from becalm.nouns import COLUMNS, Averages, Run, Settings, StoredStudy, Study, Workload
+from becalm.store import loads as recorded
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import current, migrate, version
@@ -138,6 +140,11 @@ class Store:
             values.append(tuple(stored))
         db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}) VALUES ({marks})", values)
 
+    def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
+        """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
+        with worded(self.shown), self._writing() as db:
+            recorded.insert(db, number, loads, series)
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is written inside is one transaction: all of it is kept, or, after an error, nothing."""
@@ -229,6 +236,21 @@ class Store:
         known = zip(names, rest[::2], rest[1::2], strict=True)
         means = {name: float(mean) if total and count == total else None for name, count, mean in known}
         return Averages(**means, max_rss_bytes=memory)
+
+    def loads(self, number: int) -> list[Load]:
+        """What else the machine did around the runs of a study, in their order; empty when nothing was recorded."""
+        with worded(self.shown), self._reading() as db:
+            return list(recorded.loads(db, number))
+
+    def series(self, number: int, seq: int) -> Series | None:
+        """The load over time while the run `seq` took place; None when none was recorded."""
+        with worded(self.shown), self._reading() as db:
+            return recorded.series(db, number, seq)
+
+    def all_series(self, number: int) -> list[Series]:
+        """All loads over time of a study, in the order of their runs."""
+        with worded(self.shown), self._reading() as db:
+            return list(recorded.all_series(db, number))
 
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
         """What runs said: standard error and standard output by `seq`."""

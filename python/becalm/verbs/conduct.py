@@ -172,7 +172,8 @@ def conduct(
         state.number = opened.shown
         measuring.listener.started(state.number, state.names, goal)
         try:
-            measure(opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed)
+            sink, listener = opened.sink(study), measuring.listener
+            measure(opened.host, state.plan, state.history, sink, listener, opened.noticed, opened.loads())
         except MachineError as error:
             raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
         opened.settle()

@@ -83,7 +83,8 @@ class Conducting:
         try:
             self._define(asked)
             try:
-                measure(self.opened.host, plan, self.trials, sink, listener, self.opened.noticed)
+                opened = self.opened
+                measure(opened.host, plan, self.trials, sink, listener, opened.noticed, opened.loads())
             except RefusedError as error:
                 if not self.settings[current].values:
                     raise

@@ -28,6 +28,7 @@ class Measuring:
     `store`: None for the default store, False to keep nothing, else a file or URL. `root`: act on a directory that
     looks like `/` instead of the machine. `dangerous`: consent to settings that can make the machine hard to use.
     `group`: what the studies of one measurement on several hosts have in common (`becalm.verbs.several`).
+    `load`: record what else the machine did around each run.
     """
 
     runs: int | None = None
@@ -43,6 +44,7 @@ class Measuring:
     sudo: bool = False
     root: str | None = None
     dangerous: bool = False
+    load: bool = True
     title: str = ""
     group: str = ""
     listener: Listener = field(default_factory=Quiet)

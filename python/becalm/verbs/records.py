@@ -56,6 +56,8 @@ def show(
             becalm=stored.becalm,
             environment=stored.environment,
             number=number,
+            loads=opened.loads(number),
+            series=opened.all_series(number),
         )
 
 
@@ -89,6 +91,7 @@ def import_file(path: str | Path, store: str | None = None) -> tuple[int, ...]:
                 **({"becalm": document.becalm} if document.becalm else {}),
             )
             opened.append(number, document.runs, document.texts)
+            opened.append_loads(number, document.loads, document.series)
             if document.verdict is not None:
                 opened.conclude(number, document.verdict)
             numbers.append(number)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
 from becalm.hosts import Access, Host, Noticed
+from becalm.load.record import Load, LoadSink, Series
 from becalm.measure import Sink
 from becalm.nouns import Run, StoredStudy, Study
 from becalm.report import sentence
@@ -68,6 +69,15 @@ class Studying:
                 ) from error
 
         return keep
+
+    def loads(self) -> LoadSink | None:
+        """Takes what else the machine did meanwhile into the store; None when that is not wanted."""
+
+        def keep(loads: Sequence[Load], series: Sequence[Series]) -> None:
+            assert self.number is not None
+            self.store.append_loads(self.number, loads, series)
+
+        return keep if self.measuring.load else None
 
     def noticed(self, found: Noticed) -> None:
         """Tell the person what a block showed of its settings."""

@@ -77,7 +77,7 @@ class Replay:
         self.iterations.append(workload.iterations)
         return [""]
 
-    def measure(self, first, block, *, on_text=None, stop_on_failure=True):
+    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
         for index, step in enumerate(block):
             wall_ns = round(self.iterations[-1] * self._noise(self._number))
             self._number += 1

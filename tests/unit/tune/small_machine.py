@@ -85,7 +85,7 @@ class Repeatable(SimHost):
         self._base_ns = np.array([float(self._base(each)) for each in workloads])
         return [each.name for each in workloads]
 
-    def measure(self, first, block, *, on_text=None, stop_on_failure=True):
+    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
         rows, refused = [], self.trouble.refuses | (self.trouble.later if len(self.programs) > 1 else {})
         for index, step in enumerate(block):
             seq, settings = first + index, dict(self.defined[step.settings].values)

@@ -217,9 +217,7 @@ impl Plan {
         }
         let frequencies = self.frequencies.iter().filter_map(|place| known(values[*place]));
         let (sum, count) = frequencies.fold((0, 0), |(sum, count), each| (sum + each, count + 1));
-        if count > 0 {
-            made[FREQUENCY] = sum / count;
-        }
+        made[FREQUENCY] = sum.checked_div(count).unwrap_or(UNKNOWN);
     }
 }
 

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn every_column_has_a_value_somewhere() {
         let named = |name: &&str| COLUMNS.contains(name);
-        assert!(COUNTED.iter().all(|name| named(&name)));
-        assert!(own::DELAYS.iter().all(|name| named(&name)));
+        assert!(COUNTED.iter().all(named));
+        assert!(own::DELAYS.iter().all(named));
     }
 }

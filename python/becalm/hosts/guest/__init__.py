@@ -25,6 +25,7 @@ from becalm.hosts.guest import kernel, needs, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Run, Settings, Workload
 
 ALWAYS = ("true",)
@@ -99,11 +100,20 @@ class GuestHost(Booting):
             raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
         """As on every host; a run that the guest's kernel killed for want of memory is an error that says so."""
         killed = False
-        for rows in super().measure(first, block, on_text=on_text, stop_on_failure=stop_on_failure):
+        for rows in super().measure(
+            first, block, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
+        ):
             killed = killed or any(run.outcome == "failed" and run.status == -9 for run in rows)
             yield rows
         said = self._guest.console.text() if killed and self._guest else ""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.load.record import Load, Series
 from becalm.nouns import Run, Study
 
 
@@ -32,6 +33,8 @@ class Document:
     becalm: str = ""
     environment: str = "known"
     number: int | None = None
+    loads: Sequence[Load] = ()
+    series: Sequence[Series] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from becalm._version import VERSION
+from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
 from becalm.nouns import COLUMNS, Outcome, Run, Settings, Study, Workload
 from becalm.report.formats import Document
 from becalm.verdict import SCHEMA
@@ -41,9 +43,17 @@ def to_json(document: Document) -> dict[str, Any]:
         },
         "facts": dict(document.facts),
         "runs": {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]},
+        "loads": loads_to_json(document.loads),
+        "series": [each.to_json() for each in document.series],
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
         "verdict": document.verdict,
     }
+
+
+def loads_to_json(loads: Sequence[Load]) -> dict[str, Any]:
+    """Records of load, each without the columns that are unknown in all of them."""
+    known = [name for name in LOAD_COLUMNS if any(getattr(load, name) is not None for load in loads)]
+    return {"columns": known, "rows": [[getattr(load, name) for name in known] for load in loads]}
 
 
 def recognises(value: Any) -> bool:
@@ -67,11 +77,15 @@ def read(value: dict[str, Any]) -> list[Document]:
     )
     columns = value["runs"]["columns"]
     order = [columns.index(name) for name in COLUMNS]
+    loads = value.get("loads", {"columns": [], "rows": []})
     runs = [_run([row[index] for index in order], len(study.workloads)) for row in value["runs"]["rows"]]
     return [
         Document(
             study=study,
             runs=runs,
+            # Files of the first becalm have none.
+            loads=tuple(load_of(loads["columns"], row) for row in loads["rows"]),
+            series=tuple(Series.from_json(each) for each in value.get("series", ())),
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
             facts=dict(value["facts"]),
             verdict=value["verdict"],

@@ -1,0 +1,47 @@
+"""The tables of loads and series: what else the machine did around the runs of a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Connection, select
+
+from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.store.schema import LOAD, SERIES, STUDY
+
+_CHUNK = 5_000
+
+
+def insert(db: Connection, number: int, loads: Sequence[Load], series: Sequence[Series]) -> None:
+    """Add records of a study."""
+    created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+    if loads:
+        rows = [{"study_id": number, **load._asdict(), "started_ns": load.started_ns - created_ns} for load in loads]
+        db.execute(LOAD.insert(), rows)
+    for each in series:
+        text = json.dumps(each.to_json(), separators=(",", ":"), allow_nan=False)
+        db.execute(SERIES.insert().values(study_id=number, first=each.first, last=each.last, series=text))
+
+
+def loads(db: Connection, number: int) -> Iterator[Load]:
+    """The loads of a study in the order of their runs."""
+    created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+    query = select(*(LOAD.c[name] for name in LOAD_COLUMNS)).where(LOAD.c.study_id == number).order_by(LOAD.c.first)
+    for row in db.execution_options(yield_per=_CHUNK).execute(query):
+        found = Load._make(row)
+        yield found._replace(started_ns=found.started_ns + created_ns)
+
+
+def series(db: Connection, number: int, seq: int) -> Series | None:
+    """The series that holds a run; None when there is none."""
+    held = (SERIES.c.study_id == number) & (SERIES.c.first <= seq) & (SERIES.c.last >= seq)
+    text = db.execute(select(SERIES.c.series).where(held).limit(1)).scalar()
+    return None if text is None else Series.from_json(json.loads(text))
+
+
+def all_series(db: Connection, number: int) -> Iterator[Series]:
+    """The series of a study in the order of their runs."""
+    query = select(SERIES.c.series).where(SERIES.c.study_id == number).order_by(SERIES.c.first)
+    for (text,) in db.execute(query):
+        yield Series.from_json(json.loads(text))
