@@ -20,6 +20,10 @@ NEED_RIGHTS = ("nice", "io_priority", "policy")
 """Process settings whose tried values ask for more than an ordinary user has (CAP_SYS_NICE)."""
 
 
+AT_BOOT = "set at boot: this host does not reboot during a study"
+"""Why a setting of the next boot is left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Knob:
     """One system parameter on one machine (docs/protocol.md, `knobs`).
@@ -94,11 +98,12 @@ def space(
     wanted: Wanted,
     profiles: Iterable[tuple[str, Settings]] = (),
     refused: Mapping[str, str] | None = None,
+    boot: Iterable[str] = (),
 ) -> tuple[Space, tuple[Excluded, ...]]:
     """The candidates of a search, and what is left out and why, both in the catalogue's order.
 
-    `refused`: knobs whose value the machine did not take, and what it said. Raises UsageError when `only` or `without`
-    name a knob that does not exist.
+    `refused`: knobs whose value the machine did not take, and what it said. `boot`: those that cost a boot. Raises
+    UsageError when `only` or `without` name a knob that does not exist.
     """
     for name in (*wanted.only, *wanted.without):
         find(knobs, name)
@@ -111,7 +116,8 @@ def space(
         reason = _excluded(knob, wanted) or (refused or {}).get(knob.name)
         if reason is None:
             needs = tuple(name for name in knob.needs if name not in on)
-            candidates.append(Candidate(knob.name, _value(knob.steady), Group(knob.group), needs, knob.confines))
+            group, value = Group(knob.group), _value(knob.steady)
+            candidates.append(Candidate(knob.name, value, group, needs, knob.confines, knob.against))
         else:
             reasons[knob.name] = reason
     while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.needs)]:
@@ -121,7 +127,7 @@ def space(
             reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
         candidates = [each for each in candidates if each not in alone]
     excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
-    return Space(tuple(candidates), tuple(profiles)), excluded
+    return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
 
 
 def _value(text: str) -> str | int:
@@ -145,7 +151,7 @@ def _excluded(knob: Knob, wanted: Wanted) -> str | None:
     if unwanted := left_out_by_choice(knob, wanted):
         return unwanted
     if knob.scope == "boot" and not wanted.reboots:
-        return "set at boot: this host does not reboot during a study"
+        return AT_BOOT
     if not knob.supported:
         return knob.reason or "not supported here"
     if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):

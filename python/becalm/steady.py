@@ -30,6 +30,9 @@ from becalm.verdict import Finding, Interval
 Arms = Mapping[str, Sequence[Sample]]
 """For each arm one Sample a program, in the order of the programs; loop i of all of them was the same loop."""
 
+AND = " and "
+"""Between the names of knobs that are left out as one, because each costs a boot."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -49,17 +52,22 @@ class Judged:
     findings: tuple[Finding, ...]
 
 
-def leave_one_out(chosen: Settings, needs: Mapping[str, Sequence[str]] | None = None) -> dict[str, Settings]:
+def leave_one_out(
+    chosen: Settings, needs: Mapping[str, Sequence[str]] | None = None, together: Sequence[str] = ()
+) -> dict[str, Settings]:
     """The arms that show what each chosen knob contributes, by name: the chosen settings without it.
 
-    `needs`: knobs without which a knob has no meaning (`space.Candidate.needs`); it is left out with them.
+    `needs`: knobs without which a knob has no meaning (`space.Candidate.needs`); it is left out with them. `together`:
+    knobs that are left out as one, their names joined by AND.
     """
-    return {WITHOUT + knob: leaner(chosen, (knob,), needs) for knob, _ in chosen.values}
+    one = AND.join(knob for knob, _ in chosen.values if knob in together)
+    units = dict.fromkeys(one if knob in together else knob for knob, _ in chosen.values)
+    return {WITHOUT + unit: leaner(chosen, (unit,), needs) for unit in units}
 
 
 def leaner(chosen: Settings, knobs: Iterable[str], needs: Mapping[str, Sequence[str]] | None = None) -> Settings:
-    """The chosen settings without some knobs and what has no meaning without those."""
-    gone = set(knobs)
+    """The chosen settings without some knobs (or several joined by AND) and what has no meaning without those."""
+    gone = {knob for unit in knobs for knob in unit.split(AND)}
     while more := {name for name, _ in chosen.values if gone.intersection((needs or {}).get(name, ()))} - gone:
         gone |= more
     return _without(chosen, gone)
@@ -206,7 +214,7 @@ def _contribution(
     ratio, cost = spread_ratio(left_out, chosen, objective, alpha), mean_ratio(chosen, left_out, alpha)
     return Contribution(
         knob=knob,
-        value=dict(tuned.settings.values)[knob],
+        value=_values(tuned.settings, knob),
         program=program,
         ratio=_interval(ratio),
         cost=_change(cost),
@@ -214,6 +222,12 @@ def _contribution(
         droppable=ratio.loops > 1 and ratio.high <= 1 + margin,
         loops_needed=_to_decide(ratio, margin),
     )
+
+
+def _values(settings: Settings, unit: str) -> Any:
+    """The value of a knob; of several, each other one of them."""
+    values = list(dict.fromkeys(value for knob, value in settings.values if knob in unit.split(AND)))
+    return values[0] if len(values) == 1 else AND.join(map(str, values))
 
 
 def _to_decide(ratio: Ratio, margin: float) -> int | None:

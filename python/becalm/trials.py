@@ -71,6 +71,12 @@ class Trials:
         self._failures: dict[int, Run] = {}
         self._cells: dict[tuple[int, int, int], Cell] = {}
         self._ended_ns: int | None = None
+        self.boots: dict[int, int] = {}
+        """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
+        self.own_boots: set[int] = set()
+        """Loops that have boots of their own (`Ask.boots`)."""
+        self._last: tuple[int, int] | None = None
+        self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
 
     def extend(self, rows: Iterable[Run]) -> None:
         """Take rows in the order they were run."""
@@ -83,6 +89,9 @@ class Trials:
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round
+            if self._last is not None and self._last != (loop, run.settings):
+                self._switches.append((self._last, (loop, run.settings), took_ns - run.wall_ns))
+            self._last = loop, run.settings
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
             cell.took_ns += took_ns
             if run.outcome != Outcome.OK:
@@ -111,14 +120,43 @@ class Trials:
     def block(self, asked: Asked, seed: int) -> Block:
         """The next steps of an ask: one arm in one loop, or what an interruption left of it; empty when it is done.
 
-        The arms of a loop are in random order, which depends on the seed and the loop's number only.
+        The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need
+        the same boot are measured together, and first the boot that the last run had; with `Ask.boots` in random order.
         """
         for loop in asked.loops:
-            order = np.random.default_rng([seed, loop]).permutation(len(asked.settings))
-            for settings in (asked.settings[index] for index in order):
+            permuted = np.random.default_rng([seed, loop]).permutation(len(asked.settings))
+            order = [asked.settings[index] for index in permuted]
+            groups = list(dict.fromkeys(map(self._boot, order)))
+            now = self._boot(self._last[1]) if self._last is not None else 0
+            if now in groups and not asked.ask.boots:
+                groups.insert(0, groups.pop(groups.index(now)))
+            for settings in sorted(order, key=lambda each: groups.index(self._boot(each))):
                 if steps := self._missing(asked, loop, settings):
                     return steps
         return ()
+
+    def _boot(self, settings: int) -> int:
+        return self.boots.get(settings, 0)
+
+    def boots_anew(self, block: Block) -> bool:
+        """Whether the machine must start again before a block although the run before had the same parameters."""
+        if not block or self._last is None:
+            return False
+        loop, settings = block[0].round, block[0].settings
+        loop = loop if loop >= 0 else -1 - loop
+        return self._boot(settings) == self._boot(self._last[1]) and self._own(self._last[0], loop)
+
+    def _own(self, before: int, loop: int) -> bool:
+        return loop != before and loop in self.own_boots
+
+    def reboots(self) -> tuple[int, float | None]:
+        """How often the machine was started again between two runs, and how long that took: the median, ns."""
+        gaps = [
+            gap
+            for (before, one), (loop, other), gap in self._switches
+            if self._boot(one) != self._boot(other) or self._own(before, loop)
+        ]
+        return len(gaps), float(np.median(gaps)) if gaps else None
 
     def _missing(self, asked: Asked, loop: int, settings: int) -> Block:
         if self.lost(asked, settings):

@@ -63,7 +63,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A model: see `read`. `slowest` limits the factor of all effects on the mean time together."""
+    """A model: see `read`. `slowest` limits the factor of all effects on the mean time together.
+
+    `boot_ns`: how long a boot takes. `boot_spread`: the standard deviation of what each boot does to the time of all
+    its runs, a fraction.
+    """
 
     name: str
     what: str
@@ -73,6 +77,8 @@ class Machine:
     slowest: float = math.inf
     failing: tuple[Effect, ...] = ()
     unsupported: tuple[tuple[str, str], ...] = ()
+    boot_ns: int = 0
+    boot_spread: float = 0.0
 
     def state(self, settings: Settings) -> State:
         """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
@@ -97,6 +103,7 @@ class Machine:
                 "supported": row["name"] not in reasons,
                 "reason": reasons.get(row["name"], ""),
                 "value": None if row.get("now") is None else str(row["now"]),
+                "parameters": [f"{row['name']}={{}}"] if row["scope"] == "boot" else None,
                 "domain": row["domain"],
                 "matters": row["matters"],
                 "costs": row["cost"],
@@ -136,6 +143,12 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """The knobs of all simulated machines, by name, in the order in which they are tried."""
     rows = tomllib.loads((Path(__file__).parent / "knobs.toml").read_text())["knob"]
     return {row["name"]: row for row in rows}
+
+
+def at_boot(settings: Settings) -> Settings:
+    """What of some settings takes a boot."""
+    rows = catalogue()
+    return Settings(tuple((name, value) for name, value in settings.values if rows[name]["scope"] == "boot"))
 
 
 def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
@@ -180,8 +193,8 @@ def read(path: Path) -> Machine:
 
 
 def _machine(name: str, value: Mapping[str, Any]) -> Machine:
-    time, failing = value.get("time", {}), value.get("failing", ())
-    unknown = set(value) - {"what", "source", "time", "noise", "failing", "unsupported"}
+    time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
+    unknown = set(value) - {"what", "source", "time", "noise", "failing", "unsupported", "boot"}
     unknown |= set(value.get("unsupported", {})) - set(catalogue())
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} means nothing here")
@@ -194,6 +207,8 @@ def _machine(name: str, value: Mapping[str, Any]) -> Machine:
         slowest=float(time.get("slowest", math.inf)),
         failing=tuple(Effect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
         unsupported=tuple((str(knob), str(reason)) for knob, reason in value.get("unsupported", {}).items()),
+        boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
+        boot_spread=float(boot.get("spread", 0.0)),
     )
 
 

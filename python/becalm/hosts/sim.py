@@ -119,6 +119,12 @@ class SimHost:
         self._base_ns: npt.NDArray[np.float64] = np.empty(0)
         self._states: list[State] = []
         self._now_ns = 1_600_000_000_000_000_000
+        self.boot_ns: int | None = machine.boot_ns
+        self.boots = 0
+        self._boots_of: list[Settings] = []
+        self._booted, self._stale = Settings(), False
+        self._luck = np.random.default_rng([seed, 1])
+        self._boot_factor = self._lucky()
 
     def __enter__(self) -> SimHost:
         return self
@@ -145,6 +151,7 @@ class SimHost:
         base_ns = [self._base(workload) for workload in workloads]
         self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array(base_ns, dtype=float)
+        self._boots_of = [machine.at_boot(each or Settings()) for each in settings]
         return [workload.argv[0] for workload in workloads]
 
     def _base(self, workload: Workload) -> int:
@@ -175,9 +182,11 @@ class SimHost:
         factors, failed = self._running.runs(self._states, steps[:, 1])
         if self._noise is not None:
             factors = factors * np.exp([next(self._noise) for _ in block])
-        walls = np.maximum(1, np.rint(self._base_ns[steps[:, 0]] * factors)).astype(np.int64).tolist()
+        lengths = (self._base_ns[steps[:, 0]] * factors).tolist()
         rows = []
-        for index, (step, wall_ns, bad) in enumerate(zip(block, walls, failed.tolist(), strict=True)):
+        for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
+            self._have(self._boots_of[step.settings])
+            wall_ns = max(1, round(length * self._boot_factor))
             outcome = str(Outcome.FAILED if bad else Outcome.OK)
             run = Run(
                 first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
@@ -188,6 +197,23 @@ class SimHost:
             if bad and stop_on_failure:
                 break
         yield rows
+
+    def fresh_boot(self) -> None:
+        """Have the next steps on a boot of their own."""
+        self._stale = True
+
+    def _have(self, boot: Settings) -> None:
+        """Start the machine again where these settings of the boot are not those of the last one."""
+        if boot == self._booted and not self._stale:
+            return
+        self._booted, self._stale = boot, False
+        self.boots += 1
+        self._now_ns += self.machine.boot_ns
+        self._boot_factor = self._lucky()
+
+    def _lucky(self) -> float:
+        """What a boot does to the time of all its runs, a factor."""
+        return math.exp(self.machine.boot_spread * float(self._luck.standard_normal()))
 
     def settle(self) -> None:
         """Nothing of a machine was changed."""

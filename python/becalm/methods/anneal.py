@@ -28,13 +28,13 @@ def anneal(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     present: tuple[Candidate, ...] = ()
     while waiting and trials.affordable and not trials.reached:
         candidate = waiting.popleft()
-        missing = set(candidate.needs) - {each.knob for each in present}
+        missing = set(candidate.needs) - {knob for each in present for knob in each.knobs}
         if missing:
-            if missing <= {each.knob for each in waiting}:
+            if missing <= {knob for each in waiting for knob in each.knobs}:
                 waiting.append(candidate)
             continue
         wider = (*present, candidate)
-        spread = yield from trials.measure(space.settings(wider), f"with {candidate.knob}={candidate.value}")
+        spread = yield from trials.measure(space.settings(wider), f"with {candidate.text}")
         new = math.inf if spread is None else 100 * spread
         if new < old or rng.random() < math.exp(-(new - old) / temperature):
             present, old = wider, new
@@ -42,5 +42,5 @@ def anneal(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     return Choice(
         trials.best,
         f"Annealing chose the best of {trials.count} trials ({trials.runs} runs), which has {len(trials.best.values)} "
-        f"of {len(space.candidates)} settings; {trials.end()}.",
+        f"of {space.count} settings; {trials.end()}.",
     )

@@ -38,7 +38,7 @@ class Arms:
         self._first: dict[Arm, tuple[float, float]] = {}
         self._worth = MAD_WORTH if objective == "mad" else 1.0
         self._failed: set[Arm] = set()
-        index = {each.knob: i for i, each in enumerate(space.candidates)}
+        index = {knob: i for i, each in enumerate(space.candidates) for knob in each.knobs}
         self._needs = [frozenset(index.get(knob, -1) for knob in each.needs) for each in space.candidates]
         self._against = [frozenset(index[knob] for knob in each.against if knob in index) for each in space.candidates]
 
@@ -111,9 +111,12 @@ class Arms:
         groups = {group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group}
         every = set(range(len(self.space.candidates)))
         confining = {i for i, each in enumerate(self.space.candidates) if each.confines}
+        boots = {i for i, each in enumerate(self.space.candidates) if each.knobs & set(self.space.boot)}
         sets = [
             set(),
             every,
+            every - boots,
+            boots,
             every - groups[Group.DANGEROUS],
             groups[Group.ESSENTIAL],
             *(self._profile(profile) for _, profile in self.space.profiles),
@@ -125,7 +128,8 @@ class Arms:
 
     def _profile(self, profile: Settings) -> set[int]:
         wanted = dict(profile.values)
-        return {i for i, each in enumerate(self.space.candidates) if wanted.get(each.knob) == each.value}
+        candidates = enumerate(self.space.candidates)
+        return {i for i, each in candidates if all(wanted.get(one.knob) == one.value for one in each.all)}
 
     def near(self, leaders: Sequence[Arm], rng: np.random.Generator) -> list[Arm]:
         """Arms worth a thought: those tried, and neighbours, mixtures and random changes of the leaders."""

@@ -26,10 +26,10 @@ def greedy(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
     for candidate in _order(space, rng):
         if trials.reached or not trials.affordable:
             break
-        if not {each.knob for each in kept}.issuperset(candidate.needs):
+        if not {knob for each in kept for knob in each.knobs}.issuperset(candidate.needs):
             continue
         wider, lowest = (*kept, candidate), trials.spread
-        spread = yield from trials.measure(space.settings(wider), f"with {candidate.knob}={candidate.value}")
+        spread = yield from trials.measure(space.settings(wider), f"with {candidate.text}")
         if spread is not None and spread < lowest:
             kept = wider
     settings = space.settings(kept)
@@ -37,7 +37,7 @@ def greedy(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
         yield from trials.measure(settings, "the essential settings, which were set without a test")
     return Choice(
         trials.best,
-        f"Greedy search kept {len(trials.best.values)} of {len(space.candidates)} settings after {trials.count} trials "
+        f"Greedy search kept {len(trials.best.values)} of {space.count} settings after {trials.count} trials "
         f"({trials.runs} runs); {trials.end()}.",
     )
 

@@ -212,8 +212,9 @@ class _Race:
                 "seems to lie outside of what these settings change."
             )
             return Choice(NO_SETTINGS, why)
-        why = f"The race chose {len(best)} of {len(self.arms.space.candidates)} settings after {runs}."
-        return Choice(self.arms.settings(best), why)
+        chosen = self.arms.settings(best)
+        why = f"The race chose {len(chosen.values)} of {self.arms.space.count} settings after {runs}."
+        return Choice(chosen, why)
 
     def _best(self) -> Arm:
         """The leader among those that ran more than once, or one with fewer settings that is as good."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from becalm import tuning
 from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
+from becalm.hosts import Reboots
 from becalm.listener import Searching
 from becalm.measure import measure
 from becalm.methods import method as method_row
@@ -20,9 +21,9 @@ from becalm.search import NO_SETTINGS, Rule, Sample
 from becalm.space import Space
 from becalm.steadiness import TUNED, UNTOUCHED, Arm, Excluded, Steadiness, Transfer
 from becalm.trials import Asked, Trials
-from becalm.tuning import Gained, Options, Tuned, Wish
 from becalm.verbs.studying import Studying
 from becalm.verdict import Finding, Stopped
+from becalm.wish import Gained, Options, Tuned, Wish
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Conducting:
     settings: list[Settings]
     programs: tuple[int, ...]
     kernel: int | None
+    space: Space
     next_loop: int = 0
     seen: dict[Settings, Sample] = field(default_factory=dict)
     refused: list[Finding] = field(default_factory=list)
@@ -44,6 +46,7 @@ class Conducting:
         programs = (*self.programs, self.kernel) if wish.floor and self.kernel is not None else self.programs
         asked = Asked(wish.ask, self.next_loop, tuple(map(self._position, wish.ask.arms)), programs)
         self.next_loop += wish.ask.loops
+        self._group(asked)
         self._tell(wish, asked)
         while self.trials.block(asked, self.study.seed):
             self._measure(asked)
@@ -68,6 +71,17 @@ class Conducting:
             self.opened.store.add_settings(self.opened.number, len(self.settings) - 1, settings)
         return self.settings.index(settings)
 
+    def _group(self, asked: Asked) -> None:
+        """Say which of the settings need the same boot, and which loops have boots of their own."""
+        boots = [self.space.at_boot(NO_SETTINGS)]
+        for position, settings in enumerate(self.settings):
+            boot = self.space.at_boot(settings)
+            if boot not in boots:
+                boots.append(boot)
+            self.trials.boots[position] = boots.index(boot)
+        if asked.ask.boots:
+            self.trials.own_boots |= set(asked.loops)
+
     def _measure(self, asked: Asked) -> None:
         """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
         current = asked.settings[0]
@@ -77,6 +91,8 @@ class Conducting:
             block = trials.block(asked, self.study.seed)
             if block:
                 current = block[0].settings
+            if trials.boots_anew(block) and isinstance(self.opened.host, Reboots):
+                self.opened.host.fresh_boot()
             return block or None
 
         sink, listener = self.opened.sink(self.study), self.opened.measuring.listener
@@ -179,8 +195,9 @@ def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Setti
     programs = tuple(index for index, each in enumerate(study.workloads) if not each.kernel)
     kernels = [index for index, each in enumerate(study.workloads) if each.kernel]
     names = sentence.short([study.workloads[index].name for index in programs])
-    conducting = Conducting(opened, study, trials, settings, programs, kernels[0] if kernels else None)
     chosen = study.options
+    space = Space.from_json(chosen["space"])
+    conducting = Conducting(opened, study, trials, settings, programs, kernels[0] if kernels else None, space)
     options = Options(
         rule=Rule(**chosen["rule"]),
         confidence=float(chosen["confidence"]),
@@ -191,9 +208,10 @@ def conduct(opened: Studying, study: Study, trials: Trials, settings: list[Setti
         margin=chosen["margin"],
         single_out=chosen["search"]["single_out"],
         tried=tuple((name, Settings.of(values)) for name, values in chosen["tried"]),
+        boot_ns=float(chosen.get("boot_ns") or 0.0),
     )
     row = method_row(chosen["search"]["method"])
-    course = tuning.tune_course(Space.from_json(chosen["space"]), row.load(), options, names, study.seed)
+    course = tuning.tune_course(space, row.load(), options, names, study.seed)
     try:
         wish = next(course)
         while True:
@@ -219,6 +237,20 @@ def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[
         for name, knobs in lacking.items()
         if knobs and name in measured
     ]
+
+
+def _boots(trials: Trials, lost: Mapping[str, str]) -> list[Finding]:
+    """What boots cost and mean, or what was not tried for want of them."""
+    found = []
+    count, median_ns = trials.reboots()
+    if count:
+        assert median_ns is not None
+        share = count * median_ns / max(1, trials.elapsed_ns)
+        numbers = {"boots": count, "boot_ns": median_ns, "share": share}
+        found.append(Finding("boots", sentences.boots(count, median_ns, share), numbers))
+    if lost:
+        found.append(Finding("at_boot", sentences.not_booted(lost), {"knobs": sorted(lost)}))
+    return found
 
 
 def _verdict(opened: Studying, study: Study, conducting: Conducting, names: Sequence[str], tuned: Tuned) -> Steadiness:
@@ -250,6 +282,7 @@ def _verdict(opened: Studying, study: Study, conducting: Conducting, names: Sequ
             *(() if judged is None else judged.findings),
             *conducting.refused,
             *(Finding("drift", said, {"place": place}) for place, said in opened.drifted.items()),
+            *_boots(conducting.trials, options.get("lost") or {}),
             *_partial(options["partial"], () if judged is None else judged.arms),
             Finding("choice", tuned.choice.why),
         ),

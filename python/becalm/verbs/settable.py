@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from becalm.errors import RefusedError
-from becalm.knobs import NEED_RIGHTS, Knob, Wanted, find, left_out_by_choice, space
+from becalm.errors import BootError, RefusedError
+from becalm.hosts import Host, Reboots
+from becalm.knobs import AT_BOOT, NEED_RIGHTS, Knob, Wanted, find, left_out_by_choice, space
 from becalm.nouns import Settings, Step, Workload
 from becalm.profiles import SHIPPED, load
 from becalm.space import Candidate, Space
@@ -28,8 +29,8 @@ def of_host(
     With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
     """
     host = opened.host
-    asked_for, _ = space(rows, wanted)
-    refused = {} if kernel is None else _refused(opened, kernel, asked_for)
+    asked_for, _ = space(rows, wanted, boot=[row.name for row in rows if row.parameters is not None])
+    refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
     profiles, unwanted, partial = [], [], {}
     for profile in map(load, SHIPPED) if compare_profiles else ():
         settings, missing = _supported(profile.settings, rows, privileged=host.privileged, reboots=host.reboots)
@@ -40,7 +41,7 @@ def of_host(
         elif settings.values:
             profiles.append((profile.name, settings))
             partial[profile.name] = [each.knob for each in missing]
-    found, excluded = space(rows, wanted, profiles, refused)
+    found, excluded = space(rows, wanted, profiles, refused, costs_boot(host, rows))
     if kernel is not None:
         found = _compatible(opened, kernel, found)
     return found, (*excluded, *unwanted), partial
@@ -50,14 +51,50 @@ def _refused(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]
     """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
     refused: dict[str, str] = {}
     for candidate in found.candidates:
-        needed = (each for each in found.candidates if each.knob == candidate.knob or each.knob in candidate.needs)
+        if candidate.knob in found.boot:
+            continue
         try:
-            opened.host.define([kernel], [found.settings(needed)], dangerous=opened.measuring.dangerous)
-            for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
-                pass
+            _put_on(opened, kernel, found, {candidate.knob, *candidate.needs})
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
+
+
+def _ignored(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]:
+    """The same of candidates that need a boot: all of them at once and, while something is wrong, what is left.
+
+    The kernel tells which of its parameters it ignores; when the machine does not come up, each is tried by itself.
+    """
+    refused: dict[str, str] = {}
+    left = [each for each in found.candidates if each.knob in found.boot]
+    alone = False
+    while left:
+        now = left[:1] if alone else left
+        try:
+            _put_on(opened, kernel, found, {name for each in now for name in (each.knob, *each.needs)})
+            left = left[len(now) :]
+        except RefusedError as error:
+            told = error.knobs if isinstance(error, BootError) else ()
+            wrong = told or tuple(each.knob for each in now if len(now) == 1)
+            refused |= dict.fromkeys(wrong, str(error))
+            rest = [each for each in left if each.knob not in refused and not set(each.needs) & set(refused)]
+            # Nobody was told, or somebody who is not there: one at a time.
+            alone, left = alone or rest == left, rest
+    return refused
+
+
+def _put_on(opened: Studying, kernel: Workload, found: Space, knobs: set[str]) -> None:
+    """Have some candidates on for one short run. Raises RefusedError."""
+    settings = found.settings(each for each in found.candidates if each.knob in knobs)
+    opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
+    for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
+        pass
+
+
+def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
+    """The knobs of which another value costs a boot: none where that takes no time."""
+    costs = isinstance(host, Reboots) and host.reboots and host.boot_ns != 0
+    return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
 
 
 def _compatible(opened: Studying, kernel: Workload, found: Space) -> Space:
@@ -93,7 +130,7 @@ def _supported(
         elif not row.supported:
             left_out.append(Excluded(name, row.reason or "not supported here"))
         elif row.scope == "boot" and not reboots:
-            left_out.append(Excluded(name, "set at boot: this host does not reboot during a study"))
+            left_out.append(Excluded(name, AT_BOOT))
         elif not privileged and (row.scope == "live" or name in NEED_RIGHTS):
             left_out.append(Excluded(name, "needs root: --sudo"))
         else:

@@ -13,7 +13,7 @@ from typing import Any
 
 from becalm import sources
 from becalm.errors import UsageError, WorkloadError
-from becalm.knobs import Wanted
+from becalm.knobs import AT_BOOT, Wanted
 from becalm.methods import method as method_row
 from becalm.nouns import Settings, Step, Study, Workload
 from becalm.quantity import fraction, limit_ns
@@ -146,6 +146,7 @@ def tune(
         found, excluded, partial = of_host(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
         if tried:
             tried, excluded = tried_on(tried, rows, made, opened)
+        at_boot = {each.knob for each in excluded if each.reason == AT_BOOT}
         study = replace(
             study,
             options={
@@ -155,6 +156,8 @@ def tune(
                 "tried": [[name, settings.to_json()] for name, settings in tried],
                 "privileged": opened.host.privileged,
                 "partial": partial,
+                "boot_ns": getattr(opened.host, "boot_ns", None),
+                "lost": {row.name: row.matters for row in rows if row.name in at_boot},
             },
         )
         opened.begin(study)

@@ -8,7 +8,7 @@ import numpy as np
 
 from becalm.search import Sample
 from becalm.space import Candidate, Group, Space
-from becalm.tuning import Gained, Tuned
+from becalm.wish import Gained, Tuned
 
 SECOND = 1e9
 

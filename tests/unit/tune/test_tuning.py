@@ -3,11 +3,13 @@
 import pytest
 from course import World, space
 
+from becalm.confirming import FEWEST_LOOPS
 from becalm.methods import method
 from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Choice, Rule
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT
-from becalm.tuning import FEWEST_LOOPS, LOOK_LOOPS, LOOK_RUNS, Options, tune_course
+from becalm.tuning import LOOK_LOOPS, LOOK_RUNS, tune_course
+from becalm.wish import Options
 
 GOOD = {"a": 0.25, "b": 0.4}
 

@@ -182,6 +182,24 @@ def origin(kind: str, program: str, numbers: Mapping[str, Any]) -> str:
     )
 
 
+def boots(count: int, boot_ns: float, share: float) -> str:
+    """How often the machine was started again, what that took, and what it means for the runs."""
+    return (
+        f"The machine was started again {counted(count, 'time')}; each time takes about {boot_ns / 1e9:.1f} s, "
+        f"{percent(share)} % of the study. Runs of one boot have something in common (where memory lies, what else "
+        "runs by then), so each loop of the confirmation had boots of its own, and loops are what is compared."
+    )
+
+
+def not_booted(lost: Mapping[str, str]) -> str:
+    """What settings of the next boot might have done that were not tried."""
+    what = "; ".join(f"{knob} ({matters})" for knob, matters in lost.items())
+    return (
+        f"Settings of the next boot were not tried, since this host is not started again during a study: {what}. What "
+        "they would add is not known. In a guest they are tried: --host 'guest:6.12?cpus=2'."
+    )
+
+
 def failed(arm: str, program: str, runs: int, good: int) -> str:
     """Runs of an arm did not end well."""
     return (
