@@ -19,6 +19,7 @@ from becalm.errors import BootError, UsageError
 from becalm.hosts import Noticed, TextSink
 from becalm.hosts.agent import AgentHost
 from becalm.knobs import Knob
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
 
 Parameters = tuple[str, ...]
@@ -83,7 +84,14 @@ class Booting(AgentHost):
         return self._tell({index for index, each in enumerate(parts) if each and each.parameters == self._booted})
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
         """As on every host; the machine is started again before a step that needs other kernel parameters.
 
@@ -100,7 +108,9 @@ class Booting(AgentHost):
                 # What the agent does not take is of these settings: the others it has taken on this boot.
                 self._tell(self._told | missing)
             count, good = 0, True
-            for rows in super().measure(first, piece, on_text=on_text, stop_on_failure=stop_on_failure):
+            for rows in super().measure(
+                first, piece, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
+            ):
                 count += len(rows)
                 good = good and all(run.outcome == Outcome.OK for run in rows)
                 yield rows
