@@ -13,6 +13,7 @@ use becalm_core::load::machine::{Digest, Digests, Machine, COUNTED, SOURCES};
 use becalm_core::load::own::Own;
 use becalm_core::load::{Load, Queue};
 use becalm_core::source::file::Place;
+use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::sampler::{Rows, Sampler};
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::table::find;
@@ -42,9 +43,11 @@ const SHARE: i64 = 1000;
 /// The end of one record is the beginning of the next when the next run starts that soon.
 const GAP_NS: i64 = 2_000_000;
 
-/// Time between samples, ns: of the run queue alone, and of everything.
-const QUEUE_PERIOD_NS: i64 = 50_000_000;
-const SERIES_PERIOD_NS: i64 = 100_000_000;
+/// Time between samples, ns.
+const PERIOD_NS: i64 = 100_000_000;
+
+/// Largest share of one CPU that sampling the run queue alone may take: snapshots need the rest of the thousandth.
+const QUEUE_SHARE: f64 = LARGEST_SHARE / 2.0;
 
 /// Samples that the sampler keeps until they are fetched, which is once a second or more often.
 const ROOM: usize = 256;
@@ -87,7 +90,7 @@ impl Observer {
     /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
     pub fn new(root: &Path, epoch_ns: i64) -> Self {
         Self {
-            place: Place::new(root),
+            place: Place::new(root).brief(),
             epoch_ns,
             wanted: Wanted::None,
             reading: None,
@@ -247,8 +250,9 @@ impl Observer {
         let digest = machine.digest(&self.snapshot);
         let end = cpu_ns();
         let price = end - warm;
-        // One that was disturbed is not expected again.
-        self.price_ns = if self.price_ns == 0 { price } else { price.min(2 * self.price_ns) };
+        // Smoothed, and one that was disturbed counts little.
+        self.price_ns =
+            if self.price_ns == 0 { price } else { (3 * self.price_ns + price.min(2 * self.price_ns)) / 4 };
         self.spent_ns += end - begun;
         digest
     }
@@ -262,12 +266,12 @@ impl Observer {
             Some((_, sampler)) => sampler.resume(),
             None => {
                 let begun = cpu_ns();
-                let (sources, period_ns) = match self.wanted {
-                    Wanted::Series => (&SOURCES[..], SERIES_PERIOD_NS),
-                    _ => (&["loadavg"][..], QUEUE_PERIOD_NS),
+                let (sources, share) = match self.wanted {
+                    Wanted::Series => (&SOURCES[..], LARGEST_SHARE),
+                    _ => (&["loadavg"][..], QUEUE_SHARE),
                 };
                 let columns = |_: &Snapshot| -> Box<dyn Rows> { Box::new(Digests::default()) };
-                let made = Sampler::with(&self.place, sources, period_ns, ROOM, columns);
+                let made = Sampler::with(&self.place, sources, (PERIOD_NS, share), ROOM, columns);
                 self.sampler = made.ok().map(|sampler| (self.wanted, sampler));
                 self.spent_ns += cpu_ns() - begun;
             }

@@ -24,17 +24,26 @@ pub struct Place {
     root: PathBuf,
     /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
     pub process: String,
+    /// Read no more than the records of load need (`load::machine`): some sources have much that costs and that they
+    /// do not use.
+    pub brief: bool,
 }
 
 impl Place {
     /// The files below `root`, as this process sees them.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), process: "self".to_owned() }
+        Self { root: root.to_owned(), process: "self".to_owned(), brief: false }
     }
 
     /// The same of another process.
     pub fn of_process(root: &Path, pid: u32) -> Self {
-        Self { root: root.to_owned(), process: pid.to_string() }
+        Self { process: pid.to_string(), ..Self::new(root) }
+    }
+
+    /// The same place, with no more of it than records of load need.
+    pub fn brief(mut self) -> Self {
+        self.brief = true;
+        self
     }
 
     /// The root of the files.

@@ -46,12 +46,13 @@ static BYTES: [Column; 8] = [
 
 struct Nfs {
     rpc: Kept,
-    mounts: Kept,
+    /// None: what single mounts did is not wanted.
+    mounts: Option<Kept>,
 }
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
-    Box::new(Nfs { rpc: place.own("net/rpc/nfs"), mounts: place.own("mountstats") })
+    Box::new(Nfs { rpc: place.own("net/rpc/nfs"), mounts: (!place.brief).then(|| place.own("mountstats")) })
 }
 
 impl Source for Nfs {
@@ -59,7 +60,7 @@ impl Source for Nfs {
         if let Some(text) = record.text(&mut self.rpc, buffer) {
             lines(text).for_each(|line| client(line, record));
         }
-        if let Some(text) = record.text(&mut self.mounts, buffer) {
+        if let Some(text) = self.mounts.as_mut().and_then(|mounts| record.text(mounts, buffer)) {
             let mut mount: Option<&[u8]> = None;
             let mut operations = false;
             for line in lines(text) {

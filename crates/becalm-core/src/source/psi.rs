@@ -43,6 +43,9 @@ impl Source for Psi {
                 pressure("", name, line, record);
             }
         }
+        if self.place.brief {
+            return;
+        }
         match self.membership.refresh(buffer) {
             Ok(true) => self.find_group(),
             Ok(false) => {}

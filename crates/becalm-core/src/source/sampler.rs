@@ -73,16 +73,16 @@ impl Sampler {
             names = qualified(first);
             Box::new(Series::new(&names, first))
         };
-        let mut made = Self::with(place, sources, period_ns, rows, columns)?;
+        let mut made = Self::with(place, sources, (period_ns, LARGEST_SHARE), rows, columns)?;
         made.names = names;
         Ok(made)
     }
 
-    /// The same with rows of one's own making.
+    /// The same with rows of one's own making. It takes at most `share` of one CPU.
     pub fn with(
         place: &Place,
         sources: &[&str],
-        period_ns: i64,
+        (period_ns, share): (i64, f64),
         rows: usize,
         columns: impl FnOnce(&Snapshot) -> Box<dyn Rows>,
     ) -> io::Result<Self> {
@@ -104,7 +104,7 @@ impl Sampler {
             cpu_ns: AtomicI64::new(0),
         });
         let started_ns = now_ns();
-        let pace = Pace::new(started_ns, period_ns, LARGEST_SHARE);
+        let pace = Pace::new(started_ns, period_ns, share);
         shared.ring.push(row);
         let setup_ns = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - begun;
         let theirs = Arc::clone(&shared);

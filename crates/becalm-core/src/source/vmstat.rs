@@ -16,17 +16,22 @@ const COUNTED: [&[u8]; 7] = [
     b"nr_foll_pin_released",
 ];
 
-struct VmStat(Kept);
+/// How the names begin that records of load use.
+const BRIEF: [&[u8]; 6] =
+    [b"pswp", b"zswpin", b"zswpout", b"workingset_refault", b"allocstall", b"pgmajfault"];
+
+struct VmStat(Kept, bool);
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
-    Box::new(VmStat(Kept::new(place, "proc/vmstat")))
+    Box::new(VmStat(Kept::new(place, "proc/vmstat"), place.brief))
 }
 
 impl Source for VmStat {
     fn read(&mut self, buffer: &mut Buffer, record: &mut Record<'_>) {
         let Some(text) = record.text(&mut self.0, buffer) else { return };
-        for line in lines(text) {
+        let brief = self.1;
+        for line in lines(text).filter(|line| !brief || BRIEF.iter().any(|start| line.starts_with(start))) {
             let mut words = Words(line);
             if let Some(name) = words.next() {
                 record.value(&[name], kind(name), words.number());
