@@ -91,11 +91,18 @@ impl Conversation {
         self.signalled || self.input.closed
     }
 
-    /// What the outside wants of a running block. A `stop` is answered here, at once.
+    /// What the outside wants of a running block. `stop` and `alive` are answered here, at once.
     pub fn attend(&mut self) -> io::Result<Attention> {
         self.look()?;
         if self.over() {
             return Ok(Attention::Quit);
+        }
+        let is_alive =
+            |line: &[u8]| matches!(protocol::parse(line), Ok(Request { action: Action::Alive {}, .. }));
+        while let Some(line) = self.input.take(is_alive) {
+            if let Ok(request) = protocol::parse(&line) {
+                self.output.done(request.id, json!({}))?;
+            }
         }
         let is_stop =
             |line: &[u8]| matches!(protocol::parse(line), Ok(Request { action: Action::Stop {}, .. }));

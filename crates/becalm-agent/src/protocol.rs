@@ -119,6 +119,8 @@ pub enum Action {
         runs: u32,
     },
     Stop {},
+    /// Answered at once, also while a program runs: is anybody there?
+    Alive {},
     Bye {},
 }
 

@@ -162,7 +162,7 @@ impl Session {
                 return self.measure(request.id, (first, &steps), stop_on_failure, load)
             }
             Action::Overhead { runs } => self.overhead(runs),
-            Action::Stop {} | Action::Bye {} => Ok(json!({})),
+            Action::Stop {} | Action::Alive {} | Action::Bye {} => Ok(json!({})),
         })
     }
 

@@ -171,11 +171,21 @@ class Booting(AgentHost):
         try:
             self._restart(parameters)
         except BootError as error:
+            # Not tried again: a boot that hangs takes minutes.
             self._bad[parameters] = error
             raise
+        self._began(parameters)
+        self.boot_ns = time.monotonic_ns() - began
+
+    def _refused(self, parameters: Parameters, sentence: str) -> BootError:
+        """The error that the machine does not run with these parameters; from now on they are refused."""
+        self._bad[parameters] = BootError(sentence)
+        return self._bad[parameters]
+
+    def _began(self, parameters: Parameters) -> None:
+        """A boot with these parameters is there, whose agent knows nothing yet."""
         self._booted, self._stale = parameters, False
         self._checked, self._told = {Settings()}, set()
-        self.boot_ns = time.monotonic_ns() - began
 
     def _tell(self, which: set[int]) -> list[str]:
         """Define these settings, which are of this boot; the others when they are needed."""

@@ -15,7 +15,7 @@ from elves import module, package, vmlinuz
 from test_guest_initramfs import entries
 
 from becalm import hosts
-from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts import Access
 from becalm.hosts.agent import agent_path
 from becalm.hosts.guest import kernel, qemu
@@ -177,6 +177,53 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
         assert "isolcpus=1" in last
         assert host.privileged
     host.close()
+
+
+@pytest.mark.machine
+def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhile_is_known(play, tmp_path):
+    play(
+        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+    )
+    with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
+        host.define([Workload.of("sleep 2")], [Settings()])
+        host._wanted = dataclasses.replace(host._wanted, limit_s=0.5)
+        rows = [run for part in host.measure(0, (Step(0, 0, 0, 0),)) for run in part]
+        assert [run.outcome for run in rows] == ["ok"], "it was asked, and lives"
+        (tmp_path / "hang").touch()
+        with pytest.raises(MachineError, match=r"stopped answering for 0\.5 s in the middle of its work"):
+            list(host.measure(1, (Step(0, 0, 0, 0),)))
+
+
+@pytest.mark.machine
+def test_a_boot_that_fails_refuses_its_settings_and_the_guest_goes_on_without(play):
+    panic = 'echo "Kernel panic - not syncing: no init" > "$console"; exit'
+    play(f'case "$*" in *idle=poll*) {panic};; esac\nexec {agent_path()} serve')
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        host.define([Workload.of("true")], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
+        for _ in range(2):
+            with pytest.raises(BootError, match=r"With idle=poll it does not start: .* panicked: no init"):
+                list(host.measure(0, (Step(0, 1, 0, 0),)))
+            assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]
+        assert len(boots) == 1, "it is not tried again"
+
+
+@pytest.mark.machine
+def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, monkeypatch):
+    """Its kernel panics while the program runs."""
+    play(
+        f'case "$*" in *idle=poll*) (while [ ! -e {tmp_path}/runs ]; do sleep 0.05; done\n'
+        f'echo "Kernel panic - not syncing: later" > "$console"; kill -9 $$) >&2 & esac\nexec {agent_path()} serve'
+    )
+    monkeypatch.setattr("becalm.hosts.booting.Booting._check", lambda host, part: None)
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; sleep 60; }}"
+        script = Workload.of(once, shell=True)
+        host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
+        with pytest.raises(BootError, match=r"With idle=poll it does not last: .* panicked: later"):
+            list(host.measure(0, (Step(0, 1, 0, 0),)))
+        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
 
 
 @pytest.mark.machine

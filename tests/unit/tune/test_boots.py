@@ -69,13 +69,13 @@ class Starting(Repeatable):
             raise BootError(f"{ignored[0]} was given, but this kernel has none.", (ignored[0],))
         return anew
 
-    def measure(self, first, block, *, on_text=None, stop_on_failure=True):
+    def measure(self, first, block, **options):
         for boot, steps in itertools.groupby(block, lambda step: machine.at_boot(self.defined[step.settings])):
             steps = tuple(steps)
             anew = self._have(boot)
             if len(self.programs) > 1:
                 self.blocks.append((boot, anew, steps[0].round))
-            yield from super().measure(first, steps, on_text=on_text, stop_on_failure=stop_on_failure)
+            yield from super().measure(first, steps, **options)
             first += len(steps)
 
 

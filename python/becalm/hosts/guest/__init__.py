@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from becalm.errors import BootError, MachineError, UsageError, WorkloadError
+from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Access, TextSink
 from becalm.hosts.agent import agent_path
 from becalm.hosts.booting import Booting, Parameters
@@ -33,6 +33,8 @@ ALWAYS = ("true",)
 SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
 RESERVE_MIB = 96
 """What a distribution's kernel takes for itself."""
+ALIVE = b'{"id":0,"do":"alive"}\n'
+"""Asked when nothing has come for long while a program runs; requests count from 1, so nobody takes the answer."""
 PASSWD = "root:x:0:0:root:/root:/bin/sh\n"
 GROUP = "root:x:0:\ntty:x:5:\n"
 
@@ -53,6 +55,7 @@ class GuestHost(Booting):
         self._wanted, self._kernel, self._access = wanted, found, access
         self._guest: qemu.GuestLink | None = None
         self._parameters: Parameters = ()
+        self._lost = False
         self._accel = qemu.accelerators(wanted.accel)
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
@@ -97,7 +100,7 @@ class GuestHost(Booting):
             self._parameters = ()
             if not parameters:
                 raise
-            raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
+            raise self._refused(parameters, f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(
         self,
@@ -109,13 +112,23 @@ class GuestHost(Booting):
         load: str = "totals",
         stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
-        """As on every host; a run that the guest's kernel killed for want of memory is an error that says so."""
+        """As on every host; a run that the guest's kernel killed for want of memory is an error that says so.
+
+        A guest that ends or hangs on a boot with parameters for settings does not take these: BootError.
+        """
         killed = False
-        for rows in super().measure(
-            first, block, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
-        ):
-            killed = killed or any(run.outcome == "failed" and run.status == -9 for run in rows)
-            yield rows
+        try:
+            for rows in super().measure(
+                first, block, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
+            ):
+                killed = killed or any(run.outcome == "failed" and run.status == -9 for run in rows)
+                yield rows
+        except MachineError as error:
+            if not (self._lost and self._parameters):
+                raise
+            parameters, self._parameters, self._booted = self._parameters, (), None
+            self._off()
+            raise self._refused(parameters, f"With {' '.join(parameters)} it does not last: {error}") from error
         said = self._guest.console.text() if killed and self._guest else ""
         if found := re.search(r"Out of memory: Killed process.*", said):
             raise WorkloadError(
@@ -143,14 +156,20 @@ class GuestHost(Booting):
         if self._guest is None:
             self._on()
         assert self._guest is not None
-        # How long a program takes is nobody's to say; all else is answered soon.
-        self._guest.limit_s = None if request["do"] in ("measure", "overhead") else self._wanted.limit_s
+        self._guest.limit_s = None if request["do"] == "overhead" else self._wanted.limit_s
+        # How long a program takes is nobody's to say, so the agent is asked whether it lives; all else comes soon.
+        self._guest.question = ALIVE if request["do"] == "measure" else None
         return super()._send(request)
+
+    def _died(self) -> MachineError:
+        self._lost = True
+        return super()._died()
 
     def _on(self) -> None:
         self._guest = self._machine()
+        self._lost = False
         self._begin(self._guest, self._access)
-        self._booted = self._parameters
+        self._began(self._parameters)
 
     def _machine(self) -> qemu.GuestLink:
         scratch = tempfile.TemporaryDirectory(prefix="becalm-guest-")

@@ -121,7 +121,8 @@ class Console:
 class GuestLink(ProcessLink):
     """A link to the agent in a virtual machine; ending it ends the machine.
 
-    `limit_s`: how long `read` waits for a line; after that the guest counts as hanging. None: for ever.
+    `limit_s`: how long `read` waits for a line; after that the guest counts as hanging. None: for ever. `question`: a
+    line to send first when time is over; when nothing comes for as long again, the guest hangs.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str]) -> None:
@@ -129,14 +130,20 @@ class GuestLink(ProcessLink):
         self._scratch = scratch
         self._arrived = b""
         self.limit_s: float | None = None
+        self.question: bytes | None = None
         self.console = Console(Path(scratch.name))
 
     def read(self) -> bytes:
         """The next line; less when the machine has ended, or hangs."""
         deadline = None if self.limit_s is None else time.monotonic() + self.limit_s
+        question = self.question
         while b"\n" not in self._arrived:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select([self._output], [], [], left)
+            if not ready and question is not None and self.limit_s is not None:
+                self.send(question)
+                question, deadline = None, time.monotonic() + self.limit_s
+                continue
             chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
             if not chunk:
                 rest, self._arrived = self._arrived, b""
