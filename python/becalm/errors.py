@@ -29,6 +29,17 @@ class StoreError(MachineError):
     """The store cannot be read or written."""
 
 
+class LostError(MachineError):
+    """The connection to a machine is gone, or cannot be made. The agent there puts everything back by itself.
+
+    `final`: trying again later would not help, a person has to look.
+    """
+
+    def __init__(self, sentence: str, *, final: bool = False) -> None:
+        super().__init__(sentence)
+        self.final = final
+
+
 class Interrupted(MachineError):
     """The person stopped it before anything could be said; the sentence says how to go on."""
 

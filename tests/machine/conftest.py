@@ -1,7 +1,14 @@
-"""An agent for each test."""
+"""An agent for each test, and another machine to log in to."""
+
+import tempfile
+from pathlib import Path
 
 import pytest
 from conversation import Agent
+from far import Far, until
+from laptop import changed, laptop, snapshot, strays
+
+from becalm.hosts import known
 
 
 @pytest.fixture
@@ -9,3 +16,46 @@ def agent():
     made = Agent()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One server for the tests that do not harm it."""
+    path = tmp_path_factory.mktemp("far")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(path / "config"))
+        made = Far(path / "machine")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_directories(tmp_path, monkeypatch):
+    """Nothing of the person's; and after a test nothing of a connection is left."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    # Short, because sockets go there.
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        monkeypatch.setattr(tempfile, "tempdir", temporary)
+        yield
+        assert not list(Path(temporary).glob("becalm-ssh-*")), "a connection's directory was left"
+
+
+@pytest.fixture
+def far(shared, own_directories):
+    """The server under its name, reached as usual."""
+    shared.configure()
+    shared.known_hosts(shared.path / "host_key.pub")
+    known.add("far", "ssh://far", str(shared.path / "ssh_config"))
+    return shared
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A directory that looks like the machine there, and is to be as it was at the end of the test."""
+    made = laptop(tmp_path / "tree")
+    before = snapshot(made)
+    yield made
+    until(lambda: not changed(before, snapshot(made)) and not strays(made))

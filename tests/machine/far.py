@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from becalm.hosts import known
+from becalm.listener import Quiet
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 PRIVSEP = Path("/run/sshd")
@@ -103,6 +104,12 @@ class Far:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def stall(self):
+        """As when the network is cut: nothing comes any more, and nobody there is told."""
+        for pid in self.sessions():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
     def close(self):
         """End sshd and its connections."""
         self.cut()
@@ -110,6 +117,34 @@ class Far:
         self.sshd.wait(timeout=30)
         if self.made_privsep:
             PRIVSEP.rmdir()
+
+
+class Cutting(Quiet):
+    """Cuts the connection at a certain report of progress; `seen`: what the place of a setting held then.
+
+    `gone`: the machine cannot be reached again. `how`: another way than cutting. `said`: what the person was told.
+    """
+
+    def __init__(self, far, after, place=None, *, gone=False, how=None):
+        self.far, self.after, self.place, self.gone, self.how = far, after, place, gone, how or far.cut
+        self.calls, self.seen, self.said = 0, None, []
+
+    def _one(self):
+        self.calls += 1
+        if self.calls == self.after:
+            self.seen = self.place and self.place.read_text().strip()
+            if self.gone:
+                self.far.configure("Port 1")
+            self.how()
+
+    def progressed(self, progress):
+        self._one()
+
+    def searching(self, searching):
+        self._one()
+
+    def warned(self, sentence):
+        self.said.append(sentence)
 
 
 def children(pid):

@@ -7,61 +7,26 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from conversation import processes_with
-from far import Far, free_port, keygen, until
-from laptop import changed, laptop, snapshot, strays
+from far import Cutting, Far, free_port, keygen, until
 
 import becalm
 from becalm import hosts
 from becalm.cli.main import becalm as becalm_command
 from becalm.errors import MachineError, WorkloadError
-from becalm.hosts import Access, installing, known, ssh
+from becalm.hosts import Access, installing, known, reaching, ssh
 from becalm.hosts.agent import agent_path
-from becalm.listener import Quiet
 from becalm.store import Store
 from becalm.verbs.host import check
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("own_directories")]
 
 STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="Settings of the machine need root.")
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """One server for the tests that do not harm it."""
-    path = tmp_path_factory.mktemp("far")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(path / "config"))
-        made = Far(path / "machine")
-    yield made
-    made.close()
-
-
-@pytest.fixture(autouse=True)
-def own_directories(tmp_path, monkeypatch):
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-    # Short, because sockets go there.
-    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
-        monkeypatch.setenv("TMPDIR", temporary)
-        monkeypatch.setattr(tempfile, "tempdir", temporary)
-        yield
-        assert not list(Path(temporary).glob("becalm-ssh-*")), "a connection's directory was left"
-
-
-@pytest.fixture
-def far(shared):
-    shared.configure()
-    shared.known_hosts(shared.path / "host_key.pub")
-    known.add("far", "ssh://far", str(shared.path / "ssh_config"))
-    return shared
 
 
 @pytest.fixture
@@ -129,35 +94,13 @@ def test_a_program_that_is_not_there_is_said(far):
 
 
 @pytest.fixture
-def tree(tmp_path):
-    """A directory that looks like the machine there, and is to be as it was at the end of the test."""
-    made = laptop(tmp_path / "tree")
-    before = snapshot(made)
-    yield made
-    until(lambda: not changed(before, snapshot(made)) and not strays(made))
-
-
-class Cutting(Quiet):
-    """Cuts the connection at a certain report of progress; `seen`: what the place of a setting held then."""
-
-    def __init__(self, far, after, place=None):
-        self.far, self.after, self.place, self.calls, self.seen = far, after, place, 0, None
-
-    def _one(self):
-        self.calls += 1
-        if self.calls == self.after:
-            self.seen = self.place and self.place.read_text().strip()
-            self.far.cut()
-
-    def progressed(self, progress):
-        self._one()
-
-    def searching(self, searching):
-        self._one()
+def no_return(monkeypatch):
+    """A machine that is lost is not waited for."""
+    monkeypatch.setattr(ssh, "RETURN_SECONDS", 0)
 
 
 def lose(cutting, **options):
-    """A run whose connection is cut; what the person reads."""
+    """A run whose connection is cut for good; what the person reads."""
     with pytest.raises(MachineError) as caught:
         becalm.run("sleep 0.12", host="far", budget="30s", listener=cutting, **options)
     with Store.open() as store:
@@ -166,8 +109,8 @@ def lose(cutting, **options):
     return str(caught.value)
 
 
-def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree):
-    cutting = Cutting(far, 2, tree / "proc/sys/vm/stat_interval")
+def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree, no_return):
+    cutting = Cutting(far, 2, tree / "proc/sys/vm/stat_interval", gone=True)
     settings = {"stat_interval": 20, "governor": "performance", "swap": "off", "watchdogs": "off"}
     said = lose(cutting, settings=settings, root=str(tree), dangerous=True)
     assert cutting.seen == "20", "the settings were on"
@@ -176,9 +119,9 @@ def test_a_lost_connection_restores_the_machine_and_keeps_the_study(far, tree):
 
 
 @as_root
-def test_a_lost_connection_restores_the_real_machine(far):
+def test_a_lost_connection_restores_the_real_machine(far, no_return):
     before = STAT_INTERVAL.read_text()
-    cutting = Cutting(far, 2, STAT_INTERVAL)
+    cutting = Cutting(far, 2, STAT_INTERVAL, gone=True)
     lose(cutting, settings={"stat_interval": 37})
     assert cutting.seen == "37", "the setting was on"
     until(lambda: STAT_INTERVAL.read_text() == before)
@@ -214,14 +157,15 @@ QUICK = {
 }
 
 
-def test_a_lost_search_says_how_to_go_on_and_does(far):
+def test_a_lost_search_says_how_to_go_on_and_does(far, no_return):
     with pytest.raises(MachineError, match="becalm tune --resume 1") as caught:
-        becalm.tune(["true"], host="far", listener=Cutting(far, 2), **QUICK)
+        becalm.tune(["true"], host="far", listener=Cutting(far, 2, gone=True), **QUICK)
     assert "lost" in str(caught.value)
     with Store.open() as store:
         before = len(list(store.runs(1)))
     assert before > 0
     until(lambda: not far.sessions())
+    far.configure()
     found = becalm.tune(resume=1)
     assert found.study == 1
     with Store.open() as store:
@@ -327,7 +271,7 @@ def carried(monkeypatch, tmp_path, content):
     """Have the package carry another agent."""
     agent = tmp_path / "agent"
     agent.write_bytes(content)
-    monkeypatch.setattr(ssh, "agent_path", lambda: str(agent))
+    monkeypatch.setattr(reaching, "agent_path", lambda: str(agent))
 
 
 def test_another_kind_of_machine(far, monkeypatch, tmp_path):

@@ -141,6 +141,10 @@ TABLE = (
 )
 
 
+def _nobody(sentence: str) -> None:
+    """Where nobody listens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """How to reach the machine: as which user the workload runs, and whether the agent is started through sudo.
@@ -149,6 +153,7 @@ class Access:
     that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will read it.
     `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given for the
     machine, when it is not its address. `reboot`: the person consents to restarts of the machine.
+    `say`: takes sentences for the person while something takes long: a connection that was lost, a restart.
     """
 
     user: str | None = None
@@ -159,6 +164,7 @@ class Access:
     config: str | None = None
     called: str | None = None
     reboot: bool = False
+    say: Callable[[str], None] = _nobody
 
 
 def open(name: str = "local", access: Access | None = None) -> Host:

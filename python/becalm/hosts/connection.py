@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from becalm.errors import MachineError
+from becalm.errors import LostError, MachineError
 from becalm.hosts.address import Address
 
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
@@ -46,19 +46,23 @@ class Answer:
 
 
 class Connection:
-    """Commands on another machine. The first one connects, and may ask the person for a passphrase on the terminal."""
+    """Commands on another machine. The first one connects, and may ask the person for a passphrase on the terminal.
 
-    def __init__(self, address: Address) -> None:
+    `alone`: nobody is there to be asked.
+    """
+
+    def __init__(self, address: Address, *, alone: bool = False) -> None:
         self.address = address
+        self._alone = alone
         self._directory = Path(_private_directory())
         self._connected = False
         self._said: BinaryIO | None = None
 
     def ask(self, script: str, data: bytes = b"") -> Answer:
-        """Run a script with `data` on its standard input. Raises MachineError when the machine cannot be reached."""
+        """Run a script with `data` on its standard input. Raises LostError when the machine cannot be reached."""
         # In the foreground the first time, so that ssh can ask on the terminal. The shared connection then lives in a
         # session of its own: Ctrl-C does not reach it.
-        group = 0 if self._connected else None
+        group = 0 if self._connected or self._alone else None
         try:
             done = subprocess.run(
                 self._command(script),
@@ -72,7 +76,8 @@ class Connection:
             raise _no_ssh(error) from error
         err = done.stderr.decode(errors="replace")
         if done.returncode == FAILED or done.returncode < 0:
-            raise MachineError(explain(err, self.address))
+            sentence, final = explain(err, self.address)
+            raise LostError(sentence, final=final)
         self._connected = True
         return Answer(done.returncode, done.stdout.partition(MARK)[2], err)
 
@@ -128,7 +133,7 @@ class Connection:
         # Whether a host's key is checked is never touched here. What a person has configured for logging in by hand
         # (a terminal, a command, forwarded ports, an agent there) is not for us.
         options = {
-            "BatchMode": "no" if not self._connected and _on_terminal() else "yes",
+            "BatchMode": "no" if not self._connected and not self._alone and _on_terminal() else "yes",
             "ClearAllForwardings": "yes",
             "ConnectTimeout": "10",
             "ControlMaster": "no" if self._connected else "yes",
@@ -169,29 +174,34 @@ def _no_ssh(error: OSError) -> MachineError:
 
 
 _SENTENCES = (
-    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key .* has changed",
+    (True, r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key .* has changed",
      "The key of {name} is not the one that is known. Somebody may be in between, or the machine was set up anew. "
      "becalm does not connect. Ask who runs that machine; `{by_hand}` says which key is wrong and how to remove it."),
-    (r"revoked", "The key of {name} is revoked. becalm does not connect. Ask who runs that machine."),
-    (r"Host key verification failed|No \S+ host key is known",
+    (True, r"revoked",
+     "The key of {name} is revoked. becalm does not connect. Ask who runs that machine."),
+    (True, r"Host key verification failed|No \S+ host key is known",
      "The key of {name} is not known yet. Connect once by hand: `{by_hand}` shows its fingerprint and keeps the key "
      "when you accept it."),
-    (r"Could not resolve hostname", "There is no machine of the name {name}: {last}. Check the spelling, the network, "
-     "and Host in your ssh configuration."),
-    (r"Connection refused", "{name} is there, but nothing answers for SSH on its port: {last}. Is sshd running there, "
-     "and is the port right (ssh://name:port)?"),
-    (r"timed out|No route to host|unreachable", "{name} does not answer: {last}. Is it on, and the network up?"),
-    (r"Permission denied \(|Too many authentication failures|No supported authentication",
+    (False, r"Could not resolve hostname", "There is no machine of the name {name}: {last}. Check the spelling, the "
+     "network, and Host in your ssh configuration."),
+    (False, r"Connection refused", "{name} is there, but nothing answers for SSH on its port: {last}. Is sshd running "
+     "there, and is the port right (ssh://name:port)?"),
+    (False, r"timed out|No route to host|unreachable", "{name} does not answer: {last}. Is it on, and the network up?"),
+    (False, r"Permission denied \(|Too many authentication failures|No supported authentication",
      "{name} does not let you in {as_user}: {last}. Check the user (ssh://user@name) and your key; `{by_hand}` must "
      "work without becalm. Without a terminal ssh asks nothing: load the key with ssh-add first."),
-    (r"configuration option|Can't open user config|Bad owner or permissions|terminating, \d+ bad",
+    (True, r"configuration option|Can't open user config|Bad owner or permissions|terminating, \d+ bad",
      "ssh does not accept its configuration: {last}."),
 )  # fmt: skip
-"""What ssh says, and what that means for the person; the first row that fits. ssh's messages are never translated."""
+"""What ssh says, and what that means for the person; the first row that fits. ssh's messages are never translated.
+
+The first of each row: it stays so until a person has looked. A machine that is being started refuses logins, too."""
+
+NOTHING = " Nothing was started."
 
 
-def explain(err: str, address: Address) -> str:
-    """A sentence on why ssh did not connect, of what it wrote to standard error."""
+def explain(err: str, address: Address) -> tuple[str, bool]:
+    """A sentence on why ssh did not connect, of what it wrote to standard error; and whether that will stay so."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     last = lines[-1].rstrip(".").removeprefix("ssh: ") if lines else "ssh said nothing"
     words = {
@@ -200,7 +210,7 @@ def explain(err: str, address: Address) -> str:
         "as_user": f"as {address.user}" if address.user else "as the user that your ssh configuration names",
         "last": last,
     }
-    for pattern, sentence in _SENTENCES:
+    for final, pattern, sentence in _SENTENCES:
         if re.search(pattern, err):
-            return f"{sentence.format(**words)} Nothing was started."
-    return f"{address.name} cannot be reached: {last}. Try `{address.by_hand()}`. Nothing was started."
+            return f"{sentence.format(**words)}{NOTHING}", final
+    return f"{address.name} cannot be reached: {last}. Try `{address.by_hand()}`.{NOTHING}", False

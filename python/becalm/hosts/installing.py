@@ -57,10 +57,28 @@ COPY = (
     f'mv -f "$n" "$f" || fail {NO_ROOM}'
 )
 SUDO = _PLACE + f'command -v sudo >/dev/null || exit {NO_SUDO}; exec sudo -n -- "$f" --version'
+SPOOL = "/dev/shm/becalm-spool-"
+"""Finished runs are there until they have arrived here: in memory, because writing to a disk would disturb them."""
+
+# Where there is no room for some 5000 runs there is no spool. Spools of sessions that ended a day ago are nobody's.
 START = (
     "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}; "
-    'if test -n "$u"; then set -- "$@" --user "$u"; fi; if test -n "$r"; then set -- "$@" --root "$r"; fi; '
+    'find /dev/shm -maxdepth 1 -name "becalm-spool-*" -mtime +0 -delete 2>/dev/null; '
+    "if (umask 077; set -C; head -c 1048576 /dev/zero > {spool} && : >| {spool}) 2>/dev/null; "
+    'then set -- "$@" --spool {spool}; else rm -f {spool}; fi; '
+    'if test -n "$u"; then chown -- "$u" {spool} 2>/dev/null; set -- "$@" --user "$u"; fi; '
+    'if test -n "$r"; then set -- "$@" --root "$r"; fi; '
     'exec {sudo}"$f" "$@"'
+)
+NOT_ENDED = 95
+# Its name and state can be read of anybody's process (proc_pid_status(5)). One that was started through sudo is root's,
+# and ends by itself when it has noticed that nobody is there. A zombie has ended: an sshd that hangs has not looked.
+FORMER = (
+    _BEGIN + "b=$(cat /proc/sys/kernel/random/boot_id); echo $b; i=0; "
+    'while test $b = {boot} && case "$(grep -e ^Name -e ^State /proc/{pid}/status 2>/dev/null)" in '
+    "*zombie*) false;; *agent-*) ;; *) false;; esac; do "
+    f"test $i -lt {{seconds}} || exit {NOT_ENDED}; kill -HUP {{pid}} 2>/dev/null; sleep 1; i=$((i+1)); done; "
+    "cat {spool} 2>/dev/null; rm -f {spool}"
 )
 
 

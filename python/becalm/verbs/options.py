@@ -27,6 +27,7 @@ class Measuring:
     `budget` seconds or text ("30s", "none"), `precision` a fraction or text ("0.5%"), `runs` and `warmup` in rounds.
     `store`: None for the default store, False to keep nothing, else a file or URL. `root`: act on a directory that
     looks like `/` instead of the machine. `dangerous`: consent to settings that can make the machine hard to use.
+    `allow_reboot`: consent to restarts of another machine, for settings of the boot.
     `group`: what the studies of one measurement on several hosts have in common (`becalm.verbs.several`).
     `load`: record what else the machine did around each run.
     """
@@ -45,6 +46,7 @@ class Measuring:
     root: str | None = None
     dangerous: bool = False
     load: bool = True
+    allow_reboot: bool = False
     title: str = ""
     group: str = ""
     listener: Listener = field(default_factory=Quiet)

@@ -108,7 +108,15 @@ def studying(measuring: Measuring, title: str) -> Iterator[Studying]:
         for found in recover(store):
             measuring.listener.warned(sentence.recovered(found.study_id, found.runs, found.aside))
         with Spool.create(store) as spool:
-            access = Access(measuring.user, measuring.sudo, spool.fileno(), measuring.root, title)
+            access = Access(
+                measuring.user,
+                measuring.sudo,
+                spool.fileno(),
+                measuring.root,
+                title,
+                reboot=measuring.allow_reboot,
+                say=measuring.listener.warned,
+            )
             with hosts.open(measuring.host, access) as host:
                 opened = Studying(store, host, measuring, spool)
                 yield opened

@@ -1,0 +1,135 @@
+"""A lost connection is made again, and the study goes on: nothing is lost, nothing is left on, nothing is run twice."""
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+from far import Cutting, keygen, until
+from test_ssh import QUICK, STAT_INTERVAL, as_root
+
+import becalm
+from becalm import hosts
+from becalm.errors import LostError
+from becalm.hosts import Access, connection, installing, ssh
+from becalm.nouns import Settings, Step, Workload
+from becalm.store import Store
+
+pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("own_directories")]
+
+
+def longer(path, size):
+    return path.stat().st_size >= size
+
+
+def runs_of(study):
+    with Store.open() as store:
+        return list(store.runs(study))
+
+
+def test_a_run_goes_on_after_a_lost_connection(far):
+    cutting = Cutting(far, 2)
+    verdict = becalm.run("sleep 0.02", host="far", runs=30, warmup=0, listener=cutting)
+    assert [run.seq for run in runs_of(verdict.study)] == list(range(30))
+    assert verdict.summaries[0].runs == 30
+    lost, back = cutting.said
+    assert "The connection to far was lost" in lost
+    assert "far answers again" in back
+
+
+@as_root
+def test_settings_are_off_while_nobody_is_there_and_on_again_afterwards(far):
+    before, seen = STAT_INTERVAL.read_text(), []
+
+    def cut():
+        far.cut()
+        until(lambda: STAT_INTERVAL.read_text() == before)
+        seen.append("off")
+
+    cutting = Cutting(far, 2, STAT_INTERVAL, how=cut)
+    argv = ["sh", "-c", f"test $(cat {STAT_INTERVAL}) = 37"]
+    verdict = becalm.run(argv, host="far", runs=20, warmup=0, settings={"stat_interval": 37}, listener=cutting)
+    assert (cutting.seen, seen) == ("37", ["off"])
+    assert {run.outcome for run in runs_of(verdict.study)} == {"ok"}
+    assert STAT_INTERVAL.read_text() == before
+
+
+@pytest.mark.parametrize("request_", ["define", "measure", "release", "facts"])
+def test_a_connection_that_is_lost_at_any_request(far, monkeypatch, request_):
+    left = [request_]
+    send = ssh.SshHost._send
+
+    def cutting(self, request):
+        if request["do"] in left:
+            left.remove(request["do"])
+            far.cut()
+        return send(self, request)
+
+    monkeypatch.setattr(ssh.SshHost, "_send", cutting)
+    verdict = becalm.run("true", host="far", runs=3, warmup=0, settings={"nice": 1})
+    assert not left, "it was asked"
+    assert [run.seq for run in runs_of(verdict.study)] == [0, 1, 2]
+    assert becalm.status("far").anything is False
+
+
+def test_a_connection_that_is_lost_in_the_greeting_is_an_error(far, monkeypatch):
+    monkeypatch.setattr(installing, "START", "exit 255 # {sudo}{silence}{spool}{name}")
+    with pytest.raises(LostError):
+        becalm.run("true", host="far", runs=3)
+
+
+def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_ends(far, tmp_path, monkeypatch):
+    """The network is cut: the agent goes on, its runs do not arrive, and it does not know that nobody is there."""
+    monkeypatch.setattr(connection, "ALIVE_SECONDS", 1)
+    monkeypatch.setattr(connection, "ALIVE_COUNT", 1)
+    made, said, seen = tmp_path / "made", [], []
+    program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {made}"])
+    spools = set(Path("/dev/shm").glob("becalm-spool-*"))
+    with hosts.open("far", Access(say=said.append)) as host:
+        host.define([program], [Settings()])
+        for rows in host.measure(0, tuple(Step(0, 0, 0, index) for index in range(100))):
+            if not seen:
+                enough = made.stat().st_size + 5
+                far.stall()
+                # Some more, of which nothing will be heard but by way of the spool.
+                until(partial(longer, made, enough))
+            seen += rows
+        (own,) = set(Path("/dev/shm").glob("becalm-spool-*")) - spools
+    own.unlink()
+    assert [run.seq for run in seen] == list(range(100))
+    assert "finished runs were still there" in said[-1]
+    # The one that was running when the former agent was ended may have come so far.
+    assert 100 <= made.stat().st_size <= 101
+
+
+def test_an_agent_that_has_gone_meanwhile_is_copied_again(far):
+    def cut():
+        shutil.rmtree(far.home / ".cache/becalm")
+        far.cut()
+
+    verdict = becalm.run("sleep 0.02", host="far", runs=20, warmup=0, listener=Cutting(far, 2, how=cut))
+    assert verdict.summaries[0].runs == 20
+    assert len(far.agents()) == 1
+
+
+def test_another_machine_at_the_same_address_is_not_gone_on_with(far, tmp_path):
+    """At once, without trying for minutes; and the study can go on when the person has looked."""
+    keygen(tmp_path / "other")
+
+    def cut():
+        far.known_hosts(tmp_path / "other.pub")
+        far.cut()
+
+    with pytest.raises(LostError, match="is not the one that is known") as caught:
+        becalm.tune(["true"], host="far", listener=Cutting(far, 2, how=cut), **QUICK)
+    assert "Nothing was started" not in str(caught.value)
+    assert "becalm tune --resume 1" in str(caught.value)
+    far.known_hosts(far.path / "host_key.pub")
+    assert becalm.tune(resume=1).study == 1
+
+
+def test_a_search_goes_on_and_finds_the_same(far):
+    there = becalm.tune(["true"], host="far", listener=Cutting(far, 3), **QUICK)
+    runs = runs_of(there.study)
+    assert [run.seq for run in runs] == list(range(len(runs)))
+    assert there.arms
