@@ -1,0 +1,228 @@
+"""The agent's request `follow` on real processes, and `becalm watch` on them."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from conversation import Agent, wait_for
+
+from becalm.verbs.watch import Watching, follow, live
+
+pytestmark = pytest.mark.machine
+
+SPIN = "while True: pass"
+MILLISECONDS = 1_000_000
+
+
+@contextlib.contextmanager
+def program(script, **popen):
+    child = subprocess.Popen([sys.executable, "-c", script], **popen)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def events(agent, number):
+    found = agent.answer(number)
+    return [each for each in found if each["event"] == "followed"], found[-1]
+
+
+def test_a_process_is_followed_to_its_end(agent):
+    script = "import time\nend = time.process_time() + .2\nwhile time.process_time() < end: pass"
+    with program(script) as child:
+        number = agent.send("follow", pid=child.pid, period_ns=50 * MILLISECONDS, sources=["loadavg"])
+        # Nobody waits for it meanwhile, so its end can be read from what is left of it.
+        followed, done = events(agent, number)
+    assert done["event"] == "done"
+    assert done["ended"]
+    assert done["whole"]
+    last = followed[-1]
+    assert last["ended"]
+    assert last["process"]["state"] == "Z"
+    assert last["process"]["run_ns"] >= 200 * MILLISECONDS
+    assert last["process"]["user_ns"] + last["process"]["system_ns"] >= 150 * MILLISECONDS
+    assert last["sources"]["loadavg"]["states"]["running"] >= 1
+    assert last["page_bytes"] == os.sysconf("SC_PAGESIZE")
+    for name in ("run_ns", "wait_ns", "slices", "voluntary", "involuntary", "minor_faults"):
+        values = [each["process"][name] for each in followed]
+        assert values == sorted(values), f"{name} never goes backwards"
+
+
+def test_threads_that_come_and_go(agent):
+    script = """
+import threading, time
+def work():
+    end = time.thread_time() + .02
+    while time.thread_time() < end: pass
+    time.sleep(.3)
+for _ in range(3):
+    made = [threading.Thread(target=work) for _ in range(3)]
+    [each.start() for each in made]
+    [each.join() for each in made]
+"""
+    with program(script) as child:
+        followed, done = events(agent, agent.send("follow", pid=child.pid, period_ns=20 * MILLISECONDS))
+    assert done["ended"]
+    last = followed[-1]["process"]
+    assert last["ended"] >= 9
+    assert last["run_ns"] >= 9 * 20 * MILLISECONDS
+    runs = [each["process"]["run_ns"] for each in followed]
+    assert runs == sorted(runs)
+
+
+def test_stop_ends_following_and_not_the_process(agent):
+    with program(SPIN) as child:
+        number = agent.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS)
+        assert agent.read()["event"] == "followed"
+        agent.send("stop")
+        followed, done = events(agent, number)
+        assert not done["ended"]
+        assert len(followed) == 1, "the last reading"
+        assert child.poll() is None
+
+
+def test_a_stop_in_the_same_write_as_the_request(agent):
+    with program(SPIN) as child:
+        request = {"id": 70, "do": "follow", "pid": child.pid, "period_ns": 3600 * 1000 * MILLISECONDS}
+        agent.write((json.dumps(request) + '\n{"id":71,"do":"stop"}\n').encode())
+        assert not events(agent, 70)[1]["ended"]
+
+
+def test_no_such_process_and_numbers_that_are_none(agent):
+    with program("pass") as child:
+        wait_for(lambda: "Z" in Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2])
+        ended = agent.ask("follow", pid=child.pid, period_ns=50 * MILLISECONDS)
+    assert ended["kind"] == "not_found"
+    assert "has ended already" in ended["message"]
+    gone = agent.ask("follow", pid=child.pid, period_ns=50 * MILLISECONDS)
+    assert gone["kind"] == "not_found"
+    assert f"There is no process {child.pid}" in gone["message"]
+    for pid in (0, -1):
+        assert agent.ask("follow", pid=pid, period_ns=50 * MILLISECONDS)["kind"] == "domain"
+    own = agent.process.pid
+    assert agent.ask("follow", pid=own, period_ns=0)["kind"] == "domain"
+    assert agent.ask("follow", pid=own, period_ns=10**9, sources=["none such"])["kind"] == "usage"
+
+
+def test_a_thread_is_no_process(agent):
+    script = "import threading, time\nthreading.Thread(target=lambda: time.sleep(60)).start()"
+    with program(script) as child:
+        tasks = Path(f"/proc/{child.pid}/task")
+        wait_for(lambda: len(list(tasks.iterdir())) == 2)
+        thread = max(int(each.name) for each in tasks.iterdir())
+        answer = agent.ask("follow", pid=thread, period_ns=10**9)
+        assert answer["kind"] == "domain"
+        assert f"thread of process {child.pid}" in answer["message"]
+
+
+def test_a_number_that_was_used_again_is_noticed(agent):
+    with program(SPIN) as child:
+        answer = agent.ask("follow", pid=child.pid, started=1, period_ns=10**9)
+        assert answer["kind"] == "not_found"
+        assert "is another one now" in answer["message"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_users_process_has_no_io_and_says_so():
+    with program(SPIN) as child:
+        made = Agent(user=65534, group=65534, extra_groups=[])
+        try:
+            number = made.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS)
+            first = made.read()["process"]
+            made.send("stop")
+            made.answer(number)
+        finally:
+            made.close()
+    assert first["read_bytes"] is None
+    assert "/proc/PID/io may not be read by this user (EACCES)" in first["missing"]
+    assert first["run_ns"] is not None, "schedstat is everybody's to read"
+
+
+def test_the_verb_sees_a_process_wait_for_its_cpu():
+    """Two spinners on one CPU in one session: each gets half."""
+    with contextlib.ExitStack() as stack:
+        cpu = min(os.sched_getaffinity(0))
+        one, two = (
+            stack.enter_context(program(f"import os; os.sched_setaffinity(0, {{{cpu}}})\n{SPIN}")) for _ in range(2)
+        )
+        found = list(follow(one.pid, Watching(interval="500ms", count=2)))
+        assert two.poll() is None
+    assert [each.number for each in found] == [0, 1]
+    whole = found[-1].process
+    assert whole.delay > 1.2
+    assert found[-1].load.busy_ns > 0
+    assert not whole.ended
+
+
+def test_the_verb_tells_the_end():
+    with program("import time; time.sleep(.6)") as child:
+        found = list(follow(child.pid, Watching(interval="200ms")))
+    assert [each.process.ended for each in found] == [False] * (len(found) - 1) + [True]
+
+
+def test_live_intervals_end_when_told():
+    watching = Watching(interval="100ms")
+    found = []
+    for instant in live(watching):
+        found.append(instant)
+        if len(found) == 3:
+            watching.ending.set()
+    assert [each.number for each in found] == [0, 1, 2]
+    assert all(each.load.interval_ns > 0 for each in found)
+
+
+def test_a_slow_reader_loses_readings_and_is_told():
+    found = []
+    for instant in live(Watching(interval="100ms", count=2)):
+        found.append(instant)
+        time.sleep(0.35)
+    assert found[0].skipped == 0
+    assert found[1].skipped >= 1
+    assert found[1].load.interval_ns > 300 * MILLISECONDS, "what was missed is in the next one"
+
+
+@pytest.mark.parametrize("how", ["q", signal.SIGINT, signal.SIGTERM])
+def test_the_view_gives_the_terminal_back(how):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(sys.executable, [sys.executable, "-m", "becalm", "watch", "--interval", "100ms"])
+    before = termios.tcgetattr(terminal)
+    written = b""
+
+    def take(until):
+        nonlocal written
+        # The time is a limit for a broken program, not an expectation.
+        end = time.monotonic() + 30
+        while until not in written and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    written += os.read(terminal, 65536)
+                except OSError:
+                    return
+        assert until in written, written
+
+    take(b"run queue")
+    assert not termios.tcgetattr(terminal)[3] & termios.ECHO
+    if how == "q":
+        os.write(terminal, b"q")
+    else:
+        os.kill(pid, how)
+    take(b"Watched for")
+    assert written.count(b"\x1b[?1049h") == written.count(b"\x1b[?1049l") == 1, "the screen from before is back"
+    assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is back"
+    with contextlib.suppress(OSError, termios.error):
+        wait_for(lambda: termios.tcgetattr(terminal)[3] == before[3])
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(terminal)
