@@ -46,12 +46,13 @@ def measure(
     listener: Listener,
     noticed: Callable[[Noticed], None] | None = None,
     loads: LoadSink | None = None,
+    load: str = "totals",
 ) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
     `noticed` is told, after each block, what the host saw of its settings; `loads` takes what else the machine did,
-    which is not observed without it. Raises what the host, a sink or `noticed` raises; rows a host has delivered have
-    been given to the sink by then.
+    which is not observed without it: in totals or, with `load` "series", over time as well. Raises what the host, a
+    sink or `noticed` raises; rows a host has delivered have been given to the sink by then.
     """
     texts: dict[int, tuple[str, str]] = {}
 
@@ -60,7 +61,7 @@ def measure(
 
     with _interrupts(host, history):
         while not history.interrupted and (block := plan(history)) is not None:
-            for rows in host.measure(history.next_seq, block, on_text=on_text, on_load=loads):
+            for rows in host.measure(history.next_seq, block, on_text=on_text, on_load=loads, load=load):
                 sink(rows, dict(texts))
                 texts.clear()
                 history.extend(rows)

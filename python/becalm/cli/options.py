@@ -123,7 +123,19 @@ measuring: Callable[[F], F] = together(
     no_load,
 )
 
-workload: Callable[[F], F] = together(
+
+def output(default: str) -> Callable[[F], F]:
+    """What becomes of the programs' output, and what does when nobody says."""
+    return click.option(
+        "--output",
+        type=click.Choice(["discard", "inherit", "keep"]),
+        default=default,
+        show_default=True,
+        help="What becomes of the programs' output.",
+    )
+
+
+_PROGRAM = (
     click.option("--shell", is_flag=True, help="Have /bin/sh run the commands."),
     click.option("--prepare", metavar="CMD", help="Run before each run, not timed."),
     click.option("--cleanup", metavar="CMD", help="Run after each run, not timed."),
@@ -133,15 +145,12 @@ workload: Callable[[F], F] = together(
     click.option("--timeout", type=DURATION, help="Kill a run that takes longer."),
     click.option("--copies", type=click.IntRange(1, 4096), help="Start so many at once; a run is all of them."),
     click.option("--expect", type=ExitCodes(), default="0", show_default=True, help="Good exit codes: 0,1 or any."),
-    click.option(
-        "--output",
-        type=click.Choice(["discard", "inherit", "keep"]),
-        default="discard",
-        show_default=True,
-        help="What becomes of the programs' output.",
-    ),
     click.option("--cold", is_flag=True, help="Drop the page cache before each run (root)."),
 )
+
+workload: Callable[[F], F] = together(*_PROGRAM, output("discard"))
+watched_workload: Callable[[F], F] = together(*_PROGRAM, output("inherit"))
+"""The same for one run that a person looks on at."""
 
 display: Callable[[F], F] = together(
     as_json,

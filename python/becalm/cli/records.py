@@ -11,11 +11,13 @@ import click
 from becalm.cli import options
 from becalm.errors import UsageError
 
+KINDS = ("run", "compare", "tune", "watch", "import")
+
 
 @click.command("list")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--all", "everything", is_flag=True, help="All of them.")
-@click.option("--kind", type=click.Choice(["run", "compare", "tune", "import"]), help="Only those of one kind.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only those of one kind.")
 @options.store
 @options.as_json
 @options.plain
@@ -86,6 +88,7 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     becalm show
     becalm show 12 --json
     """
+    from becalm.load.watched import Watched
     from becalm.steadiness import Steadiness
     from becalm.verbs.records import show
     from becalm.verbs.review import review
@@ -104,6 +107,11 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
     from becalm.report import terminal
 
     out = terminal.console(plain=plain)
+    if isinstance(verdict, Watched):
+        from becalm.report.watch.terminal import watched
+
+        out.print(watched(verdict, plain=plain))
+        return
     if isinstance(verdict, Steadiness):
         from becalm.report.steady.terminal import steadiness
 
@@ -118,19 +126,28 @@ def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> N
 @click.argument("study", default="last")
 @click.option("--format", "format_", help="json, csv, markdown, html, hyperfine or pyperf  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
+@click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
 @options.store
 @options.as_json
-def command_export(study: str, format_: str | None, to: str | None, store: str | None, as_json: bool) -> None:
+def command_export(
+    study: str, format_: str | None, to: str | None, series: str | None, store: str | None, as_json: bool
+) -> None:
     """Write a study (its number, or `last`) as a file of another kind.
 
     \b
     becalm export 12 --format csv --to runs.csv
+    becalm export 12 --series load.parquet
     becalm export --format markdown | xclip
     """
     if as_json and format_ not in (None, "json"):
         raise UsageError(f"--json and --format {format_} contradict each other. Leave one out.")
-    from becalm.verbs.records import export
+    from becalm.verbs.records import export, export_series
 
+    if series is not None:
+        if as_json or format_ or to:
+            raise UsageError("--series names its own file and format. Leave --format, --to and --json out.")
+        click.echo(f"becalm: {export_series(series, study, store=store, warned=_warned)} samples in {series}", err=True)
+        return
     text = export(study, format=format_ or "json", store=store, warned=_warned)
     if to is None:
         click.echo(text, nl=False)

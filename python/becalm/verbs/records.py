@@ -61,6 +61,38 @@ def show(
         )
 
 
+def document(
+    reference: str | int, store: str | None = None, *, warned: Callable[[str], None] | None = None
+) -> Document:
+    """One study of the store (number or "last") or of an exported file; `warned` as in `show`. Raises UsageError,
+    StoreError."""
+    text = str(reference)
+    if text.isdigit() or text == "last":
+        return show(text, store, warned=warned)
+    documents = read(Path(text))
+    if len(documents) != 1:
+        raise UsageError(f"{text} holds {len(documents)} studies; one is needed here.")
+    return documents[0]
+
+
+def export_series(
+    path: str | Path,
+    reference: str | int = "last",
+    *,
+    store: str | None = None,
+    warned: Callable[[str], None] | None = None,
+) -> int:
+    """Write the load over time of a study as CSV or Parquet, by the file's ending; returns the number of samples.
+
+    `warned` as in `show`. Raises UsageError for a study without any or a file of another kind, MachineError,
+    StoreError.
+    """
+    from becalm.report.formats import series
+
+    series.check(Path(path))
+    return series.write(show(reference, store, warned=warned), Path(path))
+
+
 def export(
     reference: str | int = "last",
     *,
@@ -127,17 +159,10 @@ def baseline_series(
 
     Raises UsageError, StoreError.
     """
-    text = str(reference)
-    if text.isdigit() or text == "last":
-        document = show(text, store if isinstance(store, str) else None, warned=warned)
-        title = f"study {document.number}"
-    else:
-        documents = read(Path(text))
-        if len(documents) != 1:
-            raise UsageError(f"{text} holds {len(documents)} studies; a baseline needs one.")
-        document, title = documents[0], Path(text).name
+    found = document(reference, store if isinstance(store, str) else None, warned=warned)
+    title = Path(str(reference)).name if found.number is None else f"study {found.number}"
     series = tuple(
-        (name, np.array([run.wall_ns for run in runs], dtype=np.int64)) for name, runs in by_program(document) if runs
+        (name, np.array([run.wall_ns for run in runs], dtype=np.int64)) for name, runs in by_program(found) if runs
     )
     if not series:
         raise UsageError(f"The baseline {title} holds no run that could be compared with.")

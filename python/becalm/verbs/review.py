@@ -18,21 +18,25 @@ from becalm.errors import UsageError
 from becalm.findings import of_series
 from becalm.history import History
 from becalm.judge import Judge, left_behind, summarise
+from becalm.load.watched import Watched
 from becalm.nouns import Averages, Run
 from becalm.plan import Goal
 from becalm.report import sentence
 from becalm.report.formats import Document
 from becalm.steadiness import Steadiness
+from becalm.verbs import watch_run
 from becalm.verdict import Stopped, Verdict, from_json
 
 
-def review(document: Document) -> Verdict | Steadiness:
+def review(document: Document) -> Verdict | Steadiness | Watched:
     """The verdict that a study came to; else one from its runs, whose intervals hold for this one look.
 
     Raises UsageError for a search for settings that was not finished: its runs by themselves conclude nothing.
     """
     if document.study.kind == "tune":
         return _steadiness(document)
+    if document.study.kind == "watch":
+        return watch_run.conclude(document, document.number)
     if document.verdict is not None:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             return replace(from_json(document.verdict), study=document.number)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from becalm.load.measures import Unit
 from becalm.report.watch.lines import short
-from becalm.report.watch.numbers import ASCII, BLOCKS, mean, number, peak, size, sparkline
+from becalm.report.watch.numbers import ASCII, BLOCKS, mean, number, peak, size, sparkline, stretched
 
 values = st.lists(st.none() | st.floats(min_value=0, max_value=1e12), max_size=200)
 
@@ -78,3 +78,19 @@ def test_mean_and_peak_leave_out_what_is_not_known():
 
 def test_sizes():
     assert [size(v) for v in (0, 1023, 1024, 10 * 1024 * 1024)] == ["0 B", "1.0 KiB", "1.0 KiB", "10.0 MiB"]
+
+
+def test_samples_stand_where_they_were_in_time():
+    assert stretched([10, 20], [1.0, 2.0], 20, 4) == [1.0, 1.0, 2.0, 2.0]
+    assert stretched([19, 20], [1.0, None], 20, 4) == [1.0, 1.0, 1.0, 1.0]
+    assert stretched([10, 10.1, 20], [1.0, 9.0, 2.0], 20, 4) == [1.0, 1.0, 9.0, 2.0], "a narrow peak is not lost"
+    assert stretched([5], [1.0], 0, 3) == [None] * 3
+    assert stretched([], [], 20, 2) == [None, None]
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=1, max_size=300), st.integers(1, 60))
+def test_the_largest_sample_is_in_some_column(gaps, width):
+    ends = [sum(gaps[: index + 1]) for index in range(len(gaps))]
+    values = [float(index) for index in range(len(gaps))]
+    found = stretched(ends, values, ends[-1], width)
+    assert max(value for value in found if value is not None) == values[-1] or len(gaps) > width

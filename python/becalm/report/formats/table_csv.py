@@ -1,10 +1,15 @@
-"""Comma-separated values: one line a run, with the program's name; unknown is empty (RFC 4180)."""
+"""Comma-separated values: one line a run, with the program's name; unknown is empty (RFC 4180).
+
+Where the load was recorded, the columns of the record that covers the run follow, as `load_…`: `load_first` and
+`load_last` tell which runs share it.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 
+from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns import COLUMNS
 from becalm.report.formats import Document
 
@@ -13,7 +18,10 @@ def write(document: Document) -> str:
     """All runs in order, warm-ups and failed ones too."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(("program", *COLUMNS))
+    loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
+    more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
+    table.writerow(("program", *COLUMNS, *more))
     names = [each.name for each in document.study.workloads]
-    table.writerows((names[run.workload], *run) for run in document.runs)
+    nothing: Load | tuple[None, ...] = (None,) * len(more)
+    table.writerows((names[run.workload], *run, *loads.get(run.seq, nothing)) for run in document.runs)
     return out.getvalue()

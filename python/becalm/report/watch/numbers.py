@@ -90,6 +90,28 @@ def _fewer(values: Sequence[Value], width: int) -> list[Value]:
     return [max((value for value in group if value is not None), default=None) for group in groups]
 
 
+def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, width: int) -> list[Value]:
+    """Samples on an axis of time: `width` columns from 0 to `whole`, each with the largest of the samples in it.
+
+    `ends`: when each sample ended, ascending; it began where the one before ended.
+    """
+    columns: list[Value] = [None] * width
+    if whole <= 0:
+        return columns
+    begin = 0.0
+    for end, value in zip(ends, values, strict=True):
+        first, last = begin / whole * width, end / whole * width
+        begin = end
+        if value is None:
+            continue
+        # A sample that is narrower than a column still has the one that its middle is in.
+        cells = range(round(first), round(last)) or (int((first + last) / 2),)
+        for place in cells:
+            if 0 <= place < width:
+                columns[place] = max(value, columns[place] or 0.0)
+    return columns
+
+
 def mean(values: Sequence[Value]) -> Value:
     """Of those that are known; None when none is."""
     known = [value for value in values if value is not None]

@@ -12,6 +12,12 @@ from becalm.report.sentence import counted, duration, percent, signal_name
 SMALL = 0.02
 """Up to here nothing is said to have delayed a run: a fiftieth is within what clocks of ticks can tell."""
 
+LEAST_SHARE = 0.01
+"""Of one CPU: who used less is not named."""
+
+MOST = 5
+"""So many other programs are named."""
+
 CAUSES = {
     SLOWER: "slower execution: more CPU time than unloaded",
     QUEUE: "waiting for a CPU",
@@ -92,8 +98,7 @@ def cost(found: Watched) -> str:
 
 
 def consumers(found: Watched) -> str:
-    """Other programs that used most CPU time, in one line; empty without any."""
+    """Other programs that used most CPU time, in one line; empty without any worth naming."""
     wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
-    return ", ".join(
-        f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in found.consumers if each.cpu_ns > 0
-    )
+    worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
+    return ", ".join(f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)

@@ -13,7 +13,7 @@ from becalm.load.watched import Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
 from becalm.report.steady.tables import Table
 from becalm.report.watch import sentences, tables
-from becalm.report.watch.numbers import sparkline
+from becalm.report.watch.numbers import sparkline, stretched
 
 WIDTH = 30
 """Characters of a bar, and of a sparkline, on a terminal of 80 columns."""
@@ -98,7 +98,8 @@ def _courses(found: Watched, plain: bool) -> RenderableType:
     for course, cells in zip(found.courses, table.rows, strict=True):
         unit = Unit(course.unit)
         least = cpus if unit is Unit.TASKS else 0.0
-        line = sparkline(course.values, WIDTH, unit, least=least, plain=plain)
+        whole = course.at_ns[-1] if course.at_ns else 0.0
+        line = sparkline(stretched(course.at_ns, course.values, whole, WIDTH), WIDTH, unit, least=least, plain=plain)
         grid.add_row(cells[0], Text(line, "" if plain else "cyan"), *cells[1:])
     return Group(Text(table.title, "" if plain else "bold"), grid, *_note(table, plain))
 

@@ -1,0 +1,113 @@
+"""The load over time of a study as a table: one line a sample, as CSV (RFC 4180) or Parquet.
+
+Columns: `program`, `first` and `last` (the runs it belongs to), `time_ns` since the beginning, `interval_ns` since the
+sample before, then those of the series: states at that time (`queue`, `frequency_khz`) and how far each counter moved
+since the sample before (docs/protocol.md). Unknown is empty in CSV and null in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import MachineError, UsageError
+from becalm.load.record import Series
+from becalm.report.formats import Document
+
+HEAD = ("program", "first", "last", "time_ns", "interval_ns")
+
+FLOATS = frozenset(("queue",))
+"""Columns that are not whole numbers in a series."""
+
+ENDINGS = (".csv", ".parquet")
+
+
+def check(path: Path) -> None:
+    """Raises UsageError for a file of another kind, or one that this installation cannot write."""
+    if path.suffix not in ENDINGS:
+        raise UsageError(f"--series writes {' and '.join(ENDINGS)}, not {path.name!r}.")
+    if path.suffix == ".parquet":
+        _arrow()
+
+
+def write(document: Document, path: Path) -> int:
+    """Write the series of a study; returns the number of samples. Raises UsageError when it has none, MachineError."""
+    check(path)
+    found = table(document)
+    samples = len(found["time_ns"])
+    if not samples:
+        which = "This study" if document.number is None else f"Study {document.number}"
+        raise UsageError(f"{which} has no load over time: `becalm watch -- COMMAND` records it.")
+    try:
+        if path.suffix == ".csv":
+            path.write_text(as_csv(found), encoding="utf-8")
+        else:
+            _parquet(found, path)
+    except OSError as error:
+        raise MachineError(f"{path} cannot be written: {error.strerror or error}.") from error
+    return samples
+
+
+def table(document: Document) -> dict[str, list[Any]]:
+    """The samples of all series by column, each column as long as the others."""
+    every: Sequence[Series] = document.series
+    programs = {run.seq: document.study.workloads[run.workload].name for run in document.runs}
+    names = list(dict.fromkeys(name for series in every for name in series.names))
+    found: dict[str, list[Any]] = {name: [] for name in (*HEAD, *names)}
+    for series in every:
+        before: float | None = None
+        for row in series.rows:
+            at = row[0]
+            values: dict[str, Any] = {
+                "program": programs.get(series.first),
+                "first": series.first,
+                "last": series.last,
+                "time_ns": at,
+                "interval_ns": None if before is None or at is None else at - before,
+                **dict(zip(series.names, row[1:], strict=True)),
+            }
+            for name, column in found.items():
+                column.append(_whole(name, values.get(name)))
+            before = at
+    return found
+
+
+def _whole(name: str, value: Any) -> Any:
+    if isinstance(value, float) and name not in FLOATS and value == int(value):
+        return int(value)
+    return value
+
+
+def as_csv(found: Mapping[str, Sequence[Any]]) -> str:
+    """A table as comma-separated values."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(found)
+    lines.writerows(zip(*found.values(), strict=True))
+    return out.getvalue()
+
+
+def _parquet(found: Mapping[str, Sequence[Any]], path: Path) -> None:
+    arrow = _arrow()
+    import pyarrow.parquet
+
+    def kind(name: str, column: Sequence[Any]) -> Any:
+        if name == "program":
+            return arrow.string()
+        return arrow.float64() if name in FLOATS or any(isinstance(each, float) for each in column) else arrow.int64()
+
+    columns = {name: arrow.array(column, type=kind(name, column)) for name, column in found.items()}
+    pyarrow.parquet.write_table(arrow.table(columns), path)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise UsageError(
+            "Parquet needs pyarrow, which is not installed: pip install 'becalm[parquet]'. Or write a .csv file."
+        ) from None
+    return pyarrow

@@ -1,0 +1,189 @@
+"""One watched run: what is computed of its record, and what is said of it."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from recorded import SECOND, load, run, series
+from rich.console import Console
+
+from becalm.errors import UsageError
+from becalm.load.delay import Circumstances
+from becalm.load.watched import circumstances, courses, plain_reference, watched
+from becalm.nouns import Settings, Study, Workload
+from becalm.report.formats import Document
+from becalm.report.watch import sentences, tables
+from becalm.report.watch.terminal import watched as drawn
+from becalm.verbs.watch_run import conclude
+
+AROUND = Circumstances(3.1, 2)
+
+
+def make(reference=None, the_run=None, the_load=None, the_series=None, around=AROUND):
+    found = watched(
+        the_run or run(), the_load or load(), the_series or series(), around, reference=reference, program="gzip x"
+    )
+    return replace(found, sentence=sentences.answer(found))
+
+
+def text(found, width=80, plain=False):
+    out = Console(file=io.StringIO(), width=width, color_system=None)
+    out.print(drawn(found, plain=plain))
+    return out.file.getvalue()
+
+
+def test_the_delay_is_of_the_runs_own_cpu_time():
+    found = make()
+    assert found.delay_factor == pytest.approx(2.0 / 1.2)
+    assert found.delay.exact == pytest.approx(1 + 0.7 / 1.2)
+    assert found.delay.mund == pytest.approx(3.1 / 2)
+    assert found.waterfall["run-queue wait"].ns == 700_000_000
+    assert "Most of the delay, 700.0 ms of 800.0 ms, was waiting for a CPU." in found.sentence
+
+
+def test_bars_add_up_and_the_unexplained_one_is_always_there():
+    for reference in (None, plain_reference(SECOND, run()), plain_reference(5 * SECOND, run())):
+        found = make(reference)
+        assert sum(bar.ns or 0.0 for bar in found.waterfall.bars) == pytest.approx(2 * SECOND)
+        assert "unexplained" in text(found)
+        assert [bar["name"] for bar in found.to_json()["bars"]][-1] == "unexplained"
+
+
+def test_a_time_alone_is_a_reference_without_waits():
+    found = make(plain_reference(1_100_000_000, run()))
+    assert found.delay_factor == pytest.approx(2 / 1.1)
+    assert found.waterfall["slower execution"].ns == pytest.approx(100_000_000)
+    assert found.waterfall["run-queue wait"].ns == 700_000_000
+    longer = plain_reference(1_500_000_000, run())
+    assert longer.cpu_ns == 1_200_000_000, "the rest of it was no CPU time of this program"
+
+
+def test_peaks_have_their_times():
+    found = {course.name: course for course in make().courses}
+    assert (found["queue"].mean, found["queue"].peak, found["queue"].peak_ns) == (3.1, 5.0, 0.5 * SECOND)
+    write = found["disk_write"]
+    assert write.peak == pytest.approx((12 << 20) / 0.1)
+    assert write.peak_ns == pytest.approx(1.05 * SECOND), "the middle of its sample"
+    assert write.mean == pytest.approx((12 << 20) / 2), "counted over the run, not averaged over samples"
+    assert "nfs" not in found
+    assert "page_in" not in found, "a minor measure that was zero"
+    assert "page_out" in found
+
+
+def test_without_a_series_there_are_means_and_without_a_load_nothing():
+    found = {course.name: course for course in courses(load(), None)}
+    assert (found["queue"].mean, found["queue"].peak, found["queue"].values) == (3.1, 5.0, ())
+    assert courses(None, None) == ()
+    bare = watched(run(), None, None, Circumstances(None, None), program="x")
+    assert bare.delay_factor == pytest.approx(2 / 1.2), "rusage alone gives a reference"
+    assert bare.waterfall["run-queue wait"].ns == 700_000_000
+    assert "cannot observe" in bare.more[0]
+    text(replace(bare, sentence=sentences.answer(bare)))
+
+
+def test_a_run_without_cpu_time_has_no_reference_and_says_so():
+    found = make(the_run=run(user_ns=None, system_ns=None), the_load=load(exec_ns=None))
+    assert found.delay_factor is None
+    assert found.waterfall is None
+    assert "--reference" in found.sentence
+    assert found.to_json()["bars"] == []
+    text(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outcome": "failed", "status": 3}, "failed with exit code 3"),
+        ({"outcome": "failed", "status": -9}, "was killed by signal 9 (SIGKILL)"),
+        ({"outcome": "timeout"}, "was killed when its time was over"),
+        ({"outcome": "aborted"}, "was interrupted"),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_explained_all_the_same(changes, words):
+    found = make(the_run=run(**changes))
+    assert words in found.sentence
+    assert "waiting for a CPU" in found.sentence
+
+
+def test_a_run_that_nothing_delayed():
+    found = make(the_run=run(wall_ns=1_210_000_000, wait_ns=0), the_load=load(wait_ns=0, steal_ns=0, queue=1.0))
+    assert "Nothing that was counted delayed it." in found.sentence
+
+
+def test_levels_say_what_would_tell_more():
+    said = {level: " ".join(make(the_load=load(level=level)).more) for level in range(4)}
+    assert "CONFIG_SCHED_INFO" in said[0]
+    assert "--sudo" in said[1]
+    assert "kernel.task_delayacct=1" in said[2]
+    assert said[3] == ""
+    assert "too small" in make(the_load=load(level=3, lost=2)).more[0]
+
+
+def test_circumstances_come_from_settings_and_facts():
+    facts = {"scheduler": {"autogroup": True}}
+    assert circumstances(load(), Settings(), facts) == Circumstances(3.1, 2, grouped=True)
+    settings = Settings.of({"cpus": "1", "nice": -5})
+    assert circumstances(load(), settings, {}) == Circumstances(3.1, 1, nice=-5, grouped=None)
+    assert circumstances(load(cpus=8), Settings.of({"cpus": "0-2,6"}), {}).cpus == 4
+    assert circumstances(load(cpus=8), Settings.of({"cpus": "isolated"}), {}).cpus == 8, "not known: those online"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_it_fits_eighty_columns(plain):
+    for reference in (None, plain_reference(SECOND, run())):
+        drawing = text(make(reference), 80, plain)
+        assert max(map(len, drawing.splitlines())) <= 80
+    assert plain == drawing.isascii()
+
+
+def test_names_of_programs_are_no_markup():
+    found = replace(make(), program="[red]x[/red]")
+    assert "[red]x[/red] took" in text(replace(found, sentence=sentences.answer(found)))
+
+
+def test_the_json_is_json():
+    value = json.loads(json.dumps(make().to_json(), allow_nan=False))
+    assert value["kind"] == "watch"
+    assert value["delay_factor"] == pytest.approx(2 / 1.2)
+    assert value["run"]["wall_ns"] == 2 * SECOND
+    assert value["load"]["queue"] == 3.1
+    assert {course["name"] for course in value["courses"]} >= {"cpu", "queue"}
+
+
+def test_observing_says_what_it_cost_and_lost():
+    said = sentences.cost(make(the_series=series(dropped=4)))
+    assert "1.500 ms" in said
+    assert "0.075 %" in said
+    assert "4 samples dropped" in said
+    assert "1 sample left out" in said
+
+
+def test_others_are_named_when_they_matter():
+    assert sentences.consumers(make()) == "cc1 (41) 95 %"
+
+
+def test_what_is_not_told_is_named():
+    assert tables.untold(make()) == "Not told here: NFS calls, frequency."
+
+
+def document(**changes):
+    values = {
+        "study": Study("watch", (Workload.of("gzip x"),), options={"unloaded": {"wall_ns": SECOND}}),
+        "runs": [run()],
+        "loads": [load()],
+        "series": [series()],
+        "number": 12,
+    }
+    return Document(**{**values, **changes})
+
+
+def test_a_stored_run_is_said_the_same_of():
+    found = conclude(document(), 12)
+    assert found.study == 12
+    assert found.delay.reference_ns == SECOND
+    assert found.delay.reference == "unloaded run"
+    study = replace(document().study, options={"unloaded": plain_reference(SECOND, run()).to_json()})
+    assert conclude(document(study=study), 12).waterfall.to_json() == found.waterfall.to_json()
+    with pytest.raises(UsageError, match="no finished run"):
+        conclude(document(runs=[]), 12)
