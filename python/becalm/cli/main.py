@@ -24,6 +24,7 @@ VERBS = {
     "apply": ("becalm.cli.settings", "Put settings on: for a command, or until reset."),
     "reset": ("becalm.cli.settings", "Put everything back as it was."),
     "status": ("becalm.cli.settings", "Say what becalm has set, who did it and when."),
+    "explain": ("becalm.cli.explain", "Say what made stored runs slow: which load beside them."),
     "watch": ("becalm.cli.watch", "What the machine does meanwhile, live; and what a program gets of it."),
     "load": ("becalm.cli.load", "Make known load: processors, memory, disk, network."),
     "host": ("becalm.cli.host", "Give other machines names, and see whether they answer."),

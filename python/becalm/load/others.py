@@ -4,13 +4,14 @@ Own CPU time and own time on the run queue are counted, so they are taken off ex
 network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
 Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
 
-Public: Observed, observed, Measure, MEASURES, CAUSES, others, unloaded.
+Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, unloaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from becalm.load.delay import Circumstances, Delay, delay, mund
 from becalm.load.record import Load
@@ -80,6 +81,63 @@ def observed(
                 )
             )
     return found
+
+
+STATES = frozenset(
+    ("first", "last", "started_ns", "cpus", "queue", "queue_peak", "frequency_khz", "level", "scope", "samples")
+)
+"""Columns of a Load that do not add up over neighbouring intervals."""
+
+
+def pooled(found: Sequence[Observed]) -> Observed:
+    """Several observations of one program as one: the same load held for all of them. Raises ValueError for none.
+
+    Counters are added, states averaged by time, times by runs.
+    """
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ValueError("Nothing to pool.")
+    loads = [each.load for each in found]
+    seconds = [max(load.interval_ns, 1) for load in loads]
+
+    def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
+        known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
+        return sum(known) / sum(weights) if len(known) == len(values) else None
+
+    def total(name: str) -> int | None:
+        values = [getattr(load, name) for load in loads]
+        return None if any(value is None for value in values) else sum(values)
+
+    frequency = mean([load.frequency_khz for load in loads], seconds)
+    sums: dict[str, Any] = {name: total(name) for name in Load._fields if name not in STATES}
+    load = loads[0]._replace(
+        **sums,
+        last=max(each.last for each in loads),
+        queue=mean([each.queue for each in loads], seconds),
+        queue_peak=max((each.queue_peak for each in loads if each.queue_peak is not None), default=None),
+        frequency_khz=None if frequency is None else round(frequency),
+        samples=sum(each.samples for each in loads),
+        level=min(each.level for each in loads),
+    )
+    runs = [each.times.runs for each in found]
+    skipped = ("runs", "scope", "level")
+    times: dict[str, Any] = {
+        each.name: mean([getattr(one.times, each.name) for one in found], runs)
+        for each in fields(Times)
+        if each.name not in skipped
+    }
+    least = min(found, key=lambda each: each.times.level).times
+    cpu = [each.own_cpu_ns for each in found]
+    return replace(
+        found[0],
+        times=replace(least, runs=sum(runs), **times),
+        load=load,
+        around=replace(found[0].around, queue=load.queue),
+        seqs=tuple(seq for each in found for seq in each.seqs),
+        own_cpu_ns=None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu),
+        mixed=any(each.mixed for each in found),
+    )
 
 
 def _plain(run: Run, load: Load) -> Circumstances:

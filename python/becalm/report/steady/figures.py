@@ -1,41 +1,21 @@
-"""The pictures of a tune study as SVG to be put into a page: drawn by matplotlib, coloured by the page.
-
-Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
-sheet defines for light and dark (`html.py`). matplotlib is imported here alone, when a picture is asked for.
-"""
+"""The pictures of a tune study as SVG to be put into a page (`becalm.report.drawing`)."""
 
 from __future__ import annotations
 
-import html
-import io
 import math
-import re
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.errors import UsageError
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain_ticks, svg
+from becalm.report.drawing import figure as picture
 from becalm.report.steady import sentences, tables
 from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Arm, Steadiness
 from becalm.verdict import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606"
-"""Colours that matplotlib writes and `_svg` replaces by the page's names; near black, should a page have none."""
-
-NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "other", ALARM: "alarm"}
-
-WIDTH = 7.4
-"""Inches of 72 units; the page scales it to its column."""
-
-TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
-"""Over less than so many decades, ticks at these multiples of powers of ten."""
 
 REACH = 5.0
 """Single runs are drawn as far as so many times the range of nine in ten; one lost minute must not hide the rest."""
@@ -49,7 +29,7 @@ def course(found: Steadiness) -> str:
     tried = [step for step in found.course if step.spread is not None and step.spread > 0]
     if len(tried) < 2:
         return ""
-    with _figure(3.3) as (figure, axes):
+    with picture(3.3) as (figure, axes):
         best = np.minimum.accumulate([_percent(step.spread) for step in tried])
         numbers = [step.number for step in tried]
         axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
@@ -65,10 +45,10 @@ def course(found: Steadiness) -> str:
         _marks(axes, _confirmed(found))
         axes.set_xlabel("trial")
         axes.set_ylabel("spread, %")
-        _plain_ticks(axes.yaxis, axes.get_ylim())
+        plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
         failed = sum(step.spread is None for step in found.course)
-        return _svg(
+        return svg(
             figure,
             "course",
             f"Spread of each of {len(found.course)} trials in the order of the search, on a logarithmic axis: from "
@@ -111,7 +91,7 @@ def scatter(found: Steadiness, program: str) -> str:
     if not arms:
         return ""
     height = 0.95 + ROW * len(arms)
-    with _figure(height, columns=2) as (figure, both):
+    with picture(height, columns=2, width_ratios=(3, 2)) as (figure, both):
         runs, spreads = both
         reach = REACH * max(max(abs(arm.deviations[1]), abs(arm.deviations[-2])) for arm in arms)
         for row, arm in enumerate(arms):
@@ -125,10 +105,10 @@ def scatter(found: Steadiness, program: str) -> str:
         runs.set_xlabel("single runs, % from the mean of their loop")
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
-        _plain_ticks(spreads.xaxis, spreads.get_xlim())
+        plain_ticks(spreads.xaxis, spreads.get_xlim())
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
-        return _svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
+        return svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
 
 
 def contributions(found: Steadiness, program: str) -> str:
@@ -136,7 +116,7 @@ def contributions(found: Steadiness, program: str) -> str:
     mine = [each for each in found.contributions if each.program == program and each.ratio.value > 0]
     if not mine:
         return ""
-    with _figure(1.0 + ROW * len(mine)) as (figure, axes):
+    with picture(1.0 + ROW * len(mine)) as (figure, axes):
         limit = 1 + found.margin
         axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
@@ -157,10 +137,10 @@ def contributions(found: Steadiness, program: str) -> str:
         seen = [end for each in mine for end in (each.ratio.low, each.ratio.high, each.ratio.value)]
         seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
-        _plain_ticks(axes.xaxis, axes.get_xlim())
+        plain_ticks(axes.xaxis, axes.get_xlim())
         axes.set_xlabel("times the spread that the chosen settings have")
         told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c)}" for c in mine)
-        return _svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
+        return svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
 
 
 def costs(found: Steadiness, program: str) -> str:
@@ -174,7 +154,7 @@ def costs(found: Steadiness, program: str) -> str:
     rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]
     if not rows:
         return ""
-    with _figure(1.0 + ROW * len(rows)) as (figure, axes):
+    with picture(1.0 + ROW * len(rows)) as (figure, axes):
         axes.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
         for row, (_, cost) in enumerate(rows):
             _interval(axes, row, cost, ALARM if cost.low > 0 else AFTER if cost.high < 0 else OTHER, 100.0)
@@ -185,7 +165,7 @@ def costs(found: Steadiness, program: str) -> str:
         axes.set_xlabel("change of the mean time, % (right: slower)")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
-        return _svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
+        return svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
 
 
 def _color(arm: Arm) -> str:
@@ -227,79 +207,3 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
 
 def _cut(name: str, width: int = 34) -> str:
     return name if len(name) <= width else name[: width - 1] + "…"
-
-
-def _plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades; within one,
-    round numbers at equal distances."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-
-    low, high = sorted(limits)
-    decades = math.log10(high / low)
-    steps = next(some for bound, some in TICKS if decades < bound)
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-    if decades < 1:
-        places = [float(place) for place in MaxNLocator(5).tick_values(low, high)]
-    axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"))
-
-
-@contextmanager
-def _figure(height: float, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A figure in our style that no screen shows. Raises UsageError where matplotlib is missing."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(
-            "The pictures of the report need matplotlib, which is not installed. Install it with "
-            "pip install 'becalm[report]', or take --format markdown."
-        ) from None
-    style: Any = {
-        "svg.fonttype": "none",
-        "font.family": "sans-serif",
-        "text.parse_math": False,
-        "font.size": 9.5,
-        "text.color": INK,
-        "axes.edgecolor": INK,
-        "axes.labelcolor": INK,
-        "axes.linewidth": 0.8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "xtick.color": INK,
-        "ytick.color": INK,
-    }
-    with rc_context(style):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        options: dict[str, Any] = {"width_ratios": (3, 2)} if columns == 2 else {}
-        yield figure, figure.subplots(1, columns, **options)
-
-
-def _clean(text: str) -> str:
-    """Escaped, and without what XML has no place for (XML 1.0, production Char): names of programs hold anything."""
-    return html.escape(re.sub("[\x00-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text))
-
-
-def _svg(figure: Figure, name: str, told: str) -> str:
-    """The picture as an element of a page: no header, no foreign names, unique ids, colours by name, text told."""
-    import matplotlib
-
-    # Two programs must not share ids, whatever their names have in common.
-    key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
-    text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
-    for foreign in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<style.*?</style>"):
-        svg = re.sub(foreign + r"\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
-    for color, variable in NAMES.items():
-        svg = svg.replace(color, f"var(--{variable})")
-    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", svg)
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
-    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(told)}'
-    return head + "</title>" + svg[svg.index(">") + 1 :]

@@ -65,6 +65,7 @@ def page(found: Steadiness) -> str:
     filled = environment.from_string(source).render(
         title=f"becalm tune: {' and '.join(found.programs)}",
         version=VERSION,
+        style=resources.files("becalm.report").joinpath("page.css").read_text(encoding="utf-8"),
         several=len(found.programs) > 1,
         answers=answers,
         lines=lines[len(answers) :],

@@ -26,7 +26,7 @@ def _lines(found: Steadiness) -> Iterator[str]:
     yield ""
     for program, table in tables.every(found):
         title = f": {program}" if program and len(found.programs) > 1 else ""
-        yield from (f"## {escaped(table.title + title)}", "", *_table(table), "")
+        yield from (f"## {escaped(table.title + title)}", "", *grid(table), "")
         if table.note:
             yield from (escaped(table.note), "")
     if found.findings:
@@ -34,7 +34,8 @@ def _lines(found: Steadiness) -> Iterator[str]:
     yield escaped(tables.facts(found))
 
 
-def _table(table: tables.Table) -> Iterator[str]:
+def grid(table: tables.Table) -> Iterator[str]:
+    """A table, line by line."""
     yield _row(table.head)
     yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
     yield from map(_row, table.rows)

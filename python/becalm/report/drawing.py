@@ -1,0 +1,111 @@
+"""Pictures as SVG to be put into a page: drawn by matplotlib, coloured by the page.
+
+Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
+sheet defines for light and dark (`page.css`). matplotlib is imported here alone, when a picture is asked for.
+
+Public: figure, svg, plain_ticks, and the colours.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from becalm.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606"
+"""Colours that matplotlib writes and `svg` replaces by the page's names; near black, should a page have none."""
+
+NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "other", ALARM: "alarm"}
+
+WIDTH = 7.4
+"""Inches of 72 units; the page scales it to its column."""
+
+TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
+"""Over less than so many decades, ticks at these multiples of powers of ten."""
+
+
+def plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
+    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades; within one,
+    round numbers at equal distances."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    low, high = sorted(limits)
+    decades = math.log10(high / low)
+    steps = next(some for bound, some in TICKS if decades < bound)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    if decades < 1:
+        places = [float(place) for place in MaxNLocator(5).tick_values(low, high)]
+    axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"))
+
+
+@contextmanager
+def figure(
+    height: float, columns: int = 1, *, rows: int = 1, width_ratios: Sequence[float] | None = None
+) -> Iterator[tuple[Figure, Any]]:
+    """A figure in our style that no screen shows. Raises UsageError where matplotlib is missing."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(
+            "The pictures of the report need matplotlib, which is not installed. Install it with "
+            "pip install 'becalm[report]', or take --format markdown."
+        ) from None
+    style: Any = {
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "text.parse_math": False,
+        "font.size": 9.5,
+        "text.color": INK,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.linewidth": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+    with rc_context(style):
+        drawn = Figure(figsize=(WIDTH, height), layout="constrained")
+        yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios)
+
+
+def _clean(text: str) -> str:
+    """Escaped, and without what XML has no place for (XML 1.0, production Char): names of programs hold anything."""
+    return html.escape(re.sub("[\x00-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text))
+
+
+def svg(drawn: Figure, name: str, told: str) -> str:
+    """The picture as an element of a page: no header, no foreign names, unique ids, colours by name, text told."""
+    import matplotlib
+
+    # Two programs must not share ids, whatever their names have in common.
+    key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}):
+        drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    found = text.getvalue()
+    found = found[found.index("<svg") :]
+    for foreign in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<style.*?</style>"):
+        found = re.sub(foreign + r"\s*", "", found, flags=re.DOTALL)
+    found = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", found)
+    for color, variable in NAMES.items():
+        found = found.replace(color, f"var(--{variable})")
+    found = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", found)
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', found)
+    head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
+    head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(told)}'
+    return head + "</title>" + found[found.index(">") + 1 :]

@@ -1,0 +1,159 @@
+"""The pictures of an explanation as SVG (`becalm.report.drawing`): Mund's two normalised diagrams, and the waterfall.
+
+In the diagrams the delay factor is on the horizontal axis, as in Mund (1996), so that measures of different kinds stand
+above one another: run queue, CPU use and paging with the curve of the expected delay; disk, network and NFS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from becalm.explanation import Case, Point
+from becalm.load.attribution import Answer
+from becalm.load.others import MEASURES
+from becalm.load.shapes import NONE
+from becalm.load.waterfall import REFERENCE, UNEXPLAINED
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
+from becalm.report.explain.sentences import shape
+from becalm.report.sentence import counted, duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW = 1.55
+"""Height of one measure in inches."""
+
+LABELS = {
+    "queue": "run queue / CPUs",
+    "cpu": "others' CPU use, %",
+    "page_outs": "page-outs, MiB/s",
+    "disk": "disk, MiB/s",
+    "network": "network, MiB/s",
+    "nfs": "NFS, calls/s",
+}
+FIRST, SECOND = ("queue", "cpu", "page_outs"), ("disk", "network", "nfs")
+
+
+def diagram(case: Case, names: Sequence[str]) -> str:
+    """Some measures of load over the delay factor, one below the other; empty where none is known."""
+    known = [name for name in names if any(_value(point, name) is not None for point in case.points)]
+    if not known or len(case.points) < 2:
+        return ""
+    delays = [point.delay.factor for point in case.points]
+    most = max(*delays, 1.05)
+    with figure(0.75 + ROW * len(known), rows=len(known)) as (drawn, found):
+        every = list(np.atleast_1d(found))
+        for axes, name in zip(every, known, strict=True):
+            points = [(p, d, v) for p, d in zip(case.points, delays, strict=True) if (v := _value(p, name)) is not None]
+            axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+            axes.scatter([d for _, d, _ in points], [v for *_, v in points], s=22, color=_color(case, name), alpha=0.8)
+            if name == "queue":
+                _expected(axes, most)
+            _fitted(axes, case, name)
+            axes.set_ylabel(LABELS[name])
+            axes.set_ylim(bottom=0)
+            axes.set_xlim(min(0.95, *delays) - 0.01 * most, most * 1.04)
+            axes.grid(True, color=FAINT, linewidth=0.5)
+            if axes is not every[-1]:
+                axes.tick_params(axis="x", labelbottom=False)
+        every[-1].set_xlabel(f"delay factor: time over {case.reference}")
+        told = "; ".join(_told(case, name) for name in known)
+        where = f"{case.program} on {case.machine}"
+        return svg(
+            drawn, f"{names[0]}-{where}", f"Load over the delay factor of {where}, {len(delays)} points: {told}."
+        )
+
+
+def _value(point: Point, name: str) -> float | None:
+    """The measure as it is drawn: the whole run queue over the CPUs, shares in percent."""
+    if name == "queue":
+        return None if point.queue is None or not point.cpus else point.queue / point.cpus
+    value = point.measures.get(name)
+    return value if value is None or name != "cpu" else 100 * value
+
+
+def _color(case: Case, name: str) -> str:
+    a = case.attribution
+    cause = {measure.name: measure.cause for measure in MEASURES}[name]
+    return BEFORE if a.answer is Answer.NAMED and a.cause == cause else OTHER
+
+
+def _expected(axes: Axes, most: float) -> None:
+    """max(1, r/n): up to one task a CPU no delay, then as many times as there are tasks."""
+    axes.plot([1.0, 1.0, most], [0.0, 1.0, most], color=INK, linewidth=1.1, linestyle=(0, (4, 3)))
+    axes.annotate("expected", (most, most), xytext=(-4, 4), textcoords="offset points", ha="right", va="bottom")
+
+
+def _fitted(axes: Axes, case: Case, name: str) -> None:
+    """The fitted shape, drawn with the axes exchanged: delay to the right, load upwards."""
+    found = (case.attribution.shapes or {}).get(name)
+    if found is None or found.kind == NONE:
+        return
+    values = [v for point in case.points if (v := point.measures.get(name)) is not None]
+    x = np.linspace(min(values), max(values), 200)
+    up = x + 1 if name == "queue" else 100 * x if name == "cpu" else x
+    axes.plot(found.at(x), up, color=AFTER, linewidth=1.4)
+
+
+def _told(case: Case, name: str) -> str:
+    values = [v for point in case.points if (v := _value(point, name)) is not None]
+    found = (case.attribution.shapes or {}).get(name)
+    how = "hardly varied" if found is None else f"shape {shape(name, found)}"
+    return f"{LABELS[name]} from {min(values):.3g} to {max(values):.3g}, {how}"
+
+
+def importance(case: Case) -> str:
+    """Share of the differences that each cause explains, with intervals."""
+    shares = case.attribution.shares
+    if not shares:
+        return ""
+    with figure(0.85 + 0.42 * len(shares)) as (drawn, axes):
+        for row, each in enumerate(shares):
+            color = BEFORE if each.cause == case.attribution.cause else OTHER
+            axes.plot([100 * each.low, 100 * each.high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
+            axes.plot([100 * each.share], [row], "o", color=color, markersize=6)
+        _rows(axes, [each.cause for each in shares])
+        axes.set_xlim(-1, 101)
+        axes.set_xlabel("share of the differences explained, %")
+        axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        told = "; ".join(f"{each.cause} {100 * each.share:.0f} %" for each in shares)
+        return svg(drawn, f"importance-{case.program}-{case.machine}", f"What explains the differences: {told}.")
+
+
+def waterfall(case: Case) -> str:
+    """The bars of the mean run, each beginning where the one before ended."""
+    bars = [bar for bar in case.bars if bar.ns is not None]
+    if len(bars) < 2:
+        return ""
+    with figure(0.85 + 0.4 * len(bars)) as (drawn, axes):
+        start = 0.0
+        for row, bar in enumerate(bars):
+            ns = bar.ns or 0.0
+            color = OTHER if bar.name == REFERENCE else ALARM if bar.name == UNEXPLAINED else BEFORE
+            axes.barh(row, ns / 1e6, left=start / 1e6, height=0.6, color=color, alpha=1.0 if bar.exact else 0.55)
+            axes.annotate(
+                duration(ns) + ("" if bar.exact else ", estimated"),
+                (max(start, start + ns) / 1e6, row),
+                xytext=(5, 0),
+                textcoords="offset points",
+                va="center",
+            )
+            start += ns
+        _rows(axes, [bar.name for bar in bars])
+        axes.set_xlim(0, max(start, 1.0) / 1e6 * 1.22)
+        axes.set_xlabel("ms of the mean run")
+        told = "; ".join(f"{bar.name} {duration(bar.ns or 0.0)}" for bar in bars)
+        runs = counted(case.runs, "run")
+        return svg(
+            drawn, f"waterfall-{case.program}-{case.machine}", f"Where the time of the mean of {runs} went: {told}."
+        )
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), list(names))
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)

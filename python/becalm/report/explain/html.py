@@ -1,0 +1,78 @@
+"""An explanation as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+
+from becalm._version import VERSION
+from becalm.errors import UsageError
+from becalm.explanation import Case, Explanation
+from becalm.load.attribution import Answer
+from becalm.report.explain import figures, tables
+from becalm.report.steady.html import Part, Picture
+
+MOODS = {Answer.NAMED: "bad", Answer.NONE: "good", Answer.NO_LOAD: "good"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One program on one machine."""
+
+    title: str
+    mood: str
+    sentence: str
+    parts: tuple[Part, ...]
+
+
+def page(found: Explanation) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise UsageError(
+            "The HTML report needs jinja2, which is not installed. Install it with pip install 'becalm[report]', or "
+            "take --markdown."
+        ) from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    here = resources.files("becalm.report")
+    source = here.joinpath("explain/page.html").read_text(encoding="utf-8")
+    filled = environment.from_string(source).render(
+        title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
+        version=VERSION,
+        style=here.joinpath("page.css").read_text(encoding="utf-8"),
+        summary=tables.summary(found) if len(found.cases) > 1 else None,
+        sections=tuple(_section(case) for case in found.cases),
+        findings=found.findings,
+        facts=f"Studies {', '.join(map(str, found.studies))}.",
+    )
+    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
+    return str(filled).encode("utf-8", "replace").decode("utf-8")
+
+
+def _section(case: Case) -> Section:
+    mood = MOODS.get(case.attribution.answer, "open")
+    return Section(f"{case.program} on {case.machine}", mood, case.sentence, tuple(_parts(case)))
+
+
+def _parts(case: Case) -> Iterator[Part]:
+    first = (
+        "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
+        "1996). Green: the fitted shape. The measures are those of the others; the run queue includes the program."
+    )
+    second = "Disk, network and NFS of the others over the same delay. A load that does not matter shows no slope."
+    drawn = ((figures.diagram(case, figures.FIRST), first), (figures.diagram(case, figures.SECOND), second))
+    pictures = tuple(Picture(svg, caption) for svg, caption in drawn if svg)
+    if pictures:
+        yield Part("Load and delay", pictures, tables.shapes(case) if case.attribution.shapes else None)
+    if case.attribution.shares:
+        caption = "Share of the differences between runs that each cause explains, with its interval at 95 %."
+        yield Part(
+            tables.importance(case).title, (Picture(figures.importance(case), caption),), tables.importance(case)
+        )
+    caption = "Bars on top of the reference begin where the one before ended. Pale: estimated, not counted."
+    fall = figures.waterfall(case)
+    bars = tables.bars(case)
+    if bars.rows:
+        yield Part(bars.title, (Picture(fall, caption),) if fall else (), bars)

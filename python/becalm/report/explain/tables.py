@@ -1,0 +1,117 @@
+"""The tables of an explanation as text in cells, the same for the terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from becalm.explanation import Bottleneck, Case, Explanation
+from becalm.load.waterfall import REFERENCE
+from becalm.report.explain.sentences import TITLES, interval, shape, share
+from becalm.report.sentence import duration
+from becalm.report.steady.tables import Table
+
+SUMMARY = "Bottlenecks"
+
+
+def summary(found: Explanation) -> Table:
+    """The two-way table: programs down, machines across; in each cell the bar that most of the delay is in."""
+    programs = list(dict.fromkeys(case.program for case in found.cases))
+    machines = list(dict.fromkeys(case.machine for case in found.cases))
+    cells = {(each.program, each.machine): each for each in found.bottlenecks}
+    across: list[str | None] = [*machines, *([None] if len(machines) > 1 else [])]
+    down: list[str | None] = [*programs, *([None] if len(programs) > 1 else [])]
+    rows = []
+    for program in down:
+        row = [program or "all programs"]
+        for machine in across:
+            each = cells.get((program, machine))
+            row.append("" if each is None else _cell(each))
+        rows.append(tuple(row))
+    note = (
+        "What most of the delay is in, with its share of all that came on top of the reference; the mean delay factor; "
+        "the cause that was named, if one was; n runs. Over several, each counts alike."
+    )
+    return Table(SUMMARY, ("", *(m or "all machines" for m in across)), tuple(rows), (), note)
+
+
+def _cell(each: Bottleneck) -> str:
+    said = f"×{each.delay:.2f}"
+    if each.bar is not None:
+        said = f"{each.bar} {share(each.share or 0.0)}, {said}"
+    cause = "" if each.cause is None else f", cause: {each.cause}"
+    return f"{said}{cause}, n = {each.runs:,}"
+
+
+def importance(case: Case) -> Table:
+    """How much each cause explains, with its interval."""
+    a = case.attribution
+    rows = tuple(
+        (
+            each.cause,
+            share(each.share),
+            interval(each),
+            share(each.leads),
+            f"{each.inflation:.1f}",
+            "?" if each.carried is None else share(max(0.0, each.carried)),
+        )
+        for each in a.shares
+    )
+    note = (
+        "Share: of the differences between runs, by Shapley's value of R² (LMG), load taken as never helping. Leads: "
+        "in how many of 1,000 resamples it has the largest share. Inflation: from 5 on it cannot be told from others. "
+        "Counted: share of the variation that lies in the waits where this cause shows, which knows of no correlation."
+    )
+    head = ("cause", "share", "95 %", "leads", "inflation", "counted")
+    return Table("What explains the differences", head, rows, (1, 2, 3, 4, 5), note)
+
+
+def shapes(case: Case) -> Table:
+    """The shape of the delay over each measure that varied."""
+    a = case.attribution
+    coefficients = {name: value for each in a.shares for name, value in each.coefficients.items()}
+    rows = tuple(
+        (
+            TITLES[name],
+            shape(name, found),
+            f"{coefficients.get(name, 0.0):.3g}",
+            f"{found.theil_sen:.3g} ({found.low:.3g} to {found.high:.3g})",
+            f"{found.rho:+.2f}",
+        )
+        for name, found in (a.shapes or {}).items()
+    )
+    left = ""
+    if a.still:
+        left += f" Hardly varied: {', '.join(TITLES[name] for name in a.still)}."
+    if a.missing:
+        left += f" Not known: {', '.join(TITLES[name] for name in a.missing)}."
+    note = (
+        "Delay a unit, of what the other measures leave. Run queue over CPUs counts what Mund (1996) expects, "
+        f"max(1, r/n) - 1: a fit of 1 is as expected. Theil-Sen's slope with 95 %; Spearman's correlation.{left}"
+    )
+    return Table("Shapes", ("measure", "shape", "fit", "slope", "correlation"), rows, (2, 3, 4), note)
+
+
+def bars(case: Case) -> Table:
+    """The waterfall of the mean run."""
+    wall = sum(bar.ns or 0.0 for bar in case.bars)
+    rows = []
+    for bar in case.bars:
+        name = f"{bar.name} ({case.reference})" if bar.name == REFERENCE else bar.name
+        parts = "; ".join(f"of which {part.name} {duration(part.ns)}" for part in bar.parts)
+        if bar.ns is None:
+            rows.append((name, "unknown", "", bar.note))
+            continue
+        ends = "" if bar.high is None else f"at most {duration(bar.high)}"
+        kind = "" if bar.exact else "estimated"
+        rows.append((name, duration(bar.ns), share(bar.ns / wall), ", ".join(p for p in (kind, ends, parts) if p)))
+    return Table("Where the time of the mean run went", ("", "time", "share", ""), tuple(rows), (1, 2))
+
+
+def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:
+    """All tables with rows, the summary first."""
+    if len(found.cases) > 1:
+        yield None, summary(found)
+    for case in found.cases:
+        for table in (bars(case), importance(case), shapes(case)):
+            if table.rows:
+                yield case, table

@@ -1,0 +1,58 @@
+"""An explanation on the terminal: the answer first, then the tables that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from becalm.explanation import Case, Explanation
+from becalm.load.attribution import Answer
+from becalm.report.explain import tables
+from becalm.report.explain.diagram import diagram
+from becalm.report.steady.tables import Table
+from becalm.report.terminal import findings
+
+STYLES = {Answer.NAMED: "bold red", Answer.NONE: "bold green", Answer.NO_LOAD: "bold green"}
+
+
+def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
+    """Everything a person sees at the end of `explain`. `plain`: ASCII but for the units, no colours."""
+    parts: list[RenderableType] = []
+    for part in _parts(found, plain):
+        parts += [Text(), part] if parts else [part]
+    return Group(*parts)
+
+
+def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
+    yield Group(*(Text(c.sentence, "" if plain else STYLES.get(c.attribution.answer, "bold")) for c in found.cases))
+    if len(found.cases) > 1:
+        yield _grid(tables.summary(found), plain, "")
+    for case in found.cases:
+        title = f": {case.program} on {case.machine}" if len(found.cases) > 1 else ""
+        if len(found.cases) <= 3:
+            yield from _case(case, plain, title)
+    if found.findings:
+        yield findings(found.findings, plain)
+    number = " ".join(map(str, found.studies))
+    again = f"Studies {number}. With pictures: becalm explain {number} --html FILE" if found.studies else ""
+    yield Text(again, "" if plain else "dim")
+
+
+def _case(case: Case, plain: bool, title: str) -> Iterator[RenderableType]:
+    if drawn := diagram(case, plain):
+        yield Group(Text(f"Delay factor and run queue{title}", "" if plain else "bold"), Text(drawn))
+    for table in (tables.bars(case), tables.importance(case), tables.shapes(case)):
+        if table.rows:
+            yield _grid(table, plain, title)
+
+
+def _grid(table: Table, plain: bool, title: str) -> RenderableType:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="" if plain else "dim")
+    for index, head in enumerate(table.head):
+        grid.add_column(head, justify="right" if index in table.numbers else "left", overflow="fold")
+    for row in table.rows:
+        grid.add_row(*row)
+    return Group(Text(table.title + title, "" if plain else "bold"), grid)

@@ -1,0 +1,285 @@
+"""`becalm explain`: what else the machine did during stored runs, and which part of it made them slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.explanation import Bottleneck, Case, Explanation, Point
+from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
+from becalm.load.evidence import Evidence, evidence
+from becalm.load.others import Observed, observed, pooled
+from becalm.load.record import Load
+from becalm.load.times import Times, middle
+from becalm.load.waterfall import NAMES, REFERENCE, Bar, waterfall
+from becalm.nouns import Run, Settings, StoredStudy
+from becalm.report.explain import sentences
+from becalm.report.sentence import recovered
+from becalm.store import Store, recover
+from becalm.verdict import Finding
+
+MOST_POINTS = 400
+"""Observations of one program at most; neighbours are pooled until there are no more, since more only take time."""
+
+SLOW = 1.005
+"""A mean delay below half a percent has no bottleneck."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Observations of one program on one machine, with those of unloaded runs where a plan says which they are."""
+
+    found: list[Observed]
+    calm: list[Times]
+    designed: bool
+
+
+def explain(
+    *studies: str | int,
+    program: str | None = None,
+    last: bool = False,
+    store: str | None = None,
+    seed: int = 0,
+    warned: Callable[[str], None] | None = None,
+) -> Explanation:
+    """What stored runs show of the load beside them.
+
+    Arguments:
+        studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
+        program: only programs whose name holds this text; without studies, of every study of the store.
+        last: the last study, as "last" does.
+        store: file or URL of the store.
+        seed: of bootstrap and permutations.
+        warned: told in a sentence what was recovered from killed becalms meanwhile.
+
+    Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
+    """
+    with Store.open(store) as opened:
+        for late in recover(opened, heard=warned is not None):
+            if warned is not None:
+                warned(recovered(late.study_id, late.runs, late.aside))
+        chosen = _chosen(opened, studies, program, last)
+        seen: dict[tuple[str, str], _Seen] = {}
+        findings, used = [], []
+        for stored in chosen:
+            loads = opened.loads(stored.number)
+            if not loads:
+                if len(chosen) == 1:
+                    raise UsageError(_no_load(stored.number))
+                findings.append(Finding("no_load", _no_load(stored.number), {"study": stored.number}))
+                continue
+            used.append(stored.number)
+            _look(stored, list(opened.runs(stored.number)), loads, program, seen)
+    cases = []
+    for (name, machine), each in sorted(seen.items()):
+        shown = evidence(each.found, designed=each.designed, reference=_reference(each), seed=seed)
+        if shown is None:
+            said = f"{name} on {machine}: its runs hold no CPU time and none was unloaded, so no delay can be computed."
+            findings.append(Finding("no_delay", said, {}, name))
+        else:
+            cases.append(_case(shown, each.designed))
+    if not cases and not findings:
+        raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
+    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(_bottlenecks(cases)), tuple(findings))
+    return replace(made, sentence=sentences.explanation(made))
+
+
+def _no_load(number: int) -> str:
+    return (
+        f"Study {number} has no record of load: it was made with --no-load, by an older becalm or by another tool. "
+        "Measure again to explain: becalm run -- COMMAND, then becalm explain."
+    )
+
+
+def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:
+    if last or not (studies or program):
+        studies = (*studies, "last")
+    if studies:
+        numbers = dict.fromkeys(store.resolve(each) for each in studies)
+        found = [store.study(number) for number in numbers]
+    else:
+        found = store.studies()
+    if program is None:
+        return found
+    mine = [each for each in found if any(program in workload.name for workload in each.study.workloads)]
+    if not mine:
+        raise UsageError(f"No program of these studies has {program!r} in its name. `becalm list` shows the programs.")
+    return sorted(mine, key=lambda each: each.number)
+
+
+def _machine(stored: StoredStudy) -> str:
+    """A name for the machine: its own, and the host's where becalm reached it otherwise."""
+    facts: Any = stored.facts.get("host") or {}
+    name = facts.get("hostname") if isinstance(facts, Mapping) else None
+    host = stored.study.host
+    if not name:
+        return host
+    return str(name) if host == "local" else f"{name} ({host})"
+
+
+def _look(
+    stored: StoredStudy,
+    runs: Sequence[Run],
+    loads: Sequence[Load],
+    program: str | None,
+    seen: dict[tuple[str, str], _Seen],
+) -> None:
+    """Sort the runs of one study by program and machine."""
+    study, machine = stored.study, _machine(stored)
+    plan = study.options.get("design")
+    # A program under other settings is another program here: they may change what it waits for.
+    width = len(study.settings)
+    names = [each.name + _label(settings) for each in study.workloads for settings in study.settings]
+    apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
+    rounds = {run.seq: run.round for run in runs}
+    found = observed(stored.number, machine, names, apart, loads, _around(stored))
+    for name in dict.fromkeys(names):
+        mine = [each for each in found if each.program == name]
+        if not mine or (program is not None and program not in name):
+            continue
+        held = seen.setdefault((name, machine), _Seen([], [], plan is not None))
+        if plan is None:
+            mine = _thinned(mine)
+        else:
+            # All runs of a round had one load: together they are one observation.
+            steps = plan["steps"]
+            by_round = [(rounds[each.seqs[0]], each) for each in mine]
+            for number, part in groupby(by_round, lambda pair: pair[0]):
+                step = pooled([each for _, each in part])
+                held.found.append(step)
+                if not steps[number]:
+                    held.calm.append(step.times)
+            continue
+        held.found.extend(mine)
+
+
+def _thinned(found: list[Observed]) -> list[Observed]:
+    """No more than MOST_POINTS observations: neighbours in time are pooled."""
+    size = -(-len(found) // MOST_POINTS)
+    return [pooled(found[start : start + size]) for start in range(0, len(found), size)]
+
+
+def _label(settings: Settings) -> str:
+    return "" if not settings.values else " [" + ", ".join(f"{name}={value}" for name, value in settings.values) + "]"
+
+
+def _around(stored: StoredStudy) -> Callable[[Run, Load], Circumstances]:
+    """What the facts of the machine and the settings of a run say of the competition for CPUs."""
+    scheduler: Any = stored.facts.get("scheduler") or {}
+    autogroup = scheduler.get("autogroup") if isinstance(scheduler, Mapping) else None
+
+    def around(run: Run, load: Load) -> Circumstances:
+        settings = dict(stored.study.settings[run.settings].values)
+        nice, listed = settings.get("nice", 0), settings.get("cpus")
+        cpus = _count(str(listed)) if listed is not None else load.cpus
+        whole = int(nice) if str(nice).lstrip("-").isdigit() else 0
+        # Without autogroup there may still be control groups, which nobody has asked about.
+        return Circumstances(load.queue, cpus, nice=whole, grouped=True if autogroup else None)
+
+    return around
+
+
+def _count(cpus: str) -> float | None:
+    """How many CPUs a list as 0-3,8 names; None for anything else."""
+    total = 0
+    for part in cpus.split(","):
+        low, dash, high = part.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            return None
+        total += int(high) - int(low) + 1 if dash else 1
+    return float(total) if total > 0 else None
+
+
+def _reference(seen: _Seen) -> Times | None:
+    """The unloaded runs that a plan made; else None, and they are looked for among all."""
+    return middle(seen.calm) if seen.designed else None
+
+
+def _case(shown: Evidence, designed: bool) -> Case:
+    points = tuple(
+        Point(
+            study=each.study,
+            first=min(each.seqs),
+            last=max(each.seqs),
+            runs=each.times.runs,
+            delay=late,
+            queue=each.load.queue,
+            cpus=each.around.cpus,
+            measures={name: values[index] for name, values in shown.measures.items()},
+            bars={bar.name: bar.ns for bar in fall.bars},
+            refused=fall.refused,
+        )
+        for index, (each, late, fall) in enumerate(zip(shown.found, shown.delays, shown.waterfalls, strict=True))
+    )
+    mean = pooled(shown.found).times
+    fall = waterfall(mean, shown.reference)
+    bars: tuple[Bar, ...] = () if fall is None else fall.bars
+    factor = sum(p.delay.factor * p.runs for p in points) / shown.runs
+    name, share = _largest(bars) if factor >= SLOW else (None, None)
+    case = Case(
+        program=shown.program,
+        machine=shown.machine,
+        studies=tuple(sorted({each.study for each in shown.found})),
+        runs=shown.runs,
+        designed=designed,
+        reference=OWN_CPU if shown.reference is None else UNLOADED,
+        reference_ns=next((bar.ns or 0.0 for bar in bars if bar.name == REFERENCE), 0.0),
+        points=points,
+        attribution=shown.attribution,
+        bars=bars,
+        bottleneck=name,
+        bottleneck_share=share,
+    )
+    return replace(case, sentence=sentences.case(case))
+
+
+def _largest(bars: Iterable[Bar]) -> tuple[str | None, float | None]:
+    """The largest bar on top of the reference and its share of all that came on top."""
+    above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
+    if not above:
+        return None, None
+    name, most = max(above, key=lambda each: each[1])
+    return name, most / sum(ns for _, ns in above)
+
+
+def _bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
+    """The two-way table: each program on each machine, then each machine and each program over all."""
+    found = [
+        Bottleneck(c.program, c.machine, c.runs, _mean_delay(c), c.bottleneck, c.bottleneck_share, c.attribution.cause)
+        for c in cases
+    ]
+    machines = dict.fromkeys(case.machine for case in cases)
+    programs = dict.fromkeys(case.program for case in cases)
+    if len(programs) > 1:
+        found += [_together([c for c in cases if c.machine == m], None, m) for m in machines]
+    if len(machines) > 1:
+        found += [_together([c for c in cases if c.program == p], p, None) for p in programs]
+    return found
+
+
+def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:
+    """The bar that dominates over several cases: by its mean share of what came on top, each case counting alike."""
+    shares: dict[str, float] = dict.fromkeys(NAMES[1:], 0.0)
+    slow = [case for case in cases if case.bottleneck is not None]
+    for case in slow:
+        above = {bar.name: max(0.0, bar.ns or 0.0) for bar in case.bars if bar.name != REFERENCE}
+        for name, ns in above.items():
+            shares[name] += ns / sum(above.values()) / len(slow)
+    bar = max(shares, key=lambda name: shares[name]) if slow else None
+    causes = {case.attribution.cause for case in slow}
+    return Bottleneck(
+        program,
+        machine,
+        sum(case.runs for case in cases),
+        sum(_mean_delay(case) for case in cases) / len(cases),
+        bar,
+        None if bar is None else shares[bar],
+        causes.pop() if len(causes) == 1 else None,
+    )
+
+
+def _mean_delay(case: Case) -> float:
+    return sum(point.delay.factor * point.runs for point in case.points) / case.runs
