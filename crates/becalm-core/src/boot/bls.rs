@@ -10,6 +10,8 @@ use crate::knob::tree::Tree;
 pub struct Entry {
     /// The file's name without `.conf` and without a count of tries (`+3-1`).
     pub id: String,
+    /// Its count of tries is used up: it stands behind all others.
+    exhausted: bool,
     /// Keys and values in the file's order; some keys come more than once.
     lines: Vec<(String, String)>,
 }
@@ -34,7 +36,8 @@ fn parse(stem: &str, text: &str) -> Entry {
         !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
     });
     let id = counted.map_or(stem, |(id, _)| id).to_owned();
-    Entry { id, lines: text.lines().filter_map(line).collect() }
+    let exhausted = counted.is_some_and(|(_, count)| count.split('-').next() == Some("0"));
+    Entry { id, exhausted, lines: text.lines().filter_map(line).collect() }
 }
 
 impl Entry {
@@ -69,6 +72,25 @@ impl Entry {
             (None, None) => Err(format!("its default entry, {title:?}, names no kernel")),
         }
     }
+}
+
+/// The order of systemd-boot's menu: sort keys ascending, then the newest version first; entries without a key behind
+/// those that have one, by name (systemd-boot(7); versions before 250 turn the list round and start with its last).
+pub fn in_menu(one: &Entry, other: &Entry) -> Ordering {
+    let tries = one.exhausted.cmp(&other.exhausted);
+    let by_key = || match (one.first("sort-key"), other.first("sort-key")) {
+        (Some(a), Some(b)) => {
+            let machine = |entry: &Entry| entry.first("machine-id").unwrap_or_default().to_owned();
+            let version = |entry: &Entry| entry.first("version").unwrap_or_default().to_owned();
+            a.cmp(b)
+                .then_with(|| machine(one).cmp(&machine(other)))
+                .then_with(|| compare(&version(other), &version(one)))
+        }
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    };
+    tries.then_with(by_key).then_with(|| compare(&other.id, &one.id))
 }
 
 /// Names in the order of versions, as RPM compares them: GRUB of Fedora and RHEL lists the greatest first
@@ -129,6 +151,22 @@ mod tests {
         assert_eq!(entry.all("initrd"), ["/initramfs-6.5.6.img $tuned_initrd"]);
         assert_eq!(parse("a+b", "").id, "a+b");
         assert!(parse("x", "efi /EFI/Linux/x.efi").kernel().is_err());
+    }
+
+    #[test]
+    fn the_menu_begins_with_the_newest() {
+        let entry = |id: &str, key: &str, version: &str| parse(id, &format!("{key}\nversion {version}\n"));
+        let mut menu = [
+            entry("z", "", "9"),
+            entry("a-6.1.0-9", "sort-key debian", "6.1.0-9"),
+            entry("a-6.1.0-18", "sort-key debian", "6.1.0-18"),
+            entry("arch+0-3", "sort-key arch", "1"),
+            entry("becalm-1", "sort-key zzzz-becalm", ""),
+            entry("a", "", ""),
+        ];
+        menu.sort_by(in_menu);
+        let names: Vec<&str> = menu.iter().map(|entry| entry.id.as_str()).collect();
+        assert_eq!(names, ["a-6.1.0-18", "a-6.1.0-9", "becalm-1", "z", "a", "arch"]);
     }
 
     #[test]

@@ -247,7 +247,7 @@ menuentry 'Debian GNU/Linux' --class debian $menuentry_id_option 'simple' {
 \tif [ x$grub_platform = xxen ]; then insmod xzio; fi
 \tlinux\t/vmlinuz root=UUID=1 ro  quiet
 }
-submenu 'Advanced options for it\\'\"'\"'s' $menuentry_id_option 'advanced' {
+submenu 'Advanced options for it'\\''s' $menuentry_id_option 'advanced' {
 \tmenuentry \"6.1 > 5.10\" --id 'old' --unrestricted {
 \t\tlinux /old
 \t}
@@ -271,7 +271,7 @@ menuentry 'Last' {
 
     #[test]
     fn entries_are_found_as_grub_finds_them() {
-        let menu = parse(&format!("{HEAD}{}", BODY.replace("it\\'\"'\"'s", "it"))).unwrap();
+        let menu = parse(&format!("{HEAD}{BODY}")).unwrap();
         assert_eq!(menu.choice().unwrap(), "${saved_entry}");
         for choice in ["0", "simple", "Debian GNU/Linux"] {
             assert!(
@@ -279,7 +279,7 @@ menuentry 'Last' {
                 "{choice}"
             );
         }
-        for choice in ["1", "1>0", "advanced>old", "Advanced options for it>6.1 >> 5.10", "advanced"] {
+        for choice in ["1", "1>0", "advanced>old", "Advanced options for it's>6.1 >> 5.10", "advanced"] {
             let item = menu.find(choice).unwrap();
             assert_eq!((body(item), item.unrestricted), ("\t\tlinux /old\n", true), "{choice}");
         }
@@ -291,13 +291,12 @@ menuentry 'Last' {
 
     #[test]
     fn what_would_undo_a_choice_is_seen() {
-        let menu = parse(&format!("{HEAD}set default=\"2\"\n{BODY}")).unwrap_err();
-        assert!(menu.contains("quotation"), "{menu}");
-        let body = BODY.replace("it\\'\"'\"'s", "it");
+        let body = BODY;
+        assert!(parse(&body.replace("''s'", "''s")).is_err(), "a quotation mark is open");
         assert!(parse(&format!("{HEAD}set default=2\n{body}")).unwrap().choice().is_err());
         let counting = "if [ -n \"${boot_counter}\" ]; then\n  set default=1\nfi\n";
         assert!(parse(&format!("{HEAD}{counting}{body}")).unwrap().choice().is_ok());
-        assert!(parse(&body).unwrap().choice().is_err());
+        assert!(parse(body).unwrap().choice().is_err());
     }
 
     #[test]

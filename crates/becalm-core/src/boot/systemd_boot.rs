@@ -5,7 +5,6 @@ use super::bls;
 use super::efi;
 use super::loader::{with, Entry};
 use super::plan::{Request, Write};
-use super::running;
 use crate::knob::tree::Tree;
 
 /// Where the partitions with entries are mounted (systemd-gpt-auto-generator(8), bootctl(1)).
@@ -16,6 +15,12 @@ const ONE_SHOT: u8 = 1 << 3;
 
 /// Keys of an entry that say what is started; those that say where it stands among others are left out.
 const COPIED: &[&str] = &["linux", "initrd", "devicetree", "devicetree-overlay", "architecture"];
+
+/// From this version on the menu is in the order of `bls::in_menu`, and its first entry starts when none is named.
+const SORTED: u32 = 252;
+
+/// Behind every other sort key.
+const SORT_KEY: &str = "zzzz-becalm";
 
 /// Whether systemd-boot has started this machine: it leaves its name.
 pub fn here(tree: &Tree) -> bool {
@@ -37,21 +42,20 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
         return Err(format!("somebody has already chosen {other:?} for it, with bootctl set-oneshot"));
     }
     let mut remarks = Vec::new();
-    let (directory, found) = default(tree, &mut remarks)?;
+    let own = format!("becalm-{}", request.mark);
+    let (directory, found) = default(tree, &own, &mut remarks)?;
     let kernel = found.kernel()?;
     let partition = directory.trim_end_matches("/loader/entries");
     if !tree.exists(&format!("{partition}/{}", kernel.trim_start_matches('/'))) {
         return Err(format!("the kernel of its default entry, {kernel}, is not in {partition}"));
     }
-    // Where nothing is said, the loader takes the entry that comes first, or in versions before 250 last, among names
-    // and sort keys: this one is at the other end of each.
-    let name = format!("0-becalm-{}.conf", request.mark);
+    let name = format!("{own}.conf");
     let mut text = format!(
         "# Written by becalm for one start; `becalm reset` removes it.\ntitle becalm, for one start ({})\n",
         request.mark
     );
     if found.first("sort-key").is_some() {
-        text.push_str("sort-key zzzz-becalm\n");
+        text.push_str(&format!("sort-key {SORT_KEY}\n"));
     }
     for key in COPIED {
         found.all(key).iter().for_each(|value| text.push_str(&format!("{key} {value}\n")));
@@ -61,22 +65,23 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
         Write::File { path: format!("{directory}/{name}"), text },
         Write::Firmware { path: shot, value: name.clone() },
     ];
-    Ok(Entry { name, default: found.title(), writes, remarks })
+    Ok(Entry { name, default: found.id.clone(), writes, remarks })
 }
 
 /// The entry that starts when nothing is chosen for one start, and the directory it is in.
-fn default(tree: &Tree, remarks: &mut Vec<String>) -> Result<(String, bls::Entry), String> {
+fn default(tree: &Tree, own: &str, remarks: &mut Vec<String>) -> Result<(String, bls::Entry), String> {
     let directories: Vec<String> = PARTITIONS
         .iter()
         .map(|each| format!("{each}/loader/entries"))
         .filter(|each| tree.exists(each))
         .collect();
-    let entries: Vec<(String, bls::Entry)> = directories
+    let mut entries: Vec<(String, bls::Entry)> = directories
         .iter()
         .flat_map(|directory| {
             bls::entries(tree, directory).into_iter().map(|entry| (directory.clone(), entry))
         })
         .collect();
+    entries.sort_by(|(_, one), (_, other)| bls::in_menu(one, other));
     if entries.is_empty() {
         return Err("there are no entries in /efi, /boot or /boot/efi, below loader/entries: its kernels have their options inside, or that partition is not mounted".to_owned());
     }
@@ -93,39 +98,28 @@ fn default(tree: &Tree, remarks: &mut Vec<String>) -> Result<(String, bls::Entry
         Some(name) if name == "@saved" => variable(tree, "LoaderEntryLastBooted").or_else(|| booted.clone()),
         other => other,
     };
-    let matches = |pattern: &str| {
-        let pattern = pattern.strip_suffix(".conf").unwrap_or(pattern);
-        entries.iter().find(|(_, entry)| like(&entry.id, pattern))
-    };
-    if let Some(found) = wanted.as_deref().and_then(matches) {
-        return Ok(found.clone());
+    // Of several that are like the pattern the first in the menu starts. A pattern that is like our own name, too, names
+    // nothing: then our entry must stand behind, which only its sort key is sure to do.
+    let pattern = wanted.as_deref().map(|name| name.strip_suffix(".conf").unwrap_or(name));
+    let pattern = pattern.filter(|pattern| !like(own, pattern));
+    let named = pattern.and_then(|pattern| entries.iter().find(|(_, entry)| like(&entry.id, pattern)));
+    let sorted = variable(tree, "LoaderInfo").is_some_and(|info| version(&info) >= Some(SORTED));
+    let behind = |entry: &bls::Entry| entry.first("sort-key").is_some_and(|key| key < SORT_KEY);
+    let first = entries.first().filter(|(_, entry)| sorted && behind(entry));
+    let (directory, entry) = named.or(first).ok_or(
+        "no default entry is named, so a new one could become it. Name one: bootctl set-default ENTRY (bootctl list \
+         shows them)",
+    )?;
+    let booted = booted.map(|name| name.trim_end_matches(".conf").to_owned());
+    if let Some(booted) = booted.filter(|booted| *booted != entry.id && !booted.starts_with("becalm-")) {
+        remarks.push(format!("The default entry is {}; the machine now runs with {booted}.", entry.id));
     }
-    // Our own entry has come up: what it was made from is the default.
-    let own = |(_, entry): &&(String, bls::Entry)| !entry.id.starts_with("0-becalm-");
-    let found = booted.as_deref().and_then(matches).filter(own).or_else(|| {
-        match entries.iter().filter(own).collect::<Vec<_>>()[..] {
-            [only] => Some(only),
-            _ => running_one(tree, &entries),
-        }
-    });
-    let found = found.ok_or("no default entry is named, neither in loader.conf nor with bootctl set-default, and which one has started cannot be told")?;
-    remarks.push(format!(
-        "No default entry is named, so becalm's is made from the one that runs: {:?}.",
-        found.1.title()
-    ));
-    Ok(found.clone())
+    Ok((directory.clone(), entry.clone()))
 }
 
-/// The entry whose options the running kernel has.
-fn running_one<'a>(tree: &Tree, entries: &'a [(String, bls::Entry)]) -> Option<&'a (String, bls::Entry)> {
-    let words = running::words(tree);
-    let has = |(_, entry): &&(String, bls::Entry)| {
-        let options = entry.options();
-        !options.is_empty()
-            && options.split_ascii_whitespace().all(|option| words.iter().any(|word| word == option))
-    };
-    let mut fitting = entries.iter().filter(has);
-    fitting.next().filter(|_| fitting.next().is_none())
+/// The number in "systemd-boot 252.22-1~deb12u1".
+fn version(info: &str) -> Option<u32> {
+    info.split(' ').nth(1)?.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Whether a name is like a pattern with `*` and `?` (fnmatch(3), as far as loader.conf is written).
@@ -153,7 +147,14 @@ fn like(name: &str, pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::like;
+    use super::{like, version};
+
+    #[test]
+    fn versions_of_the_loader() {
+        assert_eq!(version("systemd-boot 252.22-1~deb12u1"), Some(252));
+        assert_eq!(version("systemd-boot 255"), Some(255));
+        assert_eq!(version("systemd-boot"), None);
+    }
 
     #[test]
     fn patterns_of_loader_conf() {
