@@ -1,0 +1,135 @@
+"""Does a survey of thousands of machines name the right ones? Simulation with known truth.
+
+    python bench/survey.py                                             # 20 surveys of each kind, half a minute
+    python bench/survey.py --surveys 200 --document docs/statistics.md     # its table
+
+10,000 machines of 20 kinds, from 6 to 2000 of a kind. A run takes the kind's time, times that of its machine (standard
+deviation 0.5 %, or none in "identical"), times noise of 2 %: normal, autocorrelated within a loop, or bursts; the
+spread of a machine has a natural standard deviation of 15 % (none in "identical"). Then 1 % of the machines is slower by
+3 %, and another 1 % twice as noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import lfilter
+
+from becalm.stats.peers import benjamini_hochberg, loop_estimates, peers, trimmed_loops
+from fill import fill
+
+Floats = npt.NDArray[np.float64]
+MACHINES, KINDS = 10_000, 20
+LOOPS, RUNS = 10, 10
+WILD = 0.15
+NOISE = 0.02
+SLOWER, NOISIER, SHARE = 0.03, 2.0, 0.01
+RATE = 0.05
+NOISES = ("normal", "autoregression 0.8", "bursts")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Of one question (slower, noisier) in one survey: machines named, rightly named, and those to be named."""
+
+    named: int
+    right: int
+    true: int
+
+    @property
+    def false_share(self) -> float:
+        """Share of the named that should not have been; 0 when none was named."""
+        return (self.named - self.right) / self.named if self.named else 0.0
+
+
+def kinds(rng: np.random.Generator, machines: int) -> npt.NDArray[np.int64]:
+    """Which kind each machine is; sizes fall off as 1 / rank, the smallest has 6."""
+    sizes = np.maximum(6, machines / np.arange(1, KINDS + 1) / (1 / np.arange(1, KINDS + 1)).sum()).astype(int)
+    sizes[0] += machines - sizes.sum()
+    return rng.permutation(np.repeat(np.arange(KINDS), sizes))
+
+
+def noise(rng: np.random.Generator, kind: str, machines: int) -> Floats:
+    """Noise of the logarithm of time, variance about 1, shape (machines, LOOPS, RUNS)."""
+    white = rng.standard_normal((machines, LOOPS * RUNS))
+    if kind.startswith("autoregression"):
+        phi = 0.8
+        white = lfilter([math.sqrt(1 - phi * phi)], [1, -phi], white, axis=1)
+    if kind == "bursts":
+        # One loop in ten sees a neighbour for some of its runs.
+        hit = (rng.random((machines, LOOPS)) < 0.1).repeat(RUNS, axis=1) & (rng.random(white.shape) < 0.5)
+        white = white + np.where(hit, rng.exponential(5.0, white.shape), 0.0)
+    return np.asarray(white).reshape(machines, LOOPS, RUNS)
+
+
+def survey(rng: np.random.Generator, kind: str, *, natural: bool, odd: bool) -> tuple[Tally, Tally]:
+    """One survey: what was named as slower and as noisier."""
+    group = kinds(rng, MACHINES)
+    level = 0.005 * rng.standard_normal(MACHINES) * natural
+    spread = NOISE * np.exp(WILD * rng.standard_normal(MACHINES) * natural)
+    slow, noisy = (np.zeros(MACHINES, dtype=bool) for _ in range(2))
+    if odd:
+        chosen = rng.permutation(MACHINES)
+        count = round(SHARE * MACHINES)
+        slow[chosen[:count]] = noisy[chosen[count : 2 * count]] = True
+    level = level + np.log1p(SLOWER) * slow
+    spread = spread * np.where(noisy, NOISIER, 1.0)
+    times = level[:, None, None] + spread[:, None, None] * noise(rng, kind, MACHINES)
+    location, location_error, width, width_error = loop_estimates(times)
+    return tuple(
+        _tally(group, values, errors, truth)
+        for values, errors, truth in ((location, location_error, slow), (width, width_error, noisy))
+    )  # type: ignore[return-value]
+
+
+def _tally(group: npt.NDArray[np.int64], values: Floats, errors: Floats, truth: npt.NDArray[np.bool_]) -> Tally:
+    p = np.empty(MACHINES)
+    for kind in range(KINDS):
+        members = group == kind
+        p[members] = peers(values[members], errors[members], trimmed_loops(LOOPS)).p_value
+    named = benjamini_hochberg(p) <= RATE
+    return Tally(int(named.sum()), int((named & truth).sum()), int(truth.sum()))
+
+
+def table(surveys: int, seed: int) -> str:
+    """Markdown."""
+    lines = [
+        "| machines | noise | question | surveys that name a wrong one | wrongly named of the named | found of the odd ones |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for natural, odd in ((False, False), (True, False), (False, True), (True, True)):
+        for kind in NOISES:
+            rng = np.random.default_rng([seed, natural, odd, NOISES.index(kind)])
+            tallies = [survey(rng, kind, natural=natural, odd=odd) for _ in range(surveys)]
+            for question, index in (("slower", 0), ("noisier", 1)):
+                mine = [each[index] for each in tallies]
+                wrong = sum(each.named > each.right for each in mine) / surveys
+                false = sum(each.false_share for each in mine) / surveys
+                power = sum(each.right for each in mine) / max(1, sum(each.true for each in mine))
+                what = ("differ by nature" if natural else "identical") + (", 1 % odd" if odd else "")
+                found = f"{100 * power:.1f} %" if odd else ""
+                lines.append(f"| {what} | {kind} | {question} | {100 * wrong:.0f} % | {100 * false:.2f} % | {found} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The table, printed, and put into a document where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--surveys", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--document", type=Path, help="put the table there, between its marks")
+    chosen = parser.parse_args()
+    made = table(chosen.surveys, chosen.seed)
+    print(made)
+    if chosen.document is not None:
+        text = chosen.document.read_text(encoding="utf-8")
+        chosen.document.write_text(fill(text, "survey", made), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

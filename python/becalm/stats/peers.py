@@ -1,0 +1,182 @@
+"""Which of many machines differ from their peers: robust centre and scale, one-sided tests, false discovery rate.
+
+Machine i has an estimate x_i with a standard error v_i, known from a few loops only. Machines differ by nature with a
+standard deviation tau, which the peers themselves tell: the empirical null (Efron 2004, J. Am. Stat. Assoc. 99:96).
+Centre is the median; tau makes the robust scale of (x - centre) / sqrt(tau^2 + v^2) one, so that odd machines have no
+say in what is usual as long as they are the fewer. What is beyond is judged by Student's t with Satterthwaite's (1946)
+degrees of freedom, since neither v nor the scale is known exactly, and by Benjamini & Hochberg's (1995, J. R. Stat. Soc.
+B 57:289) procedure. `bench/survey.py` holds it to 10,000 machines.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+from becalm.stats.arrays import Floats, level, series
+from becalm.stats.root import root
+
+LEAST_PEERS = 6
+"""Machines of a kind below which nothing is said of any of them: five others must show what is usual."""
+
+EXACT = 300
+"""Machines up to which Qn is computed from all pairs; beyond, the median absolute deviation is precise enough."""
+
+QN = 2.2219
+"""Makes Qn the standard deviation of a normal sample (Rousseeuw & Croux 1993, J. Am. Stat. Assoc. 88:1273)."""
+
+BORROWED = 2.0
+"""Degrees of freedom of a standard error that is never below its peers' median, over those of its own loops. That floor
+takes away the errors that are too small by chance, which give Student's t its tails; by simulation (bench/survey.py)."""
+
+QN_EFFICIENCY = 0.82
+MAD_EFFICIENCY = 0.37
+MEDIAN_EFFICIENCY = 2 / math.pi
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """One kind of machines: `centre`, `centre_error`, `between` (tau), and for each its distance from the centre.
+
+    `p_value`: one-sided, of a machine that is usual being so far above the centre; shape (n,), as `excess`. All NaN in
+    a group that is too small, where `between` is NaN, too.
+    """
+
+    centre: float
+    centre_error: float
+    between: float
+    excess: Floats
+    p_value: Floats
+
+
+def robust_scale(values: Floats) -> float:
+    """Standard deviation of a normal sample, whatever fewer than half of its values do: Qn, or the MAD of many."""
+    count = len(values)
+    if count > EXACT:
+        return float(np.median(np.abs(values - np.median(values)))) / float(ndtri(0.75))
+    distances = np.abs(values[:, None] - values)[np.triu_indices(count, 1)]
+    half = count // 2 + 1
+    return QN * float(np.partition(distances, half * (half - 1) // 2 - 1)[half * (half - 1) // 2 - 1])
+
+
+def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike) -> Peers:
+    """Compare machines of one kind with each other.
+
+    Arguments:
+        values: estimates, shape (n,).
+        errors: their standard errors, shape (n,).
+        loops: how many independent values each standard error was computed from, shape (n,) or one number, >= 2.
+
+    Raises ValueError for shapes that do not fit, or values that are not finite.
+    """
+    x, v = series(values, "The estimates"), series(errors, "The standard errors")
+    counts = np.broadcast_to(np.asarray(loops, dtype=np.float64), x.shape)
+    if len(v) != len(x) or (v < 0).any() or (counts < 2).any():
+        raise ValueError(f"{len(x)} machines need standard errors that are not negative, from two loops at least each.")
+    centre = float(np.median(x))
+    excess = x - centre
+    # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample); no
+    # machine is believed to be known better than the usual one of its kind.
+    v = np.maximum(v, np.median(v))
+    if len(x) < LEAST_PEERS:
+        nothing = np.full(len(x), math.nan)
+        return Peers(centre, math.nan, math.nan, excess, nothing)
+    tau_square = _between(excess, v)
+    total = tau_square + v * v
+    efficiency = QN_EFFICIENCY if len(x) <= EXACT else MAD_EFFICIENCY
+    # A median of values with different variances; their harmonic mean is that of the most precise.
+    centre_variance = 1 / MEDIAN_EFFICIENCY / float((1 / np.maximum(total, 1e-300)).sum())
+    share = np.divide(v * v, total, out=np.zeros_like(v), where=total > 0)
+    freedom = 1 / (share**2 / (BORROWED * (counts - 1)) + 1 / (efficiency * (len(x) - 1)))
+    distance = np.sqrt(total + centre_variance)
+    z = np.divide(excess, distance, out=np.zeros_like(excess), where=distance > 0)
+    return Peers(centre, math.sqrt(centre_variance), math.sqrt(tau_square), excess, np.asarray(stdtr(freedom, -z)))
+
+
+def _between(excess: Floats, errors: Floats) -> float:
+    """tau^2; 0 when the machines differ by no more than their errors."""
+
+    def beyond(tau_square: float) -> float:
+        total = np.sqrt(tau_square + errors * errors)
+        return robust_scale(np.divide(excess, total, out=np.zeros_like(excess), where=total > 0)) - 1.0
+
+    plain = robust_scale(excess)
+    if plain == 0.0 or (errors.min() > 0 and beyond(0.0) <= 0.0):
+        return 0.0
+    most = 4 * plain**2 + float(errors.max()) ** 2
+    return root(beyond, 1e-9 * plain**2, most, 1e-6 * plain**2) if beyond(1e-9 * plain**2) > 0 else 0.0
+
+
+def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
+    """Adjusted p values, shape (n,): those at most q are a selection of which, on average, at most the share q is false.
+
+    NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
+    Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(p)
+    if ((p[known] < 0) | (p[known] > 1)).any():
+        raise ValueError("p values lie between 0 and 1.")
+    adjusted = np.full(p.shape, math.nan)
+    tested = p[known]
+    order = np.argsort(tested, kind="stable")
+    ranks = np.arange(1, len(tested) + 1)
+    raw = tested[order] * len(tested) / ranks
+    down = np.minimum.accumulate(raw[::-1])[::-1]
+    values = np.empty(len(tested))
+    values[order] = np.minimum(down, 1.0)
+    adjusted[known] = values
+    return adjusted
+
+
+def selected_intervals(
+    found: Peers, errors: Floats, loops: Floats, selected: int, tests: int, rate: float
+) -> tuple[Floats, Floats]:
+    """Ends of the intervals of how far each machine is above the centre, shape (n,) each.
+
+    Of the intervals of all `selected` of so many `tests`, at most the share `rate` misses the truth on average, although
+    they were selected for being large (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
+    """
+    alpha = level(rate) * max(1, selected) / max(1, tests)
+    reach = np.sqrt(errors**2 + (0.0 if math.isnan(found.centre_error) else found.centre_error**2))
+    reach = np.asarray(stdtrit(loops - 1, 1 - min(alpha, rate) / 2)) * reach
+    return found.excess - reach, found.excess + reach
+
+
+def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Location and spread of each machine from loops of runs, shape (machines, loops, runs), of logarithms of times.
+
+    Returns location, its standard error, logarithm of the spread, its standard error, shape (machines,) each. Location
+    is the trimmed mean over loops of their medians; spread that of the logarithms of their standard deviations. So a
+    slow drift, outliers and disturbed loops count, but do not decide. Loops must be two, runs of a loop two at least.
+    """
+    medians = np.median(log_times, axis=2)
+    # Times that are all alike to a millionth cannot be told apart by the clock, and have a logarithm all the same.
+    spreads = np.log(np.maximum(log_times.std(axis=2, ddof=1), 1e-6))
+    return (*_trimmed(medians), *_trimmed(spreads))
+
+
+TRIMMED = 0.2
+"""Share of loops left out at each end (Yuen 1974, Biometrika 61:165)."""
+
+
+def trimmed_loops(loops: npt.ArrayLike) -> Floats:
+    """How many loops are left of so many: what the standard errors of `loop_estimates` rest on."""
+    counts = np.asarray(loops, dtype=np.float64)
+    return np.asarray(counts - 2 * np.floor(TRIMMED * counts))
+
+
+def _trimmed(values: Floats) -> tuple[Floats, Floats]:
+    """Trimmed mean of each row and its standard error from the winsorised variance (Yuen 1974)."""
+    ordered = np.sort(values, axis=1)
+    count = values.shape[1]
+    cut = int(TRIMMED * count)
+    inner = ordered[:, cut : count - cut]
+    ordered[:, :cut] = inner[:, :1]
+    ordered[:, count - cut :] = inner[:, -1:]
+    left = count - 2 * cut
+    return inner.mean(axis=1), np.sqrt(ordered.var(axis=1, ddof=1) * (count - 1) / (left * (left - 1)))
