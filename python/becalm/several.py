@@ -12,6 +12,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.steadiness import Steadiness, Transfer
+from becalm.survey import Machine
 from becalm.verdict import SCHEMA, Answer, Finding, Interval, Verdict, finite
 
 
@@ -23,7 +24,7 @@ class OnHost:
     """
 
     host: str
-    verdict: Verdict | Steadiness | None
+    verdict: Verdict | Steadiness | Machine | None
     study: int | None = None
     lost: str = ""
     exit_code: int = 0
@@ -115,7 +116,7 @@ class Several:
                 "study": each.study,
                 "lost": each.lost,
                 "exit_code": each.exit_code,
-                "verdict": None if each.verdict is None else each.verdict.to_json(),
+                "verdict": each.verdict.to_json() if isinstance(each.verdict, (Verdict, Steadiness)) else None,
             }
             for each in self.hosts
         ]

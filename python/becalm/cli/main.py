@@ -20,6 +20,7 @@ VERBS = {
     "compare": ("becalm.cli.compare", "Compare programs: which is faster, by how much, how sure."),
     "doctor": ("becalm.cli.doctor", "What this machine is and allows, and how much noise it makes."),
     "tune": ("becalm.cli.tune", "Find the system settings under which a program varies least."),
+    "survey": ("becalm.cli.survey", "Name machines that are slower or noisier than their peers."),
     "knobs": ("becalm.cli.settings", "List the settings there are, with their present values."),
     "apply": ("becalm.cli.settings", "Put settings on: for a command, or until reset."),
     "reset": ("becalm.cli.settings", "Put everything back as it was."),

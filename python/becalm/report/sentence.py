@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from becalm.nouns import Run
 from becalm.verdict import Answer, Difference, Stopped, Summary
+
+NAMED = 5
+"""Names that a sentence lists before it counts the rest."""
 
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "takes 1.62 times as long"."""
@@ -57,6 +60,14 @@ def spent(ns: float) -> str:
 def counted(number: int, noun: str) -> str:
     """ "1 pair", "212 pairs"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """ "a, b and c", or "a, b, c, d, e and 7 more"."""
+    known = list(names)
+    if len(known) > NAMED:
+        return f"{', '.join(known[:NAMED])} and {len(known) - NAMED} more"
+    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
 
 
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:

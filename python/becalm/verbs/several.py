@@ -22,10 +22,11 @@ from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
 from becalm.hosts.lanes import HERE, lanes
 from becalm.listener import Listener, Quiet
 from becalm.nouns import StoredStudy, Workload
-from becalm.report.several.sentences import listed
+from becalm.report.sentence import listed
 from becalm.several import OnHost, Several
 from becalm.steadiness import Steadiness
 from becalm.store import Store
+from becalm.survey import Machine
 from becalm.together import per_host, together
 from becalm.verbs.compare import compare
 from becalm.verbs.gathered import Gathered
@@ -37,7 +38,7 @@ from becalm.verdict import Finding, Stopped, Verdict
 MOST_AT_ONCE = 200
 """Lanes at the same time: each needs some five open files (store, spool, pipes), and 1024 is a usual limit."""
 
-Measure = Callable[[str, Listener], Verdict | Steadiness]
+Measure = Callable[[str, Listener], Verdict | Steadiness | Machine]
 """Measures on one host, by its name."""
 
 
@@ -131,7 +132,7 @@ def on_hosts(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    verdict: Verdict | Steadiness | None
+    verdict: Verdict | Steadiness | Machine | None
     error: BecalmError | None
     study: int | None
     defect: BaseException | None = None

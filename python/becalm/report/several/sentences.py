@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from becalm.report.sentence import counted, duration, percent
+from becalm.report.sentence import counted, duration, listed, percent
 from becalm.several import Across, OnHost, Several, Times
 from becalm.steadiness import Transfer
 from becalm.verdict import Answer
@@ -13,22 +13,11 @@ from becalm.verdict import Answer
 FEW = 3
 """Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""
 
-NAMED = 5
-"""Hosts that a sentence names before it counts the rest."""
-
 WIDEST = 100.0
 """An interval whose ends are farther apart than this factor says nothing."""
 
 DIFFER = 0.05
 """p value below which hosts are said to differ."""
-
-
-def listed(names: Iterable[str]) -> str:
-    """ "a, b and c", or "a, b, c, d, e and 7 more"."""
-    known = list(names)
-    if len(known) > NAMED:
-        return f"{', '.join(known[:NAMED])} and {len(known) - NAMED} more"
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
 
 
 def across(found: Across, estimates: Mapping[str, float]) -> str:

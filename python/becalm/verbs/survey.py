@@ -1,0 +1,137 @@
+"""`becalm survey`: the same work on many machines, and which of them are slower or noisier than their peers.
+
+Every machine is a study of its own in the store, as in `becalm.verbs.several`, whose threads and faults these are.
+The work is the same on all of them: built-in kernels of a fixed number of iterations, and a command where one is given.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from becalm.errors import Interrupted, UsageError, WorkloadError
+from becalm.history import History
+from becalm.listener import Listener, Quiet
+from becalm.measure import measure
+from becalm.nouns import Block, Step, Study, Workload
+from becalm.plan import Goal
+from becalm.quantity import fraction
+from becalm.report import sentence
+from becalm.survey import UNKNOWN, Machine, Surveyed, conclude
+from becalm.verbs.options import Measuring
+from becalm.verbs.options import options as sort_options
+from becalm.verbs.several import machines, on_hosts
+from becalm.verbs.studying import Studying, studying
+
+KERNELS = {"add": Workload(kernel="add", iterations=24_000_000, name="additions")}
+"""Built into the agent; one more is one row. The same iterations everywhere, 7 ms at 3.4 GHz."""
+
+LEAST_LOOPS, LEAST_RUNS = 5, 2
+
+WARMUPS = 2
+
+
+def survey(
+    hosts: Sequence[str],
+    command: str | Iterable[str] | Workload | None = None,
+    *,
+    cluster: str | None = None,
+    kernels: Sequence[str] = tuple(KERNELS),
+    loops: int = 10,
+    runs: int = 10,
+    rate: float | str = 0.05,
+    at_least: float | str = 0.01,
+    **options: Any,
+) -> Surveyed:
+    """Measure the same work on many machines and name those that are slower or noisier than their peers.
+
+    Arguments:
+        hosts: names of hosts; `cluster`: those of a cluster, too.
+        command: more work than the built-in kernels.
+        kernels: which of those.
+        loops: how often the work is gone through, each time `runs` runs of each in a row.
+        rate: share of the named that may be named wrongly, on average.
+        at_least: a slowness below this is not named.
+        options: as for `becalm.run`: store, sudo, user, timeout, directory, …
+
+    Returns a Surveyed; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
+    when no machine gives anything.
+    """
+    if loops < LEAST_LOOPS or runs < LEAST_RUNS:
+        raise UsageError(f"A survey takes --loops {LEAST_LOOPS} and --runs {LEAST_RUNS} at least.")
+    measuring, workload = sort_options(options)
+    if unknown := [name for name in kernels if name not in KERNELS]:
+        raise UsageError(f"There is no kernel {unknown[0]!r}. There are: {', '.join(KERNELS)}.")
+    works = [KERNELS[name] for name in kernels]
+    works += [] if command is None else [Workload.of(command, **workload)]
+    if not works:
+        raise UsageError("There is nothing to measure: no kernel, and no command.")
+    chosen = fraction(rate)
+    if not 0 < chosen < 1:
+        raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {rate}.")
+    listener: Listener = measuring.listener or Quiet()
+    group = secrets.token_hex(8)
+    with machines(hosts, cluster, listener) as names:
+
+        def one(host: str, heard: Listener) -> Machine:
+            return _measured(replace(measuring, host=host, listener=heard, group=group), works, loops, runs)
+
+        measured = on_hosts(names, one, listener)
+    found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
+    lost = {each.host: each.lost for each in measured if each.lost}
+    return conclude(found, lost, group=group, rate=chosen, at_least=fraction(at_least))
+
+
+def _measured(measuring: Measuring, works: Sequence[Workload], loops: int, runs: int) -> Machine:
+    """One machine. Raises BecalmError when it did not get through LEAST_LOOPS loops."""
+    goal = Goal(runs=loops * runs, warmup=WARMUPS)
+    study: Study = measuring.study("survey", works, goal, 0, None)
+    study = replace(study, options={**study.options, "loops": loops, "runs_of_loop": runs})
+    rng = np.random.default_rng(study.seed)
+    history = History(len(works))
+    given = iter(range(-1, loops))
+
+    def plan(history: History) -> Block | None:
+        loop = next(given, None)
+        return None if loop is None else _block(loop, len(works), runs, rng)
+
+    with studying(measuring, "becalm survey") as opened:
+        opened.host.define(study.workloads, study.settings)
+        opened.begin(study)
+        measuring.listener.started(opened.shown, [each.name for each in works], goal)
+        measure(opened.host, plan, history, opened.sink(study), measuring.listener, opened.noticed, opened.loads())
+        opened.settle()
+        return _machine(opened, study, history, runs)
+
+
+def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
+    """One loop: each work `runs` times in a row, in random order of works; loop -1 warms up."""
+    rounds = range(-WARMUPS, 0) if loop < 0 else range(loop * runs, (loop + 1) * runs)
+    return tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds)
+
+
+def _machine(opened: Studying, study: Study, history: History, runs: int) -> Machine:
+    assert opened.number is not None
+    whole = history.rounds // runs
+    if history.failure is not None:
+        failed = history.failure
+        stderr = opened.store.texts(opened.number).get(failed.seq, ("", ""))[0]
+        raise WorkloadError(sentence.failure(failed, study.workloads[failed.workload].name, stderr, history.rounds))
+    if whole < LEAST_LOOPS:
+        raise Interrupted(f"Interrupted after {whole} loops; {LEAST_LOOPS} are needed.")
+    times = {
+        each.name: history.wall_ns(index)[: whole * runs].astype(np.float64).reshape(whole, runs)
+        for index, each in enumerate(study.workloads)
+    }
+    waited, spent = 0.0, 0.0
+    for index in range(len(study.workloads)):
+        columns = opened.store.columns(opened.number, ("wait_ns", "wall_ns"), index)
+        waited += float(columns["wait_ns"].sum())
+        spent += float(columns["wall_ns"].sum())
+    model = (opened.host.facts().get("cpu") or {}).get("model")
+    share = None if np.isnan(waited) or spent == 0 else waited / spent
+    return Machine(study.host, str(model) if model else UNKNOWN, opened.shown, times, share)
