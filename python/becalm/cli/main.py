@@ -27,6 +27,7 @@ VERBS = {
     "status": ("becalm.cli.settings", "Say what becalm has set, who did it and when."),
     "explain": ("becalm.cli.explain", "Say what made stored runs slow: which load beside them."),
     "watch": ("becalm.cli.watch", "What the machine does meanwhile, live; and what a program gets of it."),
+    "suite": ("becalm.cli.suite", "Rate a suite of your own programs against reference times."),
     "load": ("becalm.cli.load", "Make known load: processors, memory, disk, network."),
     "host": ("becalm.cli.host", "Give other machines names, and see whether they answer."),
     "list": ("becalm.cli.records", "List what was measured."),

@@ -11,7 +11,7 @@ import click
 from becalm.cli import options
 from becalm.errors import UsageError
 
-KINDS = ("run", "compare", "tune", "watch", "survey", "import")
+KINDS = ("run", "compare", "tune", "watch", "survey", "suite", "explain", "import")
 
 
 @click.command("list")

@@ -88,3 +88,63 @@ def test_what_is_wrong_is_said_with_the_file_and_the_program(suite, text, said):
 def test_a_file_that_is_not_there_is_said(tmp_path):
     with pytest.raises(UsageError, match=r"no\.toml cannot be read: No such file"):
         sources.open([f"suite:{tmp_path}/no.toml"])
+
+
+def whole(suite, text):
+    from pathlib import Path
+
+    from becalm.sources.asked import Asked
+    from becalm.sources.suite import read
+
+    return read(suite(text).removeprefix("suite:"), Asked(base=Path("/")))
+
+
+RATED = """
+    name = "office"
+    copies = 3
+    [base]
+    aslr = "off"
+    [peak]
+    nice = 5
+    [[program]]
+    name = "a"
+    command = "true 1"
+    reference = "12.5s"
+    [[program]]
+    name = "b"
+    command = "true 2"
+    peak_command = ["true", "fast"]
+    reference = 40
+"""
+
+
+def test_a_file_with_reference_times_is_one_for_tune_too(suite):
+    found = whole(suite, RATED)
+    assert (found.name, found.copies, found.has_peak) == ("office", 3, True)
+    assert (found.base.to_json(), found.peak.to_json()) == ({"aslr": "off"}, {"nice": 5})
+    assert [each.reference_ns for each in found.programs] == [12_500_000_000, 40_000_000_000]
+    assert [each.peak.argv for each in found.programs] == [("true", "1"), ("true", "fast")]
+    assert [each.peak.name for each in found.programs] == ["a", "b"]
+    assert [each.name for each in sources.open([suite(RATED)])] == ["a", "b"]
+    plain = whole(suite, '[[program]]\ncommand = "true"')
+    assert (plain.name, plain.copies, plain.has_peak, plain.programs[0].reference_ns) == ("s", None, False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('copies = 0\n[[program]]\ncommand = "x"', "copies must be"),
+        ('copies = true\n[[program]]\ncommand = "x"', "copies must be"),
+        ('base = 3\n[[program]]\ncommand = "x"', "base must be"),
+        ('name = ""\n[[program]]\ncommand = "x"', "name must be"),
+        ('[[program]]\ncommand = "x"\nreference = "soon"', "reference must be"),
+        ('[[program]]\ncommand = "x"\nreference = -1', "reference must be"),
+        ('[[program]]\ncommand = "x"\nreferense = 1', "'reference'"),
+        ('[[program]]\ncommand = "x"\npeak_command = 3', "peak_command must be"),
+        ('[[program]]\ncommand = "x"\n[[program]]\ncommand = "x"', "two programs called 'x'"),
+        ('[peek]\nnice = 1\n[[program]]\ncommand = "x"', "'peek'"),
+    ],
+)
+def test_what_a_suite_cannot_say(suite, text, word):
+    with pytest.raises(UsageError, match=word):
+        whole(suite, text)

@@ -1,0 +1,119 @@
+"""What a suite came to: in a sentence, as a table on the terminal, as Markdown."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from becalm.rating import Rated, Ratings, Tuning
+from becalm.report.sentence import duration
+
+UNKNOWN = "–"
+
+
+def sentence(found: Ratings) -> str:
+    """The whole in words, a line for each tuning."""
+    lines = [_line(found, each) for each in found.tunings]
+    if found.failed:
+        lines.append(
+            f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
+            f"programs said with: becalm show {found.study or 'last'}"
+        )
+    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
+    if without:
+        lines.append(
+            f"Without a reference time there is no ratio: {', '.join(without)}. Write one into the file, for example "
+            'the median: reference = "12.3s"'
+        )
+    return "\n".join(lines)
+
+
+def _line(found: Ratings, tuning: Tuning) -> str:
+    count = f"{len(tuning.programs)} programs" if len(tuning.programs) > 1 else "1 program"
+    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs}"
+    parts = []
+    if tuning.ratio is not None:
+        parts.append(f"ratio {number(tuning.ratio)}")
+    if found.copies is not None and tuning.rate is not None:
+        parts.append(f"rate {number(tuning.rate)} with {copies(found.copies)}")
+    return f"{head}; geometric mean: {', '.join(parts)}." if parts else f"{head}."
+
+
+def copies(count: int) -> str:
+    """ "1 copy", "4 copies"."""
+    return "1 copy" if count == 1 else f"{count} copies"
+
+
+def number(value: float | None) -> str:
+    """Three digits, as SPEC reports: 12.3, 1,230."""
+    if value is None:
+        return UNKNOWN
+    if value >= 1000:
+        return f"{round(value, 2 - len(str(int(value))) + 1):,.0f}"
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
+    """Sentences, then a table for each tuning."""
+    parts: list[RenderableType] = [Text(line, style="" if plain else "bold") for line in found.sentence.splitlines()]
+    for tuning in found.tunings:
+        table = Table(title=_title(tuning), title_justify="left", box=None, pad_edge=False)
+        for index, name in enumerate(_heads(found)):
+            table.add_column(name, justify="right" if index else "left")
+        for row in _rows(found, tuning, plain):
+            table.add_row(*row)
+        parts += [Text(), table]
+    return Group(*parts)
+
+
+def markdown(found: Ratings) -> str:
+    """The same as Markdown."""
+    lines = [f"# {found.suite}", "", *(f"{line}  " for line in found.sentence.splitlines())]
+    for tuning in found.tunings:
+        heads = _heads(found)
+        lines += ["", f"## {_title(tuning)}", "", _cells(heads), _cells(["---", *["---:"] * (len(heads) - 1)])]
+        lines += [_cells([cell.replace("|", "\\|") for cell in row]) for row in _rows(found, tuning, False)]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _title(tuning: Tuning) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in tuning.settings.items())
+    return f"{tuning.name} ({settings})" if settings else tuning.name
+
+
+def _heads(found: Ratings) -> list[str]:
+    rates = [f"{copies(found.copies)}", "rate", "delay"] if found.copies is not None else []
+    return ["program", "reference", "time", "spread", "ratio", *rates]
+
+
+def _rows(found: Ratings, tuning: Tuning, plain: bool) -> list[list[str]]:
+    rows = [_row(found, each) for each in tuning.programs]
+    mean = ["geometric mean", "", "", "", number(tuning.ratio)]
+    rows.append([*mean, "", number(tuning.rate), ""] if found.copies is not None else mean)
+    return [[cell.replace(UNKNOWN, "-") for cell in row] for row in rows] if plain else rows
+
+
+def _row(found: Ratings, each: Rated) -> list[str]:
+    known = [
+        each.name,
+        UNKNOWN if each.reference_ns is None else duration(each.reference_ns),
+        UNKNOWN if each.median_ns is None else duration(each.median_ns),
+        _spread(each),
+        number(each.ratio),
+    ]
+    if found.copies is None:
+        return known
+    together = UNKNOWN if each.rate_median_ns is None else duration(each.rate_median_ns)
+    return [*known, together, number(each.rate), UNKNOWN if each.delay is None else f"{each.delay:.2f}"]
+
+
+def _spread(each: Rated) -> str:
+    """From the fastest to the slowest run, over the median: three runs have no standard deviation to speak of."""
+    if each.median_ns is None or len(each.times_ns) < 2:
+        return UNKNOWN
+    return f"{(max(each.times_ns) - min(each.times_ns)) / each.median_ns:.1%}"

@@ -1,0 +1,218 @@
+"""`becalm suite`: a suite of one's own programs, rated against reference times as SPEC rates its own.
+
+`suite` reads the file (`becalm.sources.suite`), measures each program alone and in copies, in base and peak, in
+randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.rating`). Workloads of the study
+are, for each tuning, the programs alone and then the programs in copies; its settings are those of the tunings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.measure import measure
+from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
+from becalm.plan import Goal
+from becalm.rating import Ratings, Tuning, rated, tuning
+from becalm.report import sentence
+from becalm.report.suite import copies as counted
+from becalm.report.suite import sentence as concluding
+from becalm.sources.asked import Asked
+from becalm.sources.suite import Listed, Suite, read
+from becalm.verbs.options import options as sort_options
+from becalm.verbs.studying import studying
+
+RUNS = 3
+"""As SPEC's rules have it: three runs, the median counts."""
+
+TUNINGS = ("base", "peak")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one workload of the study stands for."""
+
+    tuning: int
+    program: int
+    together: bool
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """The runs of a suite as they come, and the plan: each round runs everything once in random order."""
+
+    cells: Sequence[Cell]
+    runs: int
+    rng: np.random.Generator
+    rows: list[Run] = field(default_factory=list)
+    next_seq: int = 0
+    round: int = -1
+    interrupted: bool = False
+    failure: Run | None = None
+
+    def extend(self, rows: Sequence[Run]) -> None:
+        """Take finished runs. A program that fails does not end the suite: it has no rating."""
+        self.rows += rows
+        self.next_seq = self.rows[-1].seq + 1
+
+    def plan(self, history: _Rounds) -> Block | None:
+        """The next round; the first one is a warm-up of each program alone."""
+        number, self.round = self.round, self.round + 1
+        if number == self.runs:
+            return None
+        chosen = [index for index, cell in enumerate(self.cells) if number >= 0 or not cell.together]
+        order = [chosen[index] for index in self.rng.permutation(len(chosen))]
+        return tuple(Step(index, self.cells[index].tuning, 0, number) for index in order)
+
+
+def suite(
+    file: str,
+    *,
+    tuning: str | None = None,
+    copies: int | None = None,
+    rates: bool = True,
+    **options: Any,
+) -> Ratings:
+    """Rate all programs of a file.
+
+    Arguments:
+        file: a TOML file (docs/suite.md).
+        tuning: "base", "peak", or None for base and, where the file has one, peak.
+        copies: for the rate; None: what the file says, else the number of processors of the host.
+        rates: False leaves the rate out.
+        options: those of `Measuring` (host, store, settings, seed, sudo, dangerous, user, title, listener; `runs`, 3 by
+            default) and of `Workload`, which hold for all programs where the file says nothing else.
+
+    Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
+    """
+    measuring, workload = sort_options(options)
+    if measuring.budget is not None or measuring.precision is not None:
+        raise UsageError("A suite is measured in whole rounds: say how many with --runs, without budget or precision.")
+    if tuning not in (None, *TUNINGS):
+        raise UsageError(f"There is no tuning {tuning!r}: base or peak.")
+    asked = Asked.of(bool(workload.pop("shell", False)), None, measuring.user, workload)
+    found = read(file, asked)
+    names = _tunings(found, tuning, file)
+    runs = RUNS if measuring.runs is None else measuring.runs
+    if runs < 1:
+        raise UsageError(f"A suite needs at least one round, not {runs}.")
+    given = Settings.of(measuring.settings)
+    with studying(measuring, "becalm suite") as opened:
+        number = copies or found.copies or _processors(opened.host.facts()) if rates else None
+        workloads, cells = _workloads(found, names, number)
+        settings = tuple(_settings(found, name, given) for name in names)
+        study = measuring.study("suite", workloads, Goal(runs=runs), 0, None)
+        about = {
+            "suite": found.name,
+            "tunings": list(names),
+            "copies": number,
+            "references_ns": [each.reference_ns for each in found.programs],
+        }
+        study = replace(study, settings=settings, options={**study.options, **about})
+        opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
+        opened.begin(study)
+        state = _Rounds(cells, runs, np.random.default_rng(study.seed))
+        measuring.listener.started(opened.shown, sentence.short([each.name for each in workloads]), Goal(runs=runs))
+        sink = opened.sink(study)
+        measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed)
+        opened.settle()
+        if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
+            raise _nothing(state, workloads, opened.store.texts(opened.number or 0))
+        made = tuple(
+            _rate(found, name, settings[index], index, cells, state.rows, number) for index, name in enumerate(names)
+        )
+        ratings = Ratings(found.name, opened.shown, measuring.host, runs, number, made)
+        return replace(ratings, sentence=concluding(ratings))
+
+
+class _Lasting:
+    """A host whose blocks go on when a program fails: the others are rated all the same."""
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._host, name)
+
+    def measure(self, first: int, block: Block, **options: Any) -> Any:
+        """As the host, without stopping at a failure."""
+        return self._host.measure(first, block, **{**options, "stop_on_failure": False})
+
+
+def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
+    if wanted == "peak" and not found.has_peak:
+        raise UsageError(
+            f"{file} says nothing of peak. Give it a table [peak] with settings, or a program a line peak_command = …"
+        )
+    if wanted is not None:
+        return (wanted,)
+    return TUNINGS if found.has_peak else TUNINGS[:1]
+
+
+def _processors(facts: dict[str, Any]) -> int:
+    """What the programs may use on that machine; of a host that does not say, what becalm may use here."""
+    return (facts.get("cpu") or {}).get("allowed_count") or len(os.sched_getaffinity(0))
+
+
+def _workloads(found: Suite, names: Sequence[str], copies: int | None) -> tuple[list[Workload], list[Cell]]:
+    workloads: list[Workload] = []
+    cells: list[Cell] = []
+    for number, name in enumerate(names):
+        for together in (False, True) if copies is not None else (False,):
+            for index, listed in enumerate(found.programs):
+                made = _chosen(listed, name)
+                mark = f" ({name}, {counted(copies or 1)})" if together else f" ({name})"
+                shown = made.name + (mark if together or len(names) > 1 else "")
+                workloads.append(replace(made, name=shown, copies=copies or 1 if together else 1))
+                cells.append(Cell(number, index, together))
+    return workloads, cells
+
+
+def _chosen(listed: Listed, name: str) -> Workload:
+    return listed.peak if name == "peak" else listed.workload
+
+
+def _settings(found: Suite, name: str, given: Settings) -> Settings:
+    own = found.peak if name == "peak" and found.peak is not None else found.base
+    return Settings.of({**dict(own.values), **dict(given.values)})
+
+
+def _rate(
+    found: Suite,
+    name: str,
+    settings: Settings,
+    number: int,
+    cells: Sequence[Cell],
+    rows: Sequence[Run],
+    copies: int | None,
+) -> Tuning:
+    """Figures of one tuning from the counted runs."""
+    references = [each.reference_ns for each in found.programs]
+    longest = max((each for each in references if each is not None), default=None)
+
+    def times(program: int, together: bool) -> tuple[list[int], int]:
+        wanted = cells.index(Cell(number, program, together)) if copies is not None or not together else -1
+        of = [run for run in rows if run.workload == wanted and run.round >= 0]
+        good = [run.wall_ns for run in of if run.outcome == Outcome.OK]
+        return good, sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in of)
+
+    def one(index: int, listed: Listed) -> Any:
+        alone, failed = times(index, False)
+        together, also = times(index, True)
+        named = listed.workload.name
+        return rated(named, listed.reference_ns, longest, alone, together, copies, failed + also)
+
+    return tuning(name, settings.to_json(), [one(index, each) for index, each in enumerate(found.programs)])
+
+
+def _nothing(state: _Rounds, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:
+    failed = next((run for run in state.rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
+    if failed is None:
+        return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
+    stderr = texts.get(failed.seq, ("", ""))[0]
+    return WorkloadError(sentence.failure(failed, workloads[failed.workload].name, stderr, 0))

@@ -1,0 +1,103 @@
+"""Suites on the real machine: what is run how often, and the figures that follow from the runs that are kept."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.rating import geometric_mean, rate
+from becalm.store import Store
+from becalm.verbs.suite import suite
+
+pytestmark = pytest.mark.machine
+
+FILE = """
+copies = 2
+[peak]
+nice = 5
+[[program]]
+name = "short"
+command = "sh -c 'echo short $BECALM_COPY >> ran'"
+reference = "1s"
+[[program]]
+name = "long"
+command = "sh -c 'echo long $(nice) >> ran'"
+peak_command = "sh -c 'echo tuned $(nice) >> ran'"
+reference = "3s"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "programs.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_everything_is_run_and_rated(file, tmp_path):
+    store = str(tmp_path / "store.db")
+    found = suite(str(file), runs=2, store=store, seed=1)
+    ran = (tmp_path / "ran").read_text().split("\n")[:-1]
+    nice = int(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
+    # A warm-up and two rounds alone, two rounds of two copies: in base, and in peak.
+    assert ran.count("short") == 2 * 3
+    assert ran.count("short 0") == ran.count("short 1") == 2 * 2
+    assert ran.count(f"long {nice}") == 3 + 2 * 2
+    assert ran.count("tuned 5") == 3 + 2 * 2
+    assert [each.name for each in found.tunings] == ["base", "peak"]
+    with Store.open(store) as opened:
+        stored = opened.study(found.study).study
+        rows = [run for run in opened.runs(found.study) if run.round >= 0]
+    assert stored.kind == "suite"
+    for number, tuning in enumerate(found.tunings):
+        for index, program in enumerate(tuning.programs):
+            alone = [run.wall_ns for run in rows if run.workload == number * 4 + index]
+            together = [run.wall_ns for run in rows if run.workload == number * 4 + 2 + index]
+            assert (program.times_ns, program.rate_times_ns) == (tuple(alone), tuple(together))
+            assert program.ratio == program.reference_ns / (sum(alone) / 2)
+            assert program.rate == rate(2, program.reference_ns, 3e9, sum(together) / 2)
+            assert program.delay == sum(together) / sum(alone)
+        assert tuning.ratio == geometric_mean(each.ratio for each in tuning.programs)
+    assert "2 programs, median of 2" in found.sentence
+
+
+def command(*words, directory):
+    line = [sys.executable, "-m", "becalm", "suite", "--no-store", *words]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=directory)
+
+
+def test_the_command_line_prints_it_three_ways(file, tmp_path):
+    done = command("--json", "--runs", "1", "--tuning", "base", "programs.toml", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    assert (value["kind"], value["suite"], value["copies"], value["study"]) == ("suite", "programs", 2, None)
+    assert [each["name"] for each in value["tunings"][0]["programs"]] == ["short", "long"]
+    done = command("--markdown", "--runs", "1", "--no-rate", "programs.toml", directory=tmp_path)
+    assert "| program | reference | time | spread | ratio |" in done.stdout
+    done = command("--plain", "--runs", "1", "--copies", "3", "programs.toml", directory=tmp_path)
+    assert "3 copies" in done.stdout
+
+
+def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path):
+    each = '[[program]]\nname="{}"\ncommand="{}"\nreference=1\n'
+    text = each.format("good", "true") + each.format("bad", "false")
+    (tmp_path / "s.toml").write_text(text)
+    found = suite(str(tmp_path / "s.toml"), runs=1, copies=2, store=False)
+    good, bad = found.tunings[0].programs
+    assert good.ratio > 0
+    assert (bad.ratio, bad.rate, bad.failed) == (None, None, 2)
+    assert found.tunings[0].ratio is None
+    assert command("--runs", "1", "s.toml", directory=tmp_path).returncode == 4
+    (tmp_path / "s.toml").write_text('[[program]]\ncommand="false"')
+    with pytest.raises(WorkloadError, match="exit code 1"):
+        suite(str(tmp_path / "s.toml"), runs=1, store=False)
+
+
+def test_what_makes_no_sense(file, tmp_path):
+    with pytest.raises(UsageError, match="budget"):
+        suite(str(file), budget=3)
+    (tmp_path / "s.toml").write_text('[[program]]\ncommand="true"')
+    with pytest.raises(UsageError, match="nothing of peak"):
+        suite(str(tmp_path / "s.toml"), tuning="peak")
