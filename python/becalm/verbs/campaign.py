@@ -118,9 +118,12 @@ def campaign(
     with studying(measuring, "becalm explain --designed") as opened:
         opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
         number = opened.begin(study)
+        recorded = opened.loads()
         measuring.listener.started(number, sentence.short([made.name]), Goal(runs=len(plan.steps)))
         try:
-            measure(opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed)
+            measure(
+                opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed, loads
+            )
         finally:
             state.end()
         opened.settle()

@@ -119,7 +119,7 @@ def suite(
         state = _Rounds(cells, runs, np.random.default_rng(study.seed))
         measuring.listener.started(opened.shown, sentence.short([each.name for each in workloads]), Goal(runs=runs))
         sink = opened.sink(study)
-        measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed)
+        measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed, opened.loads())
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
             raise _nothing(state, workloads, opened.store.texts(opened.number or 0))

@@ -1,0 +1,60 @@
+"""One program beside known load, in a session of its own: what the agent recorded of it, as JSON.
+
+A program of its own (python tests/machine/beside.py REQUEST) so that `becalm` and the load have a terminal session to
+themselves, whoever else computes on the machine. The request is a JSON object: `demand` (null for none), `argv`,
+`settings`, `directory`.
+"""
+
+import dataclasses
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from becalm import hosts
+from becalm.hosts import Access
+from becalm.hosts.loading import Loading
+from becalm.load.demand import Demand
+from becalm.load.times import of
+from becalm.load.waterfall import waterfall
+from becalm.nouns import Settings, Step, Workload
+
+
+def spent(loading):
+    """CPU time of all processes of the load until now, ns."""
+    if loading is None:
+        return 0
+    parent = loading._process.pid
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in children)
+
+
+def main():
+    """Measure one run, and print what is known of it and of the load meanwhile."""
+    request = json.loads(sys.argv[1])
+    demand = request.get("demand")
+    loads = []
+    with hosts.open("local", Access()) as host:
+        workload = Workload(argv=tuple(request["argv"]), directory=request.get("directory"))
+        host.define([workload], [Settings.of(request.get("settings"))])
+        with Loading(Demand.from_json(demand)) if demand else nullcontext() as loading:
+            before = spent(loading)
+            block = (Step(0, 0, 0, 0),)
+            taken = host.measure(0, block, on_load=lambda found, series: loads.extend(found))
+            (run,) = [row for rows in taken for row in rows]
+            load_ns = spent(loading) - before
+            made = loading.end() if loading else None
+    times = of([run], loads[0])
+    value = {
+        "run": run._asdict(),
+        "load": loads[0]._asdict(),
+        "times": times.to_json(),
+        "waterfall": waterfall(times).to_json(),
+        "load_ns": load_ns,
+        "made": None if made is None else dataclasses.asdict(made),
+    }
+    sys.stdout.write(json.dumps(value))
+
+
+if __name__ == "__main__":
+    main()
