@@ -43,7 +43,8 @@ class Case:
     """One program on one machine. `reference_ns`: unloaded run, or mean own CPU time; `reference` says which.
 
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
-    delay; None without a delay. `designed`: loads were drawn by a plan.
+    delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
+    `bars`; empty when one may.
     """
 
     program: str
@@ -58,6 +59,7 @@ class Case:
     bars: tuple[Bar, ...]
     bottleneck: str | None
     bottleneck_share: float | None
+    refused: str = ""
     sentence: str = ""
 
 

@@ -6,12 +6,19 @@ decision what is worth saying, because a finding is a sentence with its numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from becalm.history import Floats, History
+from becalm.load.contamination import Rule
+from becalm.load.record import Load
+from becalm.load.times import Times, middle, of
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, waterfall
+from becalm.nouns import COLUMNS, Run
 from becalm.report.sentence import counted, duration, percent
 from becalm.stats import series
 from becalm.verdict import Finding
@@ -20,14 +27,20 @@ FEWEST = 20
 """Runs below which nothing is said about a series."""
 
 NAMED_OUTLIERS = 3
+NAMED_ROUNDS = 8
+
+SAMPLE = 1000
+"""Runs that the usual one is the median of, at most."""
 
 CAUSE_COLUMNS = ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary")
 
 ColumnsOf = Callable[[int, Sequence[str]], dict[str, Any]]
 
 
-def of_series(name: str, history: History, columns_of: ColumnsOf, program: int = 0) -> tuple[Finding, ...]:
-    """Findings on one program's counted good runs in their order."""
+def of_series(
+    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: Sequence[Load] = ()
+) -> tuple[Finding, ...]:
+    """Findings on one program's counted good runs in their order; `loads` tell more of why a run was slow."""
     wall = history.wall_ns(program).astype(np.float64)
     found: list[Finding] = []
     if len(wall) and np.median(wall) < 1e6:
@@ -42,7 +55,10 @@ def of_series(name: str, history: History, columns_of: ColumnsOf, program: int =
         )
     if len(wall) < FEWEST:
         return tuple(found)
-    return (*found, *_shape(name, wall), *_outliers(name, wall, columns_of(program, CAUSE_COLUMNS)))
+    record = columns_of(program, CAUSE_COLUMNS)
+    kept = np.isin(record["seq"], history.seqs(program))
+    record = {column: values[kept] for column, values in record.items()}
+    return (*found, *_shape(name, wall), *_outliers(name, wall, record, loads))
 
 
 def _shape(name: str, wall: Floats) -> list[Finding]:
@@ -96,26 +112,124 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
     return found
 
 
-def _outliers(name: str, wall: Floats, record: dict[str, Any]) -> list[Finding]:
+def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[Load]) -> list[Finding]:
     indices = series.outliers(wall).indices
     if len(indices) == 0:
         return []
     median = float(np.median(wall))
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
+    alone = {load.first: load for load in loads if load.first == load.last}
+    reasons = [reason(record, int(index), alone) for index in worst]
     named = "; ".join(
-        f"run {int(record['seq'][index])} took {duration(wall[index])} "
-        f"({percent(wall[index] / median - 1, sign=True)} %): {cause(record, int(index))}"
-        for index in worst
+        f"run {int(record['seq'][index])} took {percent(abs(wall[index] / median - 1))} % "
+        f"{'longer' if wall[index] > median else 'less'}: {said}"
+        for index, (said, _, _) in zip(worst, reasons, strict=True)
     )
     more = f" The {len(worst)} farthest: " if len(indices) > len(worst) else " "
+    numbers = {
+        "count": len(indices),
+        "seqs": [int(record["seq"][index]) for index in worst],
+        "causes": [bar for _, bar, _ in reasons],
+        "cause_ns": [ns for _, _, ns in reasons],
+    }
     return [
         Finding(
             "outliers",
             f"{counted(len(indices), 'run')} of {len(wall):,} stand out; they are kept and counted.{more}{named}.",
-            {"count": len(indices), "seqs": [int(record["seq"][index]) for index in worst]},
+            numbers,
             name,
         )
     ]
+
+
+def reason(record: dict[str, Any], index: int, loads: Mapping[int, Load]) -> tuple[str, str | None, float | None]:
+    """Why a run took longer than the median run: in words, the bar of a waterfall that most of it is in, and its ns.
+
+    `loads` by sequence number: those that cover one run. For a run that took less, and where the parts do not add up,
+    the record alone says what it can, and there is no bar.
+    """
+    median = float(np.median(record["wall_ns"]))
+    excess = float(record["wall_ns"][index]) - median
+    load = loads.get(int(record["seq"][index]))
+    if excess <= 0:
+        return cause(record, index), None, None
+    fall = waterfall(of([_run(record, index)], load), _usual(record, loads if load is not None else {}))
+    bar = None if fall is None else fall.largest
+    if bar is None or bar.ns is None or bar.ns < 0.3 * excess:
+        return cause(record, index), None, None
+    part = f"{duration(min(bar.ns, excess))} of {duration(excess)}"
+    system = float(record["system_ns"][index] - np.nanmedian(record["system_ns"]))
+    said = {
+        QUEUE: f"{part} it waited for a CPU",
+        IO: f"{part} it waited for a disk",
+        MEMORY: f"{part} memory was short (swapping and reclaim)",
+        STEAL: f"{part} the hypervisor ran others meanwhile (steal)",
+        SLOWER: f"{part} is CPU time, so the processor ran it slower",
+        UNEXPLAINED: f"{part} neither CPU nor run queue explain: it slept, or waited for a file or another process",
+    }[bar.name]
+    if bar.name == SLOWER and system > 0.5 * bar.ns:
+        said = f"{part} is time inside the kernel"
+    quota = next((piece.ns for piece in bar.parts if piece.name == "quota"), 0.0)
+    if quota > 0.5 * bar.ns:
+        said += ", held back by the quota of its control group"
+    return said, bar.name, bar.ns
+
+
+def _run(record: dict[str, Any], index: int) -> Run:
+    """The run as far as the columns of CAUSE_COLUMNS tell."""
+
+    def whole(column: str) -> int | None:
+        value = float(record[column][index])
+        return None if np.isnan(value) else int(value)
+
+    seq, wall, user, system, wait = (whole(column) for column in CAUSE_COLUMNS[:5])
+    known = Run._make([None] * len(COLUMNS))
+    return known._replace(seq=seq or 0, wall_ns=wall or 0, user_ns=user, system_ns=system, wait_ns=wait)
+
+
+def _usual(record: dict[str, Any], loads: Mapping[int, Load]) -> Times:
+    """The median run; with loads, of the runs that have one, SAMPLE of them at most."""
+    chosen = [i for i, seq in enumerate(record["seq"]) if int(seq) in loads] if loads else []
+    if chosen:
+        step = -(-len(chosen) // SAMPLE)
+        found = middle(of([run], loads[run.seq]) for run in (_run(record, index) for index in chosen[::step]))
+        assert found is not None
+        return replace(found, wall_ns=float(np.median(record["wall_ns"])))
+
+    def median(values: Floats) -> float | None:
+        return None if np.isnan(values).any() else float(np.median(values))
+
+    cpu, wait = median(record["user_ns"] + record["system_ns"]), median(record["wait_ns"])
+    return Times(len(record["seq"]), float(np.median(record["wall_ns"])), cpu_ns=cpu, wait_ns=wait)
+
+
+def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:
+    """Rounds beside which the machine was not quiet; `dropped`: they were left out, as was asked for beforehand."""
+    if not rounds:
+        return ()
+    counts = Counter(measure for measures in rounds.values() for measure in measures)
+    beyond = ", ".join(f"{_LIMIT[limit.measure](limit.most)} in {counts[limit.measure]:,}" for limit in by.limits
+                       if counts[limit.measure])  # fmt: skip
+    first = ", ".join(map(str, sorted(rounds)[:NAMED_ROUNDS]))
+    more = ", …" if len(rounds) > NAMED_ROUNDS else ""
+    said = f"{len(rounds):,} of {complete:,} rounds were contaminated by other load ({beyond}; rounds {first}{more})"
+    if dropped:
+        said += f". They are left out by the rule {by.text}, all programs alike; {complete - len(rounds):,} count."
+    else:
+        said += (
+            f". They are kept and counted. `becalm explain` says what it did; --drop-contaminated '{by.text}' leaves "
+            "such rounds out of the next measurement."
+        )
+    numbers = {"rounds": sorted(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
+    return (Finding("contaminated", said, {**numbers, "measures": dict(counts)}),)
+
+
+_LIMIT: dict[str, Callable[[float], str]] = {
+    "cpu": lambda most: f"others used more than {percent(most, 0.1)} % of the CPUs",
+    "queue": lambda most: f"more than {most:g} runnable tasks a CPU",
+    "steal": lambda most: f"more than {percent(most, 0.1)} % stolen",
+    "page-outs": lambda most: f"more than {most:g} MiB/s paged out",
+}
 
 
 def cause(record: dict[str, Any], index: int) -> str:

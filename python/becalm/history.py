@@ -1,4 +1,4 @@
-"""What has been measured so far, in a form that stays small: twelve bytes a run.
+"""What has been measured so far, in a form that stays small: twelve bytes a run and four a round.
 
 `History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
 many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
@@ -77,6 +77,9 @@ class History:
         self.bad = [0] * programs
         self._wall = [Column(np.int64) for _ in range(programs)]
         self._seq = [Column(np.int32) for _ in range(programs)]
+        self._round = Column(np.int32)
+        self.dropped: set[int] = set()
+        self._kept: npt.NDArray[np.bool_] | None = None
         self._open: dict[int, dict[int, tuple[int, int]]] = {}
 
     def __len__(self) -> int:
@@ -111,12 +114,32 @@ class History:
             for program, (seq, wall_ns) in done.items():
                 self._wall[program].append(wall_ns)
                 self._seq[program].append(seq)
+            self._round.append(run.round)
+            self._kept = None
             del self._open[run.round]
+
+    def drop(self, rounds: Iterable[int]) -> None:
+        """Leave out whole rounds, complete or not yet, by their number; nothing else of the history changes."""
+        self.dropped.update(rounds)
+        self._kept = None
+
+    @property
+    def complete(self) -> int:
+        """Complete rounds, those that were dropped too."""
+        return len(self._round)
+
+    def _mask(self) -> npt.NDArray[np.bool_]:
+        if self._kept is None:
+            self._kept = ~np.isin(self._round.values, np.fromiter(self.dropped, np.int32, len(self.dropped)))
+        return self._kept
+
+    def _values(self, column: Column) -> npt.NDArray[Any]:
+        return column.values[self._mask()] if self.dropped else column.values
 
     @property
     def rounds(self) -> int:
-        """Complete rounds: every program once, all ended well."""
-        return len(self._wall[0])
+        """Complete rounds that count: every program once, all ended well, not dropped."""
+        return int(self._mask().sum()) if self.dropped else len(self._wall[0])
 
     @property
     def elapsed_ns(self) -> int:
@@ -128,14 +151,14 @@ class History:
     def pairs(self) -> Pairs:
         """The complete rounds as arrays."""
         return Pairs(
-            tuple(np.log(np.maximum(column.values, 1)) for column in self._wall),
-            tuple(column.values for column in self._seq),
+            tuple(np.log(np.maximum(self._values(column), 1)) for column in self._wall),
+            tuple(self._values(column) for column in self._seq),
         )
 
     def wall_ns(self, program: int) -> Ints:
         """Wall times in ns of one program in the complete rounds, in order; not to be written to."""
-        return self._wall[program].values
+        return self._values(self._wall[program])
 
     def seqs(self, program: int) -> Positions:
         """Sequence numbers of the runs that `wall_ns` gives."""
-        return self._seq[program].values
+        return self._values(self._seq[program])

@@ -8,11 +8,11 @@ The statistics are in `becalm.stats`; docs/statistics.md says what is used where
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from becalm.history import History, Ints
+from becalm.history import Floats, History, Ints
 from becalm.nouns import Averages
 from becalm.plan import Goal
 from becalm.report import sentence
@@ -195,6 +195,18 @@ def summarise(name: str, history: History, program: int, averages: Averages, con
         runs_for_one_percent=found.runs_for(0.01),
         histogram=histogram(wall),
     )
+
+
+def averages(columns: Mapping[str, Floats]) -> Averages:
+    """Means of `user_ns`, `system_ns`, `wait_ns`, and the largest `max_rss_bytes`; None for what is unknown (NaN) in
+    any run, for memory in all."""
+    memory = columns["max_rss_bytes"]
+    means = {
+        name: float(columns[name].mean()) if len(columns[name]) and not np.isnan(columns[name]).any() else None
+        for name in ("user_ns", "system_ns", "wait_ns")
+    }
+    largest = int(np.nanmax(memory)) if len(memory) and not np.isnan(memory).all() else None
+    return Averages(**means, max_rss_bytes=largest)
 
 
 def left_behind(names: Sequence[str], history: History) -> tuple[Finding, ...]:

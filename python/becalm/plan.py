@@ -25,6 +25,9 @@ LARGEST_PADDING = 4096
 FIRST_BLOCK_NS = 200_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
 LARGEST_BLOCK = 5_000
+PATIENCE = 5
+"""Where rounds are dropped, so many times the number asked for are made at most."""
+
 GROWTH = 0.2
 """A block takes a fifth of the time already spent: looks at the data are few and spread evenly on a log scale."""
 
@@ -54,12 +57,12 @@ class Goal:
 
     def exhausted(self, history: History) -> bool:
         """True when no further round fits in the limits."""
-        if self.runs is not None and history.rounds >= self.runs:
+        if self.runs is not None and (history.rounds >= self.runs or history.complete >= PATIENCE * self.runs):
             return True
-        if self.budget_ns is None or history.rounds == 0:
+        if self.budget_ns is None or history.complete == 0:
             return False
         left = self.budget_ns - history.elapsed_ns
-        return left < 0.5 * history.elapsed_ns / history.rounds
+        return left < 0.5 * history.elapsed_ns / history.complete
 
 
 def interleave(history: History, goal: Goal, rng: np.random.Generator) -> Block:
@@ -83,14 +86,14 @@ def _draw(numbers: range, programs: int, rng: np.random.Generator) -> Block:
 
 def _rounds(history: History, goal: Goal) -> int:
     """How many rounds the next block holds: a time that grows with the time spent, within the limits."""
-    if history.rounds == 0:
+    if history.complete == 0:
         rounds = 1
         per_round_ns = math.inf
     else:
-        per_round_ns = max(history.elapsed_ns / history.rounds, 1.0)
+        per_round_ns = max(history.elapsed_ns / history.complete, 1.0)
         wanted_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
         rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / history.programs))
-    if goal.budget_ns is not None and history.rounds:
+    if goal.budget_ns is not None and history.complete:
         rounds = min(rounds, round((goal.budget_ns - history.elapsed_ns) / per_round_ns))
     if goal.runs is not None:
         rounds = min(rounds, goal.runs - history.rounds)

@@ -34,6 +34,15 @@ BUDGET = Checked("duration", lambda text: limit_ns(text, 1.0))
 SHARE = Checked("share", fraction)
 
 
+def _rule(text: str) -> object:
+    from becalm.load.contamination import rule
+
+    return rule(text)
+
+
+RULE = Checked("rule", _rule)
+
+
 class Setting(click.ParamType[Any]):
     """NAME=VALUE; the agent knows which names and values there are."""
 
@@ -121,6 +130,12 @@ measuring: Callable[[F], F] = together(
     store,
     click.option("--no-store", is_flag=True, help="Keep nothing."),
     no_load,
+    click.option(
+        "--drop-contaminated",
+        type=RULE,
+        metavar="RULE",
+        help="Leave out whole rounds with more load of others than that: cpu>20%,steal>5%,page-outs>1,queue>2.",
+    ),
 )
 
 

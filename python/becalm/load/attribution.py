@@ -8,7 +8,7 @@ came: 1 is all of it, and the rest is what the other measures explain. A cause i
    cases (for runs whose load nobody had drawn at random, shifting them in time as well, since both may drift);
 2. its share of R squared leads in at least LEAD of the bootstrap resamples;
 3. it can be told apart from the others: variance inflation below SEPARABLE;
-4. the bars of the runs' waterfalls, which are counted and know nothing of correlation, agree.
+4. the bars of the runs' waterfalls, which are counted and know nothing of correlation, add up and agree.
 
 Public: Attribution, Share, Answer, attribute, Rows, FALSE_NAMING.
 """
@@ -45,6 +45,9 @@ FEWEST = 8
 MATERIAL = 0.01
 """A delay of less than 1 % over the whole range of load is none."""
 
+REFUSED = 0.1
+"""Share of runs with more waits than time above which their waits are not trusted, and so no cause is named."""
+
 RESAMPLES, PERMUTATIONS = 1000, 1999
 
 BATCH = 2_000_000
@@ -58,6 +61,7 @@ class Answer(StrEnum):
     NOT_SEPARABLE = "not separable"
     NONE = "no effect of load"
     DISAGREES = "counted waits disagree"
+    REFUSED = "waits do not add up"
     FEW = "too few runs"
     NO_LOAD = "no load varied"
 
@@ -118,6 +122,8 @@ class Rows:
     measures: Mapping[str, Sequence[float | None]]
     bars: Mapping[str, Floats]
     designed: bool = False
+    refused: float = 0.0
+    """Share of runs whose waterfall adds up to more than the run took."""
 
 
 def attribute(
@@ -164,6 +170,8 @@ def attribute(
     found.sort(key=lambda each: -each.share)
     effect = float(sum(coefficients[i] * np.ptp(x[:, i]) for i in range(len(names))))
     answer, together = _decide(found, p_value, effect, x, names, cause_of)
+    if answer is Answer.NAMED and rows.refused > REFUSED:
+        answer = Answer.REFUSED
     more = None
     if answer is Answer.NOT_SEPARABLE and len(together) == 2:
         more = _more_runs(x, [names.index(_leading(found, each)) for each in together])

@@ -68,7 +68,8 @@ def evidence(
         )
         for name in NAMES[1:]
     }
-    rows = Rows(np.array([late.factor for late in delays]), measures, carried, designed)
+    refused = sum(bool(fall.refused) for fall in falls) / len(falls)
+    rows = Rows(np.array([late.factor for late in delays]), measures, carried, designed, refused)
     first = kept[0][1]
     return Evidence(
         program=first.program,

@@ -138,13 +138,20 @@ def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
     bars = tuple(_bars(times, now, before, base_ns, terms, hidden, width))
     rest = bars[-1].ns or 0.0
     refused = ""
-    if rest < REFUSED_BELOW * times.wall_ns:
+    # Against an unloaded run the rest is the difference of two sleeps, so it may fall by as much as that one slept.
+    slept = 0.0 if before is None else max(0.0, before.wall_ns - _told(before))
+    if rest + slept < REFUSED_BELOW * times.wall_ns:
         refused = (
-            f"The parts add up to {-100 * rest / times.wall_ns:.1f} % more than the run took: they are counted of "
-            "something else than this run, so no cause is read from them."
+            f"The parts add up to {-100 * (rest + slept) / times.wall_ns:.1f} % more than the run took: they are "
+            "counted of something else than this run, so no cause is read from them."
         )
     name = OWN_CPU if reference is None else UNLOADED
     return Waterfall(times.wall_ns, name, bars, refused, width if times.several else None, times.level)
+
+
+def _told(times: Times) -> float:
+    """Time on the CPU, on the run queue and waiting for devices, as far as it is known."""
+    return sum(each or 0.0 for each in (times.on_cpu_ns, times.wait_ns, times.block_ns))
 
 
 def _width(times: Times) -> float:

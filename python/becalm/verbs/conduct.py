@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from becalm.errors import MachineError, WorkloadError
+from becalm.findings import contaminated as findings_of_load
 from becalm.history import History
-from becalm.judge import Judge, left_behind, passes, summarise, worst
+from becalm.judge import Judge, averages, left_behind, passes, summarise, worst
 from becalm.listener import Progress
-from becalm.measure import measure
+from becalm.load.contamination import USUAL, Rule, contaminated
+from becalm.load.record import Load, LoadSink, Series
+from becalm.measure import Sink, measure
 from becalm.nouns import Averages, Block, Run, Study, Workload
 from becalm.plan import Goal, interleave
 from becalm.report import sentence
@@ -36,6 +39,10 @@ class Kept:
     def averages(self, program: int) -> Averages:
         """Means of one program's counted good runs, computed where they are."""
         return self.store.averages(self.study, program)
+
+    def loads(self) -> list[Load]:
+        """What else the machine did around the runs."""
+        return self.store.loads(self.study)
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
@@ -65,16 +72,53 @@ class Conduct:
     rng: np.random.Generator = field(init=False)
     number: int | None = None
     reason: Stopped = Stopped.BUDGET
+    rule: Rule = USUAL
+    rounds: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Contaminated rounds, with the measures of the rule that were exceeded."""
+    _runs: list[Run] = field(default_factory=list)
+    _loads: list[Load] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.names = sentence.short([each.name for each in self.study.workloads])
         self.history = History(len(self.names))
         self.rng = np.random.default_rng(self.study.seed)
         reference, fail_above = self.study.options["reference"], self.study.options["fail_above"]
+        self.rule = self.measuring.rule
         self.judge = Judge(self.names, reference, self.goal, self.measuring.confidence, fail_above)
+
+    @property
+    def drops(self) -> bool:
+        """Whether contaminated rounds are left out."""
+        return self.measuring.drop_contaminated is not None
+
+    def watch(self, sink: Sink, loads: LoadSink | None) -> tuple[Sink, LoadSink | None]:
+        """The same sinks, through which the contamination of rounds is seen."""
+        if loads is None:
+            return sink, None
+        keep = loads
+
+        def rows_seen(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
+            sink(rows, texts)
+            self._runs.extend(rows)
+
+        def loads_seen(found: Sequence[Load], series: Sequence[Series]) -> None:
+            keep(found, series)
+            self._loads.extend(found)
+
+        return rows_seen, loads_seen
+
+    def _look_at_load(self) -> None:
+        """Decide on the rounds of the last block, before their times are looked at."""
+        found = contaminated(self._runs, self._loads, self.rule)
+        self.rounds.update(found)
+        self._runs.clear()
+        self._loads.clear()
+        if self.drops and found:
+            self.history.drop(found)
 
     def plan(self, history: History) -> Block | None:
         """The next block, after a look at the data where one is due; None when enough is known or used up."""
+        self._look_at_load()
         exhausted = self.goal.exhausted(history)
         if history.rounds and (exhausted or self.judge.due(history)):
             self.judge.look(history)
@@ -95,8 +139,10 @@ class Conduct:
 
     def conclude(self, kept: Kept) -> Verdict:
         """The final verdict. Raises WorkloadError or MachineError when not one round was finished."""
+        self._look_at_load()
         history = self.history
         findings = self.extras.analyse(history, kept) + left_behind(self.names, history)
+        findings += findings_of_load(self.rounds, self.rule, history.complete, self.drops)
         if history.failure is not None:
             findings = (self._failure(history.failure, kept), *findings)
             self.reason = Stopped.FAILED
@@ -105,13 +151,26 @@ class Conduct:
         if history.rounds == 0:
             if history.failure is not None:
                 raise WorkloadError(findings[0].sentence)
+            if history.complete:
+                raise MachineError(
+                    f"All {history.complete} rounds were contaminated by the rule {self.rule.text}, so none is left. "
+                    "Measure when the machine is quieter, or with another rule."
+                )
             raise MachineError("Interrupted before the first round was finished: nothing can be said yet.")
         self.judge.look(history)
         summaries = (
-            summarise(name, history, index, kept.averages(index), self.measuring.confidence)
+            summarise(name, history, index, self._averages(kept, index), self.measuring.confidence)
             for index, name in enumerate(self.names)
         )
         return self.verdict([each for each in summaries if each is not None], findings, self.extras.baseline(history))
+
+    def _averages(self, kept: Kept, program: int) -> Averages:
+        if not self.history.dropped:
+            return kept.averages(program)
+        names = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+        found = kept.columns(program, ("seq", *names))
+        mine = np.isin(found["seq"], self.history.seqs(program))
+        return averages({name: found[name][mine] for name in names})
 
     def verdict(
         self,
@@ -172,8 +231,8 @@ def conduct(
         state.number = opened.shown
         measuring.listener.started(state.number, state.names, goal)
         try:
-            sink, listener = opened.sink(study), measuring.listener
-            measure(opened.host, state.plan, state.history, sink, listener, opened.noticed, opened.loads())
+            sink, loads = state.watch(opened.sink(study), opened.loads())
+            measure(opened.host, state.plan, state.history, sink, measuring.listener, opened.noticed, loads)
         except MachineError as error:
             raise type(error)(f"{error}{sentence.kept(state.number, state.history.rounds)}") from error
         opened.settle()

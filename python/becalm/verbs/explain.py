@@ -218,7 +218,8 @@ def _case(shown: Evidence, designed: bool) -> Case:
     fall = waterfall(mean, shown.reference)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
     factor = sum(p.delay.factor * p.runs for p in points) / shown.runs
-    name, share = _largest(bars) if factor >= SLOW else (None, None)
+    refused = "" if fall is None else fall.refused
+    name, share = _largest(bars) if factor >= SLOW and not refused else (None, None)
     case = Case(
         program=shown.program,
         machine=shown.machine,
@@ -232,6 +233,7 @@ def _case(shown: Evidence, designed: bool) -> Case:
         bars=bars,
         bottleneck=name,
         bottleneck_share=share,
+        refused=refused,
     )
     return replace(case, sentence=sentences.case(case))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.listener import Listener, Quiet
+from becalm.load.contamination import USUAL, Rule, rule
 from becalm.nouns import Output, Settings, Study, Workload
 from becalm.plan import Goal
 from becalm.quantity import duration_ns, fraction, limit_ns
@@ -29,7 +30,8 @@ class Measuring:
     looks like `/` instead of the machine. `dangerous`: consent to settings that can make the machine hard to use.
     `allow_reboot`: consent to restarts of another machine, for settings of the boot.
     `group`: what the studies of one measurement on several hosts have in common (`becalm.verbs.several`).
-    `load`: record what else the machine did around each run.
+    `load`: record what else the machine did around each run. `drop_contaminated`: a rule ("cpu>20%") by which whole
+    rounds are left out for what others did meanwhile.
     """
 
     runs: int | None = None
@@ -47,6 +49,7 @@ class Measuring:
     dangerous: bool = False
     load: bool = True
     allow_reboot: bool = False
+    drop_contaminated: str | None = None
     title: str = ""
     group: str = ""
     listener: Listener = field(default_factory=Quiet)
@@ -56,6 +59,11 @@ class Measuring:
         """The store's file or URL; None for the usual one."""
         return self.store if isinstance(self.store, str) else None
 
+    @property
+    def rule(self) -> Rule:
+        """By which rounds are contaminated: the one asked for, else the usual one. Raises UsageError."""
+        return USUAL if self.drop_contaminated is None else rule(self.drop_contaminated)
+
     def goal(self, default_budget: float) -> Goal:
         """The stopping rule; a number of runs alone means no limit in time. Raises UsageError."""
         for what, value, least in (("runs", self.runs, 1), ("warmup", self.warmup, 0)):
@@ -63,6 +71,8 @@ class Measuring:
                 raise UsageError(f"--{what} must be at least {least}, not {value}.")
         if not 0.5 <= self.confidence < 1:
             raise UsageError(f"--confidence must lie between 0.5 and 1, for example 0.95, not {self.confidence:g}.")
+        if self.drop_contaminated is not None and not self.load:
+            raise UsageError("--drop-contaminated needs the record of load. Leave --no-load out.")
         unlimited = self.budget is None and self.runs is not None
         return Goal(
             budget_ns=None if unlimited else limit_ns(self.budget, default_budget),
@@ -85,6 +95,7 @@ class Measuring:
                 "reference": reference,
                 "fail_above": fail_above,
                 **({"group": self.group} if self.group else {}),
+                **({"drop_contaminated": self.rule.text} if self.drop_contaminated is not None else {}),
             },
             seed=int.from_bytes(os.urandom(4), "big") if self.seed is None else self.seed,
             host=self.host,

@@ -15,9 +15,11 @@ import numpy as np
 
 from becalm import steadiness
 from becalm.errors import UsageError
+from becalm.findings import contaminated as findings_of_load
 from becalm.findings import of_series
 from becalm.history import History
-from becalm.judge import Judge, left_behind, summarise
+from becalm.judge import Judge, averages, left_behind, summarise
+from becalm.load.contamination import USUAL, contaminated, rule
 from becalm.load.watched import Watched
 from becalm.nouns import Averages, Run
 from becalm.plan import Goal
@@ -45,16 +47,25 @@ def review(document: Document) -> Verdict | Steadiness | Watched:
     confidence = float(options.get("confidence") or 0.95)
     history = History(len(names))
     history.extend(document.runs)
+    text = options.get("drop_contaminated")
+    by = USUAL if text is None else rule(str(text))
+    rounds = contaminated(document.runs, document.loads, by)
+    if text is not None:
+        history.drop(rounds)
     judge = Judge(names, int(options.get("reference") or 0), Goal(runs=max(1, history.rounds)), confidence, None)
     paired = study.kind == "compare" and len(names) > 1
     differences = judge.look(history) if paired else ()
     by_program = [[run for run in document.runs if run.workload == index] for index in range(len(names))]
     summaries = [
-        summarise(name, history, index, _averages(by_program[index]), confidence) for index, name in enumerate(names)
+        summarise(name, history, index, _averages(by_program[index], history.dropped), confidence)
+        for index, name in enumerate(names)
     ]
     found = left_behind(names, history)
     if study.kind == "run":
-        found += of_series(names[0], history, lambda program, wanted: _columns(by_program[program], wanted))
+        found += of_series(
+            names[0], history, lambda program, wanted: _columns(by_program[program], wanted), loads=document.loads
+        )
+    found += findings_of_load(rounds, by, history.complete, text is not None)
     elapsed_ns = history.elapsed_ns if document.environment == "known" else sum(run.wall_ns for run in document.runs)
     differences = tuple(replace(d, sentence=sentence.difference(d, elapsed_ns)) for d in differences)
     lines = [d.sentence for d in differences] or [
@@ -90,13 +101,6 @@ def _columns(runs: list[Run], names: Sequence[str]) -> dict[str, Any]:
     return {name: np.array([getattr(run, name) for run in good], dtype=np.float64) for name in names}
 
 
-def _averages(runs: list[Run]) -> Averages:
-    """Means of the good runs; None for what is unknown in any of them."""
-    found = _columns(runs, ("user_ns", "system_ns", "wait_ns", "max_rss_bytes"))
-    memory = found.pop("max_rss_bytes")
-    means = {
-        name: float(values.mean()) if len(values) and not np.isnan(values).any() else None
-        for name, values in found.items()
-    }
-    largest = int(np.nanmax(memory)) if len(memory) and not np.isnan(memory).all() else None
-    return Averages(**means, max_rss_bytes=largest)
+def _averages(runs: list[Run], dropped: set[int]) -> Averages:
+    kept = [run for run in runs if run.round not in dropped]
+    return averages(_columns(kept, ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")))

@@ -39,6 +39,6 @@ def run(command: str | Iterable[str] | Workload, **options: Any) -> Verdict:
         return summarise(made.name, history, 0, Averages(), measuring.confidence)
 
     def analyse(history: History, kept: Kept) -> tuple[Finding, ...]:
-        return of_series(made.name, history, kept.columns)
+        return of_series(made.name, history, kept.columns, loads=kept.loads())
 
     return conduct("run", [made], measuring, goal, extras=Extras(analyse, interim))

@@ -38,8 +38,8 @@ FIRST, SECOND = ("queue", "cpu", "page_outs"), ("disk", "network", "nfs")
 
 
 def diagram(case: Case, names: Sequence[str]) -> str:
-    """Some measures of load over the delay factor, one below the other; empty where none is known."""
-    known = [name for name in names if any(_value(point, name) is not None for point in case.points)]
+    """Some measures of load over the delay factor, one below the other; those that were never above zero left out."""
+    known = [name for name in names if any(_value(point, name) for point in case.points)]
     if not known or len(case.points) < 2:
         return ""
     delays = [point.delay.factor for point in case.points]
@@ -84,7 +84,7 @@ def _color(case: Case, name: str) -> str:
 def _expected(axes: Axes, most: float) -> None:
     """max(1, r/n): up to one task a CPU no delay, then as many times as there are tasks."""
     axes.plot([1.0, 1.0, most], [0.0, 1.0, most], color=INK, linewidth=1.1, linestyle=(0, (4, 3)))
-    axes.annotate("expected", (most, most), xytext=(-4, 4), textcoords="offset points", ha="right", va="bottom")
+    axes.annotate("expected", (most, most), xytext=(0, -14), textcoords="offset points", ha="right", va="top")
 
 
 def _fitted(axes: Axes, case: Case, name: str) -> None:

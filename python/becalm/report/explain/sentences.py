@@ -20,12 +20,15 @@ WHAT = {
 """Causes in words."""
 
 TITLES = {measure.name: measure.title for measure in MEASURES}
+SHARES = ("cpu", "steal")
+"""Measures that are fractions."""
+
 UNITS = {measure.name: measure.unit for measure in MEASURES}
 
 
 def share(value: float) -> str:
     """A share as whole percent."""
-    return f"{100 * value:.0f} %"
+    return f"{abs(100 * value) if abs(value) < 0.005 else 100 * value:.0f} %"
 
 
 def explanation(found: Explanation) -> str:
@@ -53,8 +56,8 @@ def _named(found: Case, a: Attribution) -> str:
     if first.carried is not None:
         agree = f"; {share(first.carried)} of the delay lies where that shows ({' or '.join(_bars(first.cause))})"
     return (
-        f"{WHAT[first.cause]} made it slow. Load explains {share(a.r_squared)} of the differences between runs, and "
-        f"{share(first.share / a.r_squared)} of that is this one{agree}."
+        f"{WHAT[first.cause]} made it slow. It explains {share(first.share)} of the differences between runs "
+        f"(95 %: {interval(first)}){agree}."
     )
 
 
@@ -103,6 +106,13 @@ def _disagrees(found: Case, a: Attribution) -> str:
     )
 
 
+def _refused(found: Case, a: Attribution) -> str:
+    return (
+        f"its times rose with {WHAT[a.shares[0].cause]}, but the waits that were counted add up to more than the runs "
+        "took, so no cause is named. Of programs of a millisecond most is the starting: let one run do more."
+    )
+
+
 def _few(found: Case, a: Attribution) -> str:
     return f"{counted(a.runs, 'observation')} of load are too few to find a cause; 20 to 60 are wanted."
 
@@ -117,6 +127,7 @@ _ANSWERS = {
     Answer.NOT_SEPARABLE: _not_separable,
     Answer.NONE: _none,
     Answer.DISAGREES: _disagrees,
+    Answer.REFUSED: _refused,
     Answer.FEW: _few,
     Answer.NO_LOAD: _no_load,
 }
@@ -125,7 +136,7 @@ _ANSWERS = {
 def shape(name: str, found: Shape) -> str:
     """The fitted shape over one measure."""
     unit = UNITS[name]
-    per = f" per {unit}" if unit and unit != "1/s" else " per call/s" if name == "nfs" else " each"
+    per = " per 100 %" if name in SHARES else " a task per CPU" if name == "queue" else f" per {unit}"
     knee = ""
     if found.knee is not None and found.kind in (FROM, FASTER):
         knee = f" {amount(name, found.knee)} ({amount(name, found.knee_low)} to {amount(name, found.knee_high)})"
@@ -144,7 +155,7 @@ def amount(name: str, value: float | None) -> str:
     """A value of a measure with its unit."""
     if value is None:
         return "?"
-    if name in ("cpu", "steal"):
+    if name in SHARES:
         return f"{percent(value, 0.01)} %"
     unit = UNITS[name]
     return f"{value:.3g}{' ' + unit if unit else ''}"

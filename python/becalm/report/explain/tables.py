@@ -11,6 +11,7 @@ from becalm.report.sentence import duration
 from becalm.report.steady.tables import Table
 
 SUMMARY = "Bottlenecks"
+BARS = "Where the time of the mean run went"
 
 
 def summary(found: Explanation) -> Table:
@@ -104,7 +105,7 @@ def bars(case: Case) -> Table:
         ends = "" if bar.high is None else f"at most {duration(bar.high)}"
         kind = "" if bar.exact else "estimated"
         rows.append((name, duration(bar.ns), share(bar.ns / wall), ", ".join(p for p in (kind, ends, parts) if p)))
-    return Table("Where the time of the mean run went", ("", "time", "share", ""), tuple(rows), (1, 2))
+    return Table(BARS, ("", "time", "share", ""), tuple(rows), (1, 2), case.refused)
 
 
 def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:

@@ -36,9 +36,10 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
             yield from _case(case, plain, title)
     if found.findings:
         yield findings(found.findings, plain)
-    number = " ".join(map(str, found.studies))
-    again = f"Studies {number}. With pictures: becalm explain {number} --html FILE" if found.studies else ""
-    yield Text(again, "" if plain else "dim")
+    if found.studies:
+        number = " ".join(map(str, found.studies))
+        what = "Study" if len(found.studies) == 1 else "Studies"
+        yield Text(f"{what} {number}. With pictures: becalm explain {number} --html FILE", "" if plain else "dim")
 
 
 def _case(case: Case, plain: bool, title: str) -> Iterator[RenderableType]:
@@ -55,4 +56,5 @@ def _grid(table: Table, plain: bool, title: str) -> RenderableType:
         grid.add_column(head, justify="right" if index in table.numbers else "left", overflow="fold")
     for row in table.rows:
         grid.add_row(*row)
-    return Group(Text(table.title + title, "" if plain else "bold"), grid)
+    above = Text(table.title + title, "" if plain else "bold")
+    return Group(above, grid, Text(table.note)) if table.title == tables.BARS and table.note else Group(above, grid)
