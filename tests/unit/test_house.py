@@ -155,6 +155,20 @@ def test_fields_of_the_json_are_documented():
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in tuned, kind.__name__
 
 
+def test_fields_of_the_json_of_several_hosts_are_documented():
+    import dataclasses
+
+    from becalm.several import Across, Several, Times
+    from becalm.survey import Kind, Named, Row, Surveyed
+
+    for title, kinds in (("Several hosts", (Several, Across)), ("A survey", (Surveyed,))):
+        for kind in kinds:
+            for each in dataclasses.fields(kind):
+                assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
+    for title, kind in (("Several hosts", Times), ("A survey", Named), ("A survey", Row), ("A survey", Kind)):
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
+
+
 def test_fields_of_the_json_of_settings_are_documented():
     import dataclasses
 

@@ -88,6 +88,7 @@ def command_tune(
     becalm tune --sudo -- ./bench input
     becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
     becalm tune --try llvm-tips --try 12 -- ./other
+    becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
 
     One word with spaces is split as a shell would; several words are taken as they are.
     """
@@ -107,21 +108,35 @@ def command_tune(
     given["single_out"], given["compare_profiles"] = not no_single_out, not no_profiles
     typed: list[Any] = [command[0] if len(command) == 1 else list(command)] if command else []
     with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
-        found = tune([*typed, *programs], resume=resume, listener=heard, **given)
+        if "hosts" in given:
+            from becalm.verbs.transfer import tune_on
+
+            whole: Any = tune_on(programs=[*typed, *programs], resume=resume, listener=heard, **given)
+            found: Any = whole.hosts[0].verdict
+        else:
+            whole = found = tune([*typed, *programs], resume=resume, listener=heard, **given)
     if as_json:
-        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+        click.echo(json.dumps(whole.to_json(), indent=2, allow_nan=False))
     elif quiet:
-        click.echo(found.sentence)
+        click.echo(whole.sentence)
     else:
         from becalm.report.steady.terminal import steadiness
         from becalm.report.terminal import console
 
-        console(plain=plain).print(steadiness(found, plain=plain))
-    if where is not None:
+        out = console(plain=plain)
+        if found is not None:
+            out.print(steadiness(found, plain=plain))
+        if whole is not found:
+            from becalm.report.several.terminal import transferred
+
+            out.print(transferred(whole, plain=plain))
+    if where is not None and found is not None:
         click.echo(f"Report: {_report(found, where)}", err=True)
-    if profile is not None:
+    if profile is not None and found is not None:
         click.echo(_save(found, *profile, given.get("store")), err=True)
     sys.stdout.flush()
+    if whole is not found:
+        sys.exit(whole.exit_code)
 
 
 WHILE_RESUMING = frozenset(

@@ -10,6 +10,7 @@ after the other; this machine before all others, because receiving their rows wo
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -87,7 +88,13 @@ def machines(hosts: Sequence[str], cluster: str | None, listener: Listener) -> I
 
 
 def on_hosts(
-    hosts: Sequence[str], measure: Measure, listener: Listener, store: str | None = None, *, keeps: bool = True
+    hosts: Sequence[str],
+    measure: Measure,
+    listener: Listener,
+    store: str | None = None,
+    *,
+    keeps: bool = True,
+    needs: bool = True,
 ) -> list[OnHost]:
     """Measure on each host; one that fails does not stop the others.
 
@@ -96,6 +103,7 @@ def on_hosts(
         measure: called with a name and a listener, on a thread of its own for each lane.
         listener: told of all of them together.
         store: where a lost host's runs are looked up; `keeps` False: nowhere.
+        needs: one host at least must give something.
 
     Returns what each gave, in order. Raises UsageError, Interrupted when stopped before anything was known, and the
     error of the first host when no host gave anything.
@@ -123,7 +131,7 @@ def on_hosts(
         if error is not None:
             raise error
     measured = [_on_host(name, found[name], store, keeps, listener) for name in hosts]
-    if all(each.verdict is None for each in measured):
+    if needs and all(each.verdict is None for each in measured):
         first = next(each.error for each in (found[name] for name in hosts) if each.error is not None)
         others = "" if len(hosts) == 1 else f" No host gave anything; that was {hosts[0]}."
         raise type(first)(f"{first}{others}")
@@ -176,9 +184,11 @@ def _on_host(name: str, outcome: _Outcome, store: str | None, keeps: bool, liste
     if outcome.error is None:
         failed = isinstance(outcome.verdict, Verdict) and outcome.verdict.stopped is Stopped.FAILED
         return OnHost(name, outcome.verdict, outcome.study, "", 4 if failed else 0)
-    kept = None
+    kept, found = None, None
     if keeps and outcome.study is not None:
-        found = review(show(outcome.study, store, warned=listener.warned)) if _reviewable(outcome) else None
+        with contextlib.suppress(UsageError):
+            # A search for settings that was not finished concludes nothing.
+            found = review(show(outcome.study, store, warned=listener.warned)) if _reviewable(outcome) else None
         kept = found if isinstance(found, Verdict) and found.summaries else None
     return OnHost(name, kept, outcome.study, str(outcome.error), outcome.error.exit_code)
 

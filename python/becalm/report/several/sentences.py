@@ -93,7 +93,7 @@ def transfer(found: Transfer, confidence: float) -> str:
         said = f"make it {1 / ratio.value:.2g} times less steady ({span} times as steady)"
     else:
         said = f"are not seen to make it steadier or less steady ({span} times as steady)"
-    return f"On {found.row} the settings found on {found.column} {said}."
+    return f"On {found.row} the settings of {found.column} {said}."
 
 
 def lost(hosts: Sequence[OnHost]) -> list[str]:

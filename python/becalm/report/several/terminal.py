@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm.report.sentence import duration, percent
+from becalm.report.several import sentences
 from becalm.report.terminal import STYLES, findings
 from becalm.several import OnHost, Several
 from becalm.verdict import Difference, Verdict
@@ -37,6 +38,17 @@ def _parts(found: Several, plain: bool) -> Iterator[RenderableType]:
         yield Text()
         several_ = f"Studies {', '.join(studies)}" if len(studies) < 9 else f"Studies {studies[0]} … {studies[-1]}"
         yield Text(f"{several_}. Each by itself: becalm show {studies[0]}", "dim")
+
+
+def transferred(found: Several, *, plain: bool = False) -> RenderableType:
+    """Of a search for settings: what became on other hosts of what the first one recommends."""
+    table = _table("host", "settings of", "times as steady", f"{100 * found.confidence:.4g} % interval")
+    for each in found.transfer:
+        ratio = each.ratio
+        table.add_row(each.row, each.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")
+    lines = [Text(line, "bold") for line in sentences.several(found).splitlines()]
+    parts: list[RenderableType] = [*lines, Text(), table] if found.transfer else [*lines]
+    return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
 
 
 def _table(*heads: str) -> Table:
