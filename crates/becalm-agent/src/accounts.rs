@@ -79,24 +79,29 @@ impl Accounts {
         };
         self.look();
         let Some(taskstats) = &mut self.taskstats else { return weakest };
-        let Ok(process) = taskstats.of_process(pid) else { return weakest };
-        if process.runs == 0 {
-            // A kernel without delay accounting (CONFIG_TASK_DELAY_ACCT) sends zeros.
-            return weakest;
-        }
+        let follows = taskstats.listens();
+        let asked = if follows { taskstats.of_leader(pid) } else { taskstats.of_process(pid) };
         let counted = |delays: Delays| if self.delays_counted { delays } else { delays.without_accounting() };
+        // A kernel without delay accounting (CONFIG_TASK_DELAY_ACCT) sends zeros.
+        let Some(process) = asked.ok().filter(|process| process.runs > 0) else { return weakest };
         let level = 2 + u64::from(self.delays_counted);
-        let whole = Own { level, scope: Scope::Group, delays: counted(process.delays), ..Own::default() };
-        if !taskstats.listens() {
-            return whole;
+        let mut delays = counted(process.delays);
+        if !follows {
+            return Own { level, scope: Scope::Group, delays, ..Own::default() };
         }
-        let (delays, tasks, lost) = self.family.finish();
-        // Its own end came before it could be waited for, unless the kernel had to drop it.
-        if tasks == 0 {
-            return Own { lost: Some(lost.max(1)), ..whole };
-        }
-        Own { scope: Scope::Tree, delays: counted(delays), tasks: Some(tasks), lost: Some(lost), ..whole }
+        let (others, tasks, lost) = self.family.finish(pid);
+        delays.add(&others);
+        Own { level, scope: Scope::Tree, delays, tasks: Some(tasks), lost: Some(lost), ..Own::default() }
     }
+}
+
+/// CPU time of a tree by what its reaping gave (rusage, ns), which is whole: ends of tasks are told before the time since
+/// the last tick is counted. Descendants that nobody waited for are in the ends alone.
+pub fn with_usage(mut own: Own, cpu_ns: u64) -> Own {
+    if own.scope == Scope::Tree && own.tasks > Some(1) {
+        own.delays.0[0] = own.delays.0[0].map(|told| told.max(cpu_ns));
+    }
+    own
 }
 
 /// Whether the kernel counts delays. Before Linux 5.14, which brought the switch, it did unless told otherwise at boot.

@@ -225,8 +225,9 @@ impl Runner {
         let deadline = limit.map(|ns| child.start_ns.saturating_add(ns));
         let (end_ns, cut, attention) = self.wait_for(child, deadline, talk, Some(&mut *observer))?;
         let queue = run_queue(child.pid);
-        observer.ended(child.pid, queue);
+        let own = observer.ended(child.pid, queue);
         let (status, usage) = reap(child.pid)?;
+        observer.reaped(own, &usage);
         let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status));
         let outcome = match cut {
             Some(outcome) => outcome,

@@ -9,18 +9,19 @@ use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
 use becalm_core::exec::{clock_ns, now_ns};
-use becalm_core::load::machine::{Digest, Digests, Machine, COUNTED, SOURCES};
+use becalm_core::load::machine::{source_of, Digest, Digests, Machine, COUNTED, SOURCES};
 use becalm_core::load::own::Own;
 use becalm_core::load::{Load, Queue};
 use becalm_core::source::file::Place;
 use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::sampler::{Rows, Sampler};
-use becalm_core::source::snapshot::Snapshot;
+use becalm_core::source::snapshot::{Snapshot, Unknown};
 use becalm_core::source::table::find;
 use becalm_core::source::Reader;
+use becalm_core::types::Usage;
 use serde::Deserialize;
 
-use crate::accounts::Accounts;
+use crate::accounts::{with_usage, Accounts};
 use crate::output::Output;
 use crate::series::Samples;
 
@@ -37,8 +38,9 @@ pub enum Wanted {
 /// A record covers runs until so much time has passed since it began.
 const LEAST_NS: i64 = 100_000_000;
 
-/// And so long that its snapshots take no more than this share of it.
-const SHARE: i64 = 1000;
+/// And so many times what a snapshot takes, which matters where that is more than a millisecond: on large machines.
+/// Snapshots are taken between runs; within a run's time there is the sampler alone.
+const SHARE: i64 = 100;
 
 /// The end of one record is the beginning of the next when the next run starts that soon.
 const GAP_NS: i64 = 2_000_000;
@@ -177,12 +179,21 @@ impl Observer {
         self.spent_ns += cpu_ns() - begun;
     }
 
-    /// A program has ended and was not reaped yet.
-    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>) {
-        let (Some(open), Some(accounts)) = (&mut self.open, &mut self.accounts) else { return };
+    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`.
+    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>) -> Option<Own> {
+        let accounts = self.accounts.as_mut().filter(|_| self.open.is_some())?;
         let begun = cpu_ns();
-        open.own.add(&accounts.ended(pid as u32, queue));
+        let own = accounts.ended(pid as u32, queue);
         self.spent_ns += cpu_ns() - begun;
+        Some(own)
+    }
+
+    /// It was reaped.
+    pub fn reaped(&mut self, own: Option<Own>, usage: &Usage) {
+        if let (Some(open), Some(own)) = (&mut self.open, own) {
+            let cpu_ns = u64::try_from(usage.user_ns + usage.system_ns).unwrap_or(0);
+            open.own.add(&with_usage(own, cpu_ns));
+        }
     }
 
     /// A run is over, whether its program could be started or not. Ends the record when it is long enough.
@@ -205,9 +216,10 @@ impl Observer {
         let Some(taken) = self.open.take() else { return };
         open = taken;
         let counted = end.difference(&open.begin);
-        for (name, change) in COUNTED.iter().zip(&counted) {
+        for (column, (name, change)) in COUNTED.iter().zip(&counted).enumerate() {
             if let Err(why) = change {
-                self.unknown.insert(name, why.words().to_owned());
+                let absent = (*why == Unknown::Unread).then(|| self.absent(source_of(column))).flatten();
+                self.unknown.insert(name, absent.unwrap_or_else(|| why.words().to_owned()));
             }
         }
         let cpus = end.cpus().filter(|_| end.cpus() == open.begin.cpus());
@@ -233,6 +245,13 @@ impl Observer {
             output.series(series);
         }
         self.last = Some(end);
+    }
+
+    /// Why there is nothing of a source at the end of a record, or not all of it.
+    fn absent(&self, source: &str) -> Option<String> {
+        let section = self.snapshot.section(source)?;
+        let missing = || (!section.missing.is_empty()).then(|| section.missing.join("; "));
+        section.absent().or_else(missing).or_else(|| Some("this machine does not count it".to_owned()))
     }
 
     /// Read the cheap sources now.

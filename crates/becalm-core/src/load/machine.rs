@@ -52,6 +52,11 @@ pub const COUNTED: [&str; 27] = [
 const OF: [usize; COUNTED.len()] =
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 6, 6, 7];
 
+/// The source of a column of `COUNTED`.
+pub fn source_of(column: usize) -> &'static str {
+    SOURCES[OF[column]]
+}
+
 /// Numbers of a flat digest: the time, the counted columns, three states, and for each source a number that
 /// stands for the devices that were counted.
 pub const WIDTH: usize = 1 + COUNTED.len() + 3 + SOURCES.len();

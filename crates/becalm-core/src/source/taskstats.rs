@@ -3,6 +3,10 @@
 //!
 //! `TaskStats::open` needs CAP_NET_ADMIN. `of_process` answers for a finished process that was not reaped yet. `listen`
 //! works in the first user and process namespaces alone; then `exits` hands over the tasks that have ended.
+//!
+//! What is told at the end of a task lacks the CPU time since the last tick (`delayacct_add_tsk` reads
+//! `se.sum_exec_runtime` as it stands), up to 10 ms; of a process that is asked for afterwards nothing is lacking. Waits
+//! are whole either way.
 
 use std::io;
 use std::mem::size_of;
@@ -81,7 +85,12 @@ impl TaskStats {
         Ok(made)
     }
 
-    /// A process that has ended and was not reaped. Of a single thread the kernel keeps its own numbers alone, of several
+    /// The first thread of a process that has ended and was not reaped.
+    pub fn of_leader(&mut self, pid: u32) -> io::Result<Task> {
+        self.query(ATTR_PID, pid)
+    }
+
+    /// All threads of a process that has ended and was not reaped. Of a single thread the kernel keeps its own numbers alone, of several
     /// their sum alone (kernel/taskstats.c, fill_tgid_exit).
     pub fn of_process(&mut self, pid: u32) -> io::Result<Task> {
         let sum = self.query(ATTR_TGID, pid)?;

@@ -1,0 +1,144 @@
+"""Loads in the store, over both databases, and stores of before there were any."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from becalm.errors import StoreError, UsageError
+from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
+from becalm.nouns import Run, Study, Workload
+from becalm.store import Store
+from becalm.store.migrations import current
+from becalm.verbs.records import export, import_file, show
+
+DATA = Path(__file__).parents[2] / "data/store"
+BEGAN = 10**18
+STUDY = Study("run", (Workload.of("a"),))
+FACTS = {"host": {"hostname": "x"}}
+LOADS = [
+    Load(0, 4, BEGAN + 5, 10**8, cpus=2, busy_ns=7, queue=1.25, queue_peak=3, samples=9, level=3, scope="tree", lost=0),
+    Load(5, 5, BEGAN + 9, 2**62),
+]
+SERIES = Series(
+    5, 5, ("queue", "busy_ns"), ((0, None, None), (10**8, 1, 5), (2 * 10**8, 2.5, None)), 1, 2,
+    ({"pid": 7, "name": "other", "cpu_ns": 8},),
+)  # fmt: skip
+
+
+def run(seq):
+    return Run(seq, 0, 0, seq, 7, BEGAN + seq, 1000, 5, None, None, 1 << 20, 1, 0, 2, 3, "ok", 0, 0)
+
+
+def begin(store):
+    number = store.begin(STUDY, FACTS, created_ns=BEGAN)
+    store.append(number, [run(seq) for seq in range(6)])
+    return number
+
+
+def test_loads_are_read_back(store):
+    number, other = begin(store), begin(store)
+    assert (store.loads(number), store.series(number, 5)) == ([], None)
+    store.append_loads(number, LOADS[1:])
+    store.append_loads(number, LOADS[:1], [SERIES])
+    assert store.loads(number) == LOADS, "in the order of the runs, and unknown is None"
+    assert (store.series(number, 5), store.series(number, 4), store.series(other, 5)) == (SERIES, None, None)
+    assert (store.all_series(number), store.loads(other)) == ([SERIES], [])
+
+
+def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
+    number = begin(store)
+    store.append_loads(number, LOADS[:1])
+    with pytest.raises(StoreError):
+        store.append_loads(number, [LOADS[1], LOADS[0]], [SERIES])
+    assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
+
+
+def test_loads_travel_with_their_study(store, location, tmp_path):
+    number = begin(store)
+    store.append_loads(number, LOADS, [SERIES])
+    text = export(number, store=location)
+    assert "steal_ns" not in json.loads(text)["loads"]["columns"], "what is unknown in all of them is left out"
+    path = tmp_path / "exported.json"
+    path.write_text(text)
+    (copy,) = import_file(path, location)
+    found = show(copy, location)
+    assert (list(found.loads), list(found.series)) == (LOADS, [SERIES])
+    value = json.loads(text)
+    del value["loads"], value["series"]
+    path.write_text(json.dumps(value))
+    (older,) = import_file(path, location)
+    assert store.loads(older) == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"columns": ["first"], "rows": [[1]]},
+        {"columns": list(LOAD_COLUMNS), "rows": [["x", *LOADS[0][1:]]]},
+        {"columns": list(LOAD_COLUMNS), "rows": [[True, *LOADS[0][1:]]]},
+        {"columns": list(LOAD_COLUMNS), "rows": [LOADS[0][:-1]]},
+        {"rows": []},
+    ],
+)
+def test_broken_loads_are_refused(store, location, tmp_path, broken):
+    value = json.loads(export(begin(store), store=location))
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps({**value, "loads": broken}))
+    with pytest.raises(UsageError, match="breaks off"):
+        import_file(path, location)
+    path.write_text(json.dumps({**value, "series": [{**SERIES.to_json(), "rows": [[0, 1]]}]}))
+    with pytest.raises(UsageError, match="breaks off"):
+        import_file(path, location)
+
+
+def test_columns_are_taken_by_name():
+    names = ["scope", "level", "first", "of_a_newer_one", "last", "started_ns", "interval_ns", "samples"]
+    assert load_of(names, ["tree", 2, 1, 99, 3, 4, 5, 0]) == Load(1, 3, 4, 5, samples=0, level=2, scope="tree")
+    with pytest.raises(KeyError):
+        load_of(names[1:], [2, 1, 99, 3, 4, 5, 0])
+    with pytest.raises(ValueError, match="interval_ns"):
+        load_of(names, ["tree", 2, 1, 99, 3, 4, None, 0])
+
+
+def test_a_store_of_version_1_is_brought_to_the_present(tmp_path):
+    """The file was written by becalm before it recorded loads."""
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as db:
+        db.executescript((DATA / "version-1.sql").read_text())
+    db.close()
+    with Store.open(str(path)) as store:
+        runs = list(store.runs(1))
+        assert [(each.seq, each.started_ns, each.outcome) for each in runs] == [
+            (0, 10**18, "ok"),
+            (1, 10**18 + 10**9, "ok"),
+        ]
+        assert (store.study(1).study.title, store.texts(1), store.verdict(1)) == (
+            "of version 1",
+            {1: ("said", "")},
+            {"kind": "run"},
+        )
+        assert store.loads(1) == []
+        store.append_loads(1, LOADS[:1], [SERIES])
+        assert (store.loads(1), store.series(1, 5)) == (LOADS[:1], SERIES)
+    with sqlite3.connect(path) as db:
+        assert db.execute("select value from meta where name = 'schema_version'").fetchone() == (str(current()),)
+
+
+def test_a_migrated_store_has_the_same_columns_as_a_new_one(tmp_path):
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    with sqlite3.connect(old) as db:
+        db.executescript((DATA / "version-1.sql").read_text())
+    db.close()
+    described = []
+    for path in (old, new):
+        Store.open(str(path)).close()
+        with sqlite3.connect(path) as db:
+            tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table' order by 1")]
+            columns = {
+                table: [row[1:4] + row[5:] for row in db.execute(f"pragma table_info({table})")] for table in tables
+            }
+            described.append({table: sorted(rows) for table, rows in columns.items()})
+        db.close()
+    assert described[0] == described[1]
