@@ -19,6 +19,7 @@ from becalm.hosts.booting import Booting, Parameters
 from becalm.hosts.connection import FAILED, NOTHING
 from becalm.hosts.link import ProcessLink
 from becalm.hosts.reaching import ENDING_SECONDS, SILENCE_SECONDS, Former, Reached, Way
+from becalm.load.record import LoadSink
 from becalm.nouns import Block, Outcome, Run, Settings
 
 LIFE_SECONDS = 15
@@ -81,14 +82,27 @@ class SshHost(Booting):
         return f"set at boot, so {self.name} would have to be restarted: needs {needs}"
 
     def measure(
-        self, first: int, block: Block, *, on_text: TextSink | None = None, stop_on_failure: bool = True
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
     ) -> Iterator[list[Run]]:
         """As on every host. When the connection is lost it is made again, and what had not arrived is run again."""
         done = 0
         while True:
             try:
-                left = super().measure(first + done, block[done:], on_text=on_text, stop_on_failure=stop_on_failure)
-                for rows in left:
+                for rows in super().measure(
+                    first + done,
+                    block[done:],
+                    on_text=on_text,
+                    on_load=on_load,
+                    load=load,
+                    stop_on_failure=stop_on_failure,
+                ):
                     done += len(rows)
                     yield rows
                 return

@@ -4,8 +4,8 @@ Machine i has an estimate x_i with a standard error v_i, known from a few loops 
 standard deviation tau, which the peers themselves tell: the empirical null (Efron 2004, J. Am. Stat. Assoc. 99:96).
 Centre is the median; tau makes the robust scale of (x - centre) / sqrt(tau^2 + v^2) one, so that odd machines have no
 say in what is usual as long as they are the fewer. What is beyond is judged by Student's t with Satterthwaite's (1946)
-degrees of freedom, since neither v nor the scale is known exactly, and by Benjamini & Hochberg's (1995, J. R. Stat. Soc.
-B 57:289) procedure. `bench/survey.py` holds it to 10,000 machines.
+degrees of freedom, since neither v nor the scale is known exactly, and by Benjamini & Hochberg's (1995, J. R. Stat.
+Soc. B 57:289) procedure. `bench/survey.py` holds it to 10,000 machines.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ QN = 2.2219
 """Makes Qn the standard deviation of a normal sample (Rousseeuw & Croux 1993, J. Am. Stat. Assoc. 88:1273)."""
 
 BORROWED = 2.0
-"""Degrees of freedom of a standard error that is never below its peers' median, over those of its own loops. That floor
-takes away the errors that are too small by chance, which give Student's t its tails; by simulation (bench/survey.py)."""
+"""Degrees of freedom of a standard error that is never below its peers' median, over those of its own loops: the floor
+takes away the errors that are too small by chance, which give Student's t its tails; by simulation, bench/survey.py."""
 
 QN_EFFICIENCY = 0.82
 MAD_EFFICIENCY = 0.37
@@ -112,7 +112,7 @@ def _between(excess: Floats, errors: Floats) -> float:
 
 
 def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
-    """Adjusted p values, shape (n,): those at most q are a selection of which, on average, at most the share q is false.
+    """Adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
 
     NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
     Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.
@@ -138,8 +138,8 @@ def selected_intervals(
 ) -> tuple[Floats, Floats]:
     """Ends of the intervals of how far each machine is above the centre, shape (n,) each.
 
-    Of the intervals of all `selected` of so many `tests`, at most the share `rate` misses the truth on average, although
-    they were selected for being large (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
+    Of the intervals of all `selected` of so many `tests`, at most the share `rate` misses the truth on average,
+    although they were selected for being large (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
     """
     alpha = level(rate) * max(1, selected) / max(1, tests)
     reach = np.sqrt(errors**2 + (0.0 if math.isnan(found.centre_error) else found.centre_error**2))

@@ -121,9 +121,8 @@ def campaign(
         recorded = opened.loads()
         measuring.listener.started(number, sentence.short([made.name]), Goal(runs=len(plan.steps)))
         try:
-            measure(
-                opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed, loads
-            )
+            sink, listener = opened.sink(study), measuring.listener
+            measure(opened.host, state.plan, state.history, sink, listener, opened.noticed, recorded)
         finally:
             state.end()
         opened.settle()
