@@ -11,7 +11,9 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +24,7 @@ import distributed
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.cluster.spec import Spec, hosts_of
 from becalm.hosts.cluster.workers import RESOURCE
+from becalm.paths import cache_dir, made
 
 QUIET = {
     # Each default wakes an idle worker: the profiler 100 times a second, the tick 50 times, the memory monitor 10.
@@ -92,6 +95,21 @@ def _private() -> dict[str, Any]:
     return {"protocol": "tls://", "security": distributed.Security.temporary()}
 
 
+PARTS = ("ca_file", *(f"{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")))
+"""What Dask's TLS takes, as files that nodes can read."""
+
+
+def _certificates(directory: str) -> dict[str, Any]:
+    """`_private`, with the certificates in files that only their owner may read."""
+    security = _private()["security"]
+    files = {}
+    for name in (f"tls_{part}" for part in PARTS):
+        files[name] = f"{directory}/{name}.pem"
+        with open(os.open(files[name], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(getattr(security, name))
+    return {"protocol": "tls://", "security": distributed.Security(require_encryption=True, **files)}
+
+
 _PLACE = re.compile(r"(?:(?P<user>[A-Za-z0-9_][\w.+-]*)@)?(?P<name>[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?")
 
 
@@ -123,6 +141,17 @@ def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
     )
 
 
+@contextmanager
+def _shared() -> Iterator[str]:
+    """A private directory that all nodes see, for certificates and logs; kept when something goes wrong."""
+    directory = tempfile.mkdtemp(prefix="cluster-", dir=made(cache_dir()))
+    try:
+        yield directory
+    except MachineError as error:
+        raise MachineError(f"{error} The nodes' logs are in {directory}.") from error
+    shutil.rmtree(directory, ignore_errors=True)
+
+
 def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
     """One job a node, each with the whole node to itself."""
     try:
@@ -130,6 +159,7 @@ def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
     except ImportError:
         raise MachineError("--cluster slurm needs dask-jobqueue: pip install 'becalm[cluster]'.") from None
     given = spec.options
+    directory = stack.enter_context(_shared())
     directives = [
         f"--{name}={given[name]}" for name in ("nodelist", "constraint", "reservation", "qos") if name in given
     ]
@@ -148,9 +178,11 @@ def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
         job_script_prologue=[f"export {name}={shlex.quote(value)}" for name, value in environment().items()],
         worker_extra_args=["--resources", f"{RESOURCE}=1", "--memory-limit", "0"],
         scheduler_options={"dashboard": False, "dashboard_address": None},
-        log_directory=os.getcwd(),
+        job_name="becalm",
+        log_directory=directory,
         death_timeout="60",
         silence_logs="critical",
+        **_certificates(directory),
     )
     stack.enter_context(cluster)
     cluster.scale(jobs=spec.workers)

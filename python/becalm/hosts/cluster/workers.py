@@ -113,7 +113,7 @@ def _found(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, 
 
 
 _WHY_NONE = {
-    "slurm": "`squeue` tells whether the jobs wait, the files dask-worker-*.out why one ended.",
+    "slurm": "`squeue` tells whether the jobs wait for nodes.",
     "ssh": "Check that `ssh HOST python3 -c 'import becalm, distributed'` works for each host of the file.",
     "address": "Start one on each machine: dask worker tcp://HOST:PORT --nthreads 1 --resources machine=1",
 }
