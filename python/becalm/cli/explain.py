@@ -20,10 +20,22 @@ from becalm.errors import MachineError, UsageError
 @click.option("--last", is_flag=True, help="The last study  [default without studies and --program].")
 @click.option("--html", metavar="FILE", help="Write the report there, with pictures.")
 @click.option("--markdown", metavar="FILE", help="Write the report there as Markdown.")
+@click.option("--designed", is_flag=True, help="Run a program beside known loads by plan first: --designed -- COMMAND.")
+@click.option("--steps", type=click.IntRange(20, 60), help="Loads of that plan  [default: 30].")
+@click.option("--loads", metavar="LIST", help="Kinds of load: cpu,memory,disk,network  [default: all that can be].")
+@click.option("--disk", metavar="DIR", help="On the disk to load  [default: /var/tmp].")
+@click.option("--seed", type=click.IntRange(0), help="Repeat the same plan.")
+@options.sudo
 @options.store
 @options.display
 def command_explain(
     studies: tuple[str, ...],
+    designed: bool,
+    steps: int | None,
+    loads: str | None,
+    disk: str | None,
+    seed: int | None,
+    sudo: bool,
     program: str | None,
     last: bool,
     html: str | None,
@@ -39,6 +51,7 @@ def command_explain(
     becalm explain
     becalm explain 12 13 --html report.html
     becalm explain --program gzip
+    becalm explain --designed -- ./program
     """
     if quiet and as_json:
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
@@ -49,6 +62,15 @@ def command_explain(
         raise UsageError("A page needs jinja2 and matplotlib: pip install 'becalm[report]'. Or take --markdown FILE.")
     from becalm.verbs.explain import explain
 
+    plan = {"steps": steps, "loads": loads and tuple(loads.split(",")), "directory": disk, "seed": seed, "sudo": sudo}
+    plan = {name: value for name, value in plan.items() if value}
+    if designed:
+        if program is not None or last:
+            raise UsageError("--designed makes a study of its own: leave --program and --last out.")
+        studies = (str(_campaign(studies, plan, store, quiet or as_json, plain)),)
+    elif plan:
+        option = {"directory": "disk"}.get(next(iter(plan)), next(iter(plan)))
+        raise UsageError(f"--{option} is for a plan of loads: becalm explain --designed -- COMMAND.")
     found = explain(*studies, program=program, last=last, store=store, warned=_warned)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
@@ -62,6 +84,20 @@ def command_explain(
     for path, what in pages:
         _write(found, path, what)
     sys.stdout.flush()
+
+
+def _campaign(command: tuple[str, ...], plan: dict[str, Any], store: str | None, quiet: bool, plain: bool) -> int:
+    """Measure a program beside known loads; the number of the study."""
+    if not command:
+        raise UsageError("Which program? For example: becalm explain --designed -- ./program")
+    from becalm.report.progress import listener
+    from becalm.verbs.campaign import campaign
+
+    words = command[0] if len(command) == 1 else list(command)
+    with listener(quiet=quiet, live=not plain, lines=not quiet, plain=plain) as heard:
+        done = campaign(words, store=store, listener=heard, **plan)
+    click.echo(f"becalm: {done.sentence}", err=True)
+    return done.study
 
 
 def _warned(sentence: str) -> None:

@@ -121,8 +121,9 @@ def campaign(
         recorded = opened.loads()
         measuring.listener.started(number, sentence.short([made.name]), Goal(runs=len(plan.steps)))
         try:
-            sink, listener = opened.sink(study), measuring.listener
-            measure(opened.host, state.plan, state.history, sink, listener, opened.noticed, recorded)
+            measure(
+                opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed, recorded
+            )
         finally:
             state.end()
         opened.settle()
