@@ -63,5 +63,5 @@ def test_a_survey_of_one_node(slurm, store):
 
 
 def test_a_partition_that_is_not_there(slurm, store):
-    with pytest.raises(MachineError, match=r"logs are in"), opened("slurm:partition=nowhere,wait=5s", print):
+    with pytest.raises(MachineError, match="invalid partition"), opened("slurm:partition=nowhere,wait=5s", print):
         pytest.fail("there is no such partition")

@@ -66,3 +66,11 @@ def test_nothing_imports_dask_before_it_is_asked_for():
 def test_a_worker_of_no_cluster():
     with pytest.raises(UsageError, match="No cluster with a machine 'n1' is open"):
         find("n1")
+
+
+def test_slurm_where_there_is_none(monkeypatch, tmp_path):
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'becalm[cluster]'")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(MachineError, match="no sbatch on this machine"), opened("slurm", print):
+        pytest.fail("nothing to send jobs with")

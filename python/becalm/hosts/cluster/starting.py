@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -185,5 +186,19 @@ def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
         **_certificates(directory),
     )
     stack.enter_context(cluster)
+    _accepted(cluster.job_script())
     cluster.scale(jobs=spec.workers)
     return cluster
+
+
+def _accepted(script: str) -> None:
+    """Ask Slurm whether it would take such a job; Dask would wait in vain for one that it does not."""
+    try:
+        asked = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise MachineError(
+            "There is no sbatch on this machine: --cluster slurm works where jobs can be sent."
+        ) from None
+    if asked.returncode != 0:
+        said = " ".join(line.removeprefix("sbatch: error: ") for line in asked.stderr.splitlines()[:2])
+        raise MachineError(f"Slurm does not take the job for a node: {said or 'it does not say why'}")
