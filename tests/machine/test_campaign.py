@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts.agent import agent_path
 from becalm.load.design import Factor
 from becalm.store import Store
 from becalm.verbs import campaign as verb
@@ -15,12 +16,12 @@ from becalm.verbs.campaign import campaign, room
 
 pytestmark = pytest.mark.machine
 
-LOADS = ["pgrep", "-f", "becalm-agent load"]
+PATTERN = f"^{agent_path()} load"
 
 
 def nobody_loads():
     """No process of ours makes load any more."""
-    return subprocess.run([*LOADS, "-P", str(os.getpid())], capture_output=True, check=False).returncode == 1
+    return subprocess.run(["pgrep", "-f", PATTERN], capture_output=True, check=False).returncode == 1
 
 
 def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
@@ -28,7 +29,7 @@ def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
     monkeypatch.setattr(verb, "LARGEST_BLOCK", 1)
     counter = tmp_path / "seen"
     # What the program itself sees of the generator: how many processes of it compute.
-    script = f"pgrep -c -f '^[^ ]*becalm-agent load' >> {counter}; exit 0"
+    script = f"pgrep -c -f '{PATTERN}' >> {counter}; exit 0"
     done = campaign(["sh", "-c", script], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"), seed=4)
     assert done.runs == 20
     assert done.excluded == {}

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from compressed import available, zram
 
 from becalm.load.delay import weight_of_nice
 from becalm.load.waterfall import IO, QUEUE
@@ -22,7 +23,6 @@ CPU = max(os.sched_getaffinity(0))
 SPIN = "import time\nwhile time.process_time() < 1.0: pass"
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 DELAYS = Path("/proc/sys/kernel/task_delayacct")
-ZRAM = Path("/sys/block/zram0")
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: run the tests as root")
 
@@ -163,30 +163,8 @@ def test_without_delay_accounting_the_disk_is_unknown_and_not_zero(tmp_path):
     assert bar(found, IO)["ns"] is None
 
 
-def swaps():
-    return Path("/proc/swaps").read_text()
-
-
-@contextlib.contextmanager
-def zram(megabytes):
-    """Swap in compressed memory, and the machine as it was afterwards, whatever happens."""
-    before = swaps()
-    (ZRAM / "disksize").write_text(f"{megabytes}M")
-    try:
-        subprocess.run(["mkswap", "/dev/zram0"], check=True, capture_output=True)
-        subprocess.run(["swapon", "/dev/zram0"], check=True)
-        yield
-    finally:
-        subprocess.run(["swapoff", "/dev/zram0"], check=False, capture_output=True)
-        (ZRAM / "reset").write_text("1")
-        assert swaps() == before
-        assert (ZRAM / "disksize").read_text().strip() == "0"
-
-
 @root
-@pytest.mark.skipif(
-    not ZRAM.exists() or (ZRAM / "disksize").read_text().strip() != "0", reason="no zram device that nobody uses"
-)
+@pytest.mark.skipif(not available(), reason="no zram device that nobody uses")
 def test_memory_above_its_limit_is_paged_out_and_counted():
     demand = {"memory_bytes": 96 << 20, "limit_bytes": 48 << 20}
     with zram(256):
