@@ -81,6 +81,43 @@ for _ in range(3):
     assert runs == sorted(runs)
 
 
+SHORT = """
+import threading, time
+def work():
+    end = time.thread_time() + .02
+    while time.thread_time() < end: pass
+for _ in range(20):
+    made = threading.Thread(target=work)
+    made.start(); made.join()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="taskstats are for root")
+def test_threads_that_nobody_saw_are_in_the_kernels_own_sums(agent):
+    with program(SHORT) as child:
+        followed, _ = events(agent, agent.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS))
+    last = followed[-1]["process"]
+    assert last["complete"]
+    assert last["run_ns"] >= 20 * 20 * MILLISECONDS
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_without_rights_threads_that_nobody_saw_are_missing_and_that_is_seen():
+    from becalm.load.watching import Followed, account
+
+    with program(SHORT) as child:
+        made = Agent(user=65534, group=65534, extra_groups=[])
+        try:
+            followed, done = events(made, made.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS))
+        finally:
+            made.close()
+    first, last = (account(followed[index]["process"]) for index in (0, -1))
+    assert done["whole"]
+    assert not last.complete
+    assert last.run_ns < 300 * MILLISECONDS <= last.user_ns + last.system_ns
+    assert not Followed(child.pid, first, last, 1).exact
+
+
 def test_stop_ends_following_and_not_the_process(agent):
     with program(SPIN) as child:
         number = agent.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS)

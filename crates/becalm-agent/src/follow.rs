@@ -13,6 +13,7 @@ use becalm_core::exec::watch::{readable, readable_within};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::source::pace::Pace;
 use becalm_core::source::process::{gone, Account, Process, Stat};
+use becalm_core::source::taskstats::TaskStats;
 use serde_json::{json, Value};
 
 use crate::conversation::{Attention, Conversation};
@@ -32,6 +33,7 @@ pub struct Wish {
     pub started: Option<u64>,
     pub period_ns: i64,
     pub sources: Vec<String>,
+    pub consumers: u32,
 }
 
 /// A process that is held: its number stays its own as long as this lives.
@@ -72,6 +74,9 @@ struct Following<'a> {
     reading: &'a mut Reading,
     held: Held,
     process: Process,
+    /// Where it is permitted, the kernel's sums over the whole process.
+    taskstats: Option<TaskStats>,
+    delays: bool,
     last: Account,
     readings: u64,
     /// CPU time of this thread when following began, ns.
@@ -93,7 +98,12 @@ impl<'a> Following<'a> {
         let delays =
             fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|text| text.trim() == "1");
         let mut process = Process::new(&held.path(), delays);
-        let last = process.read().map_err(|error| unreadable(wish.pid, &error))?;
+        // Where they cannot be had of this process (another namespace of numbers), sums over its threads do.
+        let asked =
+            TaskStats::open().and_then(|mut asking| asking.of_process(wish.pid as u32).map(|_| asking));
+        let mut taskstats = asked.ok();
+        let last = read(&mut process, &mut taskstats, wish.pid, delays)
+            .map_err(|error| unreadable(wish.pid, &error))?;
         if let Some(started) = wish.started.filter(|started| *started != last.started) {
             let message = format!(
                 "Process {} is another one now: it began at tick {} of this boot, not at {started}. The one that was \
@@ -109,7 +119,7 @@ impl<'a> Following<'a> {
             // Names are checked, files opened.
             reading.read(root, Some(&wish.sources), true)?;
         }
-        Ok(Self { wish, root, reading, held, process, last, readings: 1, begun_ns })
+        Ok(Self { wish, root, reading, held, process, taskstats, delays, last, readings: 1, begun_ns })
     }
 
     fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
@@ -128,7 +138,7 @@ impl<'a> Following<'a> {
             }
             let ended = self.held.ended()?;
             // Of a process that has ended only a zombie can be read, and its parent may have waited for it by now.
-            let whole = match self.process.read() {
+            let whole = match read(&mut self.process, &mut self.taskstats, self.wish.pid, self.delays) {
                 Ok(account) => {
                     self.last = account;
                     self.readings += 1;
@@ -165,8 +175,25 @@ impl<'a> Following<'a> {
                 event["page_bytes"] = read.remove("page_bytes").unwrap_or_default();
             }
         }
+        if self.wish.consumers > 0 {
+            event["consumers"] = self.reading.consumers(self.root, self.wish.consumers);
+        }
         talk.output.send(&event)
     }
+}
+
+/// Read a process. Where the kernel's own sums were had once, they are had always: others would go backwards.
+fn read(
+    process: &mut Process,
+    taskstats: &mut Option<TaskStats>,
+    pid: i32,
+    delays: bool,
+) -> io::Result<Account> {
+    let mut account = process.read()?;
+    if let Some(asking) = taskstats {
+        account.complete(&asking.of_process(pid as u32)?.delays, delays);
+    }
+    Ok(account)
 }
 
 /// CPU time of this thread, ns.

@@ -52,6 +52,9 @@ pub enum Action {
         changes: bool,
         #[serde(default)]
         describe: bool,
+        /// How many of the processes that used most CPU time are named.
+        #[serde(default)]
+        consumers: u32,
     },
     Follow {
         pid: i32,
@@ -62,6 +65,8 @@ pub enum Action {
         /// Of the machine, in each event.
         #[serde(default)]
         sources: Vec<String>,
+        #[serde(default)]
+        consumers: u32,
     },
     Define {
         workloads: Vec<Workload>,

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use becalm_core::exec::now_ns;
 use becalm_core::source::file::Place;
 use becalm_core::source::layout::Kind;
+use becalm_core::source::processes::Processes;
 use becalm_core::source::snapshot::{difference, Moved, Section, Snapshot};
 use becalm_core::source::table::{find, Row, TABLE};
 use becalm_core::source::Reader;
@@ -11,15 +13,46 @@ use serde_json::{json, Map, Value};
 
 use crate::protocol::Failure;
 
+/// Largest share of time that looking at all processes may take: with many of them it is done more rarely.
+const LOOKING_SHARE: i64 = 100;
+
 /// The sources that this conversation asked for last, with their files open, and what they said.
 #[derive(Default)]
 pub struct Reading {
     open: Option<(Vec<&'static str>, Reader)>,
     last: Option<Snapshot>,
     next: Snapshot,
+    processes: Option<Looked>,
+}
+
+/// All processes, and when they were looked at.
+struct Looked {
+    seen: Processes,
+    at_ns: i64,
+    /// Not before this.
+    again_ns: i64,
 }
 
 impl Reading {
+    /// The `count` processes that used most CPU time since the look before, the agent left out. Null: there was none
+    /// before, or looking again so soon would cost too much.
+    pub fn consumers(&mut self, root: &Path, count: u32) -> Value {
+        let at_ns = now_ns();
+        if self.processes.as_ref().is_some_and(|last| at_ns < last.again_ns) {
+            return Value::Null;
+        }
+        let seen = Processes::read(&Place::new(root));
+        let took_ns = now_ns() - at_ns;
+        let told = self.processes.as_ref().map(|last| {
+            let used = seen.since(&last.seen, count as usize, std::process::id());
+            let named =
+                used.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
+            json!({"interval_ns": at_ns - last.at_ns, "used": named.collect::<Vec<_>>()})
+        });
+        self.processes = Some(Looked { seen, at_ns, again_ns: at_ns + LOOKING_SHARE * took_ns });
+        told.unwrap_or_default()
+    }
+
     /// Read these sources below a root, or all of them; `changes`: also since the reading before.
     pub fn read(&mut self, root: &Path, names: Option<&[String]>, changes: bool) -> Result<Value, Failure> {
         let rows = rows(names)?;

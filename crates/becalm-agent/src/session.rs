@@ -134,11 +134,17 @@ impl Session {
             }
             Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
             Action::Read { sources, describe: true, .. } => describe(sources.as_deref()),
-            Action::Read { sources, changes, .. } => {
-                self.reading.read(&self.machine.tree.path("/"), sources.as_deref(), changes)
+            Action::Read { sources, changes, consumers, .. } => {
+                let root = self.machine.tree.path("/");
+                self.reading.read(&root, sources.as_deref(), changes).map(|mut answer| {
+                    if consumers > 0 {
+                        answer["consumers"] = self.reading.consumers(&root, consumers);
+                    }
+                    answer
+                })
             }
-            Action::Follow { pid, started, period_ns, sources } => {
-                let wish = Wish { id: request.id, pid, started, period_ns, sources };
+            Action::Follow { pid, started, period_ns, sources, consumers } => {
+                let wish = Wish { id: request.id, pid, started, period_ns, sources, consumers };
                 return follow(&wish, &self.machine.tree.path("/"), &mut self.reading, &mut self.talk);
             }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),

@@ -289,13 +289,16 @@ class AgentHost:
                 case "error":
                     raise _error(event)
 
-    def read(self, sources: Sequence[str], *, changes: bool = False) -> dict[str, Any]:
-        """What the machine says now: `sources` by name, and `page_bytes` (docs/protocol.md)."""
-        return self._ask({"do": "read", "sources": list(sources), "changes": changes})
+    def read(self, sources: Sequence[str], *, changes: bool = False, consumers: int = 0) -> dict[str, Any]:
+        """What the machine says now: `sources` by name, `page_bytes`, and `consumers` (docs/protocol.md)."""
+        return self._ask({"do": "read", "sources": list(sources), "changes": changes, "consumers": consumers})
 
-    def follow(self, pid: int, period_ns: int, sources: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def follow(
+        self, pid: int, period_ns: int, sources: Sequence[str], *, consumers: int = 0
+    ) -> Iterator[dict[str, Any]]:
         """The events `followed` of a running process, then the one that is `done`; `stop` ends it."""
-        ident = self._send({"do": "follow", "pid": pid, "period_ns": period_ns, "sources": list(sources)})
+        about = {"pid": pid, "period_ns": period_ns, "sources": list(sources), "consumers": consumers}
+        ident = self._send({"do": "follow", **about})
         while True:
             event = self._read()
             if event.get("id") != ident:

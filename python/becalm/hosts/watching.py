@@ -19,11 +19,13 @@ class Watchable(Protocol):
         """What the machine is and allows."""
         ...
 
-    def read(self, sources: Sequence[str], *, changes: bool = False) -> dict[str, Any]:
+    def read(self, sources: Sequence[str], *, changes: bool = False, consumers: int = 0) -> dict[str, Any]:
         """What the machine says now, by source."""
         ...
 
-    def follow(self, pid: int, period_ns: int, sources: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def follow(
+        self, pid: int, period_ns: int, sources: Sequence[str], *, consumers: int = 0
+    ) -> Iterator[dict[str, Any]]:
         """What a running process does, reading by reading."""
         ...
 

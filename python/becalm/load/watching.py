@@ -23,11 +23,13 @@ TICK_NS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A process that used much CPU time in an interval. `cpu_ns`: how much, in whole ticks."""
+    """A process that used much CPU time in an interval. `cpu_ns`: how much, in whole ticks; `cpus`: how many CPUs that
+    is on average, where the interval is its own."""
 
     pid: int
     name: str
     cpu_ns: int
+    cpus: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,13 @@ class Account:
     write_calls: int | None = None
     read_characters: int | None = None
     written_characters: int | None = None
+    swapin_ns: int | None = None
+    reclaim_ns: int | None = None
+    thrashing_ns: int | None = None
+    compact_ns: int | None = None
+    copy_ns: int | None = None
+    complete: bool = False
+    """The sums have every thread there ever was, not only those that were seen."""
     missing: tuple[str, ...] = ()
 
 
@@ -113,6 +122,8 @@ class Followed:
 
         Two ticks and a fiftieth are allowed for: a tick is counted to whoever is running when it comes.
         """
+        if self.before.complete and self.after.complete:
+            return True
         run, cpu = self.moved("run_ns"), self.cpu_ns
         return run is not None and cpu is not None and cpu - run <= 2 * TICK_NS + cpu // 50
 

@@ -67,7 +67,7 @@ def live(watching: Watching) -> Iterator[Instant]:
     with hosts.open(watching.host, _access(watching)) as opened:
         host = watchable(opened)
         watching.connected(host)
-        host.read(interval.SOURCES, changes=True)
+        host.read(interval.SOURCES, changes=True, consumers=CONSUMERS)
         due, number, skipped = time.monotonic_ns(), 0, 0
         while watching.count is None or number < watching.count:
             began_ns = time.time_ns()
@@ -79,7 +79,7 @@ def live(watching: Watching) -> Iterator[Instant]:
                 due, skipped = due + missed * period_ns, skipped + missed
             if watching.ending.wait((due - time.monotonic_ns()) / 1e9):
                 return
-            answer = host.read(interval.SOURCES, changes=True)
+            answer = host.read(interval.SOURCES, changes=True, consumers=CONSUMERS)
             yield _instant(number, answer, began_ns, skipped)
             number += 1
 
@@ -95,7 +95,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
         host = watchable(opened)
         before: Account | None = None
         at_ns = number = 0
-        for event in host.follow(pid, period_ns, interval.SOURCES):
+        for event in host.follow(pid, period_ns, interval.SOURCES, consumers=CONSUMERS):
             if event["event"] == "done":
                 return
             after = account(event["process"])
@@ -130,4 +130,9 @@ def _instant(number: int, answer: Mapping[str, Any], began_ns: int, skipped: int
 
 
 def _consumers(answer: Mapping[str, Any]) -> tuple[Consumer, ...]:
-    return tuple(Consumer(each["pid"], each["name"], each["cpu_ns"]) for each in answer.get("consumers", ()))
+    """Who used most; empty where nobody has looked, which is done less often where there are many processes."""
+    found = answer.get("consumers") or {"used": (), "interval_ns": 1}
+    over_ns = found["interval_ns"]
+    return tuple(
+        Consumer(each["pid"], each["name"], each["cpu_ns"], each["cpu_ns"] / over_ns) for each in found["used"]
+    )

@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 def instant(number=0, process=None, **changes):
     made = load(interval_ns=SECOND, **changes)
-    consumers = (Consumer(41, "cc1 [bold]", 950_000_000),)
+    consumers = (Consumer(41, "cc1 [bold]", 950_000_000, 0.95),)
     return Instant(number, 1_795_000_000 * SECOND, made, consumers, process, {"nfs": "no NFS"}, 0, 90_000)
 
 

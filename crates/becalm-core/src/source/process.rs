@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::bytes::{lines, number, split_once, Words};
 use crate::facts::read::refusal;
+use crate::load::own::Delays;
 
 /// What is summed over threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,8 +81,32 @@ pub struct Account {
     pub write_calls: Option<u64>,
     pub read_characters: Option<u64>,
     pub written_characters: Option<u64>,
+    /// The rest of delay accounting, where the kernel was asked for the process as a whole.
+    pub swapin_ns: Option<u64>,
+    pub reclaim_ns: Option<u64>,
+    pub thrashing_ns: Option<u64>,
+    pub compact_ns: Option<u64>,
+    pub copy_ns: Option<u64>,
+    /// Whether `run_ns` and the waits have every thread there ever was (taskstats), not only those that were seen.
+    pub complete: bool,
     /// What could not be read, in words.
     pub missing: Vec<String>,
+}
+
+impl Account {
+    /// Take the kernel's own sums over the process, ended threads included. `delays`: waits other than for a CPU are
+    /// counted.
+    pub fn complete(&mut self, sums: &Delays, delays: bool) {
+        let counted = |name: &str| sums.value(name).filter(|_| delays);
+        (self.run_ns, self.wait_ns) = (sums.value("exec_ns"), sums.value("wait_ns"));
+        self.block_ns = counted("block_ns");
+        self.swapin_ns = counted("swapin_ns");
+        self.reclaim_ns = counted("reclaim_ns");
+        self.thrashing_ns = counted("thrashing_ns");
+        self.compact_ns = counted("compact_ns");
+        self.copy_ns = counted("copy_ns");
+        self.complete = true;
+    }
 }
 
 /// A process that is read again and again.

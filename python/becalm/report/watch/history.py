@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from becalm.load.measures import MEASURES, PROCESS, Measure
-from becalm.load.watching import Followed, Instant
+from becalm.load.watching import Consumer, Followed, Instant
 from becalm.report.watch.numbers import Value
 
 LONGEST = 600
@@ -59,12 +59,15 @@ class History:
     process: tuple[Track, ...] = field(default_factory=lambda: tuple(map(Track, PROCESS)))
     latest: Instant | None = None
     first: Followed | None = None
+    consumers: tuple[Consumer, ...] = ()
+    """Those of the last look at all processes, which is not made in every interval where there are many."""
     instants: int = 0
     elapsed_ns: int = 0
 
     def add(self, instant: Instant) -> None:
         """Take an interval."""
         self.instants, self.latest = self.instants + 1, instant
+        self.consumers = instant.consumers or self.consumers
         if instant.load is not None:
             self.elapsed_ns += instant.load.interval_ns
             for track in self.machine:

@@ -136,8 +136,8 @@ class View:
 
     def _below(self, latest: Instant, width: int) -> Iterator[RenderableType]:
         yield Text()
-        if latest.consumers and latest.load is not None:
-            named = (f"{each.name} {100 * each.cpu_ns / latest.load.interval_ns:.0f} %" for each in latest.consumers)
+        if self.history.consumers:
+            named = (f"{each.name} {100 * (each.cpus or 0.0):.0f} %" for each in self.history.consumers)
             yield Text("most CPU time  " + "   ".join(named), no_wrap=True, overflow="ellipsis")
         if unseen := self.history.unseen():
             yield Text("not told here  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
