@@ -67,11 +67,53 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class BootFile:
+    """A file written for a boot entry; `state` is ours, gone or changed (by somebody else), None when unreadable."""
+
+    path: str
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootEntry:
+    """An entry for one boot (docs/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
+
+    `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
+    itself `limit_s` after its start. Without `entry` it was removed and is only still running. `damaged`: the record
+    that cannot be understood; then nothing else is known.
+    """
+
+    loader: str = ""
+    entry: str = ""
+    mark: str = ""
+    parameters: tuple[str, ...] = ()
+    limit_s: int = 0
+    title: str = ""
+    user: str = ""
+    at: int = 0
+    files: tuple[BootFile, ...] = ()
+    armed: bool = False
+    running: bool = False
+    waiting: bool = False
+    damaged: str | None = None
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> BootEntry:
+        """As the agent says it."""
+        lists = {
+            "parameters": tuple(found.get("parameters", ())),
+            "files": tuple(BootFile(**each) for each in found.get("files", ())),
+        }
+        return cls(**{**found, **lists})
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Who set what when; `title` is empty when nothing is set.
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
     killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
+    `boot`: an entry for one boot that is there; it outlives restarts.
     """
 
     title: str = ""
@@ -85,3 +127,4 @@ class Status:
     busy: str | None = None
     note: str | None = None
     anything: bool = False
+    boot: BootEntry | None = None

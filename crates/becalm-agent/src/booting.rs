@@ -71,7 +71,7 @@ impl Machine {
 
     /// The places that were removed; none when there was no entry.
     pub fn remove_entry(&mut self, force: bool) -> Result<Vec<Restored>, Failure> {
-        if !self.tree.exists(record::PATH) {
+        if !record::exists(&self.tree) {
             return Ok(Vec::new());
         }
         self.check_rights()?;

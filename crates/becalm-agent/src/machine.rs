@@ -179,10 +179,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Put back what is on or was left behind, whoever set it; also a boot entry. `force`: also what somebody else
-    /// changed.
-    pub fn restore(&mut self, force: bool) -> Result<Value, Failure> {
-        let entry = self.remove_entry(force);
+    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed; `entry`: remove
+    /// a boot entry, too.
+    pub fn restore(&mut self, force: bool, entry: bool) -> Result<Value, Failure> {
+        let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
         let recovered = self.recover(force)?;
         let entry = entry?;
         let sentences = [recovered.sentence, self.removed(&entry)];

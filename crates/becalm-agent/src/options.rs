@@ -8,10 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq)]
 pub enum Command {
     Serve(Options),
-    /// Put back what was left on the machine below `root`; `force`: also what somebody else changed.
+    /// Put back what was left on the machine below `root`; `force`: also what somebody else changed; `at_start`: the
+    /// machine has just started, so a boot entry that it has started by stays.
     Restore {
         root: PathBuf,
         force: bool,
+        at_start: bool,
     },
     /// Start a program several times at once.
     Copies(crate::copies::Copies),
@@ -35,7 +37,7 @@ pub struct Options {
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
                      [--spool-fd N | --spool PATH] [--root DIR] [--silence SECONDS]. It is started by becalm and \
-                     speaks JSON. Or: becalm-agent restore [--root DIR] [--force]";
+                     speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start]";
 
 /// Read the command line; an error is a sentence.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
@@ -77,17 +79,18 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
 }
 
 fn restore(mut arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
-    let (mut root, mut force) = (PathBuf::from("/"), false);
+    let (mut root, mut force, mut at_start) = (PathBuf::from("/"), false, false);
     while let Some(name) = arguments.next() {
         match name.to_str() {
             Some("--force") => force = true,
+            Some("--at-start") => at_start = true,
             Some("--root") => {
                 root = arguments.next().ok_or_else(|| format!("--root needs a value; {USAGE}"))?.into();
             }
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }
-    Ok(Command::Restore { root, force })
+    Ok(Command::Restore { root, force, at_start })
 }
 
 #[cfg(test)]
@@ -108,9 +111,12 @@ mod tests {
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
         assert_eq!(options.silence, Some(60));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
-        assert_eq!(of(&["restore"]), Ok(Command::Restore { root: "/".into(), force: false }));
-        let forced = Command::Restore { root: "/x".into(), force: true };
-        assert_eq!(of(&["restore", "--force", "--root", "/x"]), Ok(forced));
+        assert_eq!(
+            of(&["restore"]),
+            Ok(Command::Restore { root: "/".into(), force: false, at_start: false })
+        );
+        let forced = Command::Restore { root: "/x".into(), force: true, at_start: true };
+        assert_eq!(of(&["restore", "--force", "--root", "/x", "--at-start"]), Ok(forced));
     }
 
     #[test]

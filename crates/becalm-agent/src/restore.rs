@@ -3,18 +3,23 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use becalm_core::boot::running;
 use becalm_core::knob::tree::Tree;
 
 use crate::machine::Machine;
 
 /// Put back and say what could not be, a line each. Exit code 0: all is as it was; 3: something is not.
-pub fn run(root: &Path, force: bool) -> ExitCode {
+///
+/// `at_start`: a boot entry that the machine has just started by belongs to a study that goes on, and stays.
+pub fn run(root: &Path, force: bool, at_start: bool) -> ExitCode {
     let who = std::env::var("USER").unwrap_or_else(|_| "the system".to_owned());
     let restored = root
         .canonicalize()
         .map_err(|error| format!("The directory {} cannot be used: {error}.", root.display()))
         .and_then(|root| {
-            Machine::new(Tree::new(&root), who).restore(force).map_err(|failure| failure.message)
+            let tree = Tree::new(&root);
+            let entry = !at_start || running::mark(&tree).is_none();
+            Machine::new(tree, who).restore(force, entry).map_err(|failure| failure.message)
         });
     let open = match restored {
         Ok(answer) => {

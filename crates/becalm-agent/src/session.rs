@@ -156,7 +156,7 @@ impl Session {
             Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
             Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),
             Action::Release {} => Ok(report(&self.machine.release(), "")),
-            Action::Restore { force } => self.machine.restore(force),
+            Action::Restore { force } => self.machine.restore(force, true),
             Action::Status {} => self.machine.status(),
             Action::Boot { parameters, limit_s, dangerous } => {
                 self.machine.boot(parameters, limit_s, dangerous)

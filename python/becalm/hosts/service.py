@@ -22,15 +22,16 @@ NAME = "becalm-restore.service"
 TEXT = f"""\
 [Unit]
 Description=Put back settings that becalm had left on this machine
-ConditionPathExists=/var/lib/becalm/journal
+ConditionPathExists=|/var/lib/becalm/journal
+ConditionPathExists=|/var/lib/becalm/boot
 After=local-fs.target
 Before=multi-user.target
 
 [Service]
 Type=oneshot
 RemainAfterExit=no
-ExecStart=/{AGENT} restore
-# It writes below /proc, /sys and /dev, opens swap files anywhere and signals processes: no more is taken away.
+ExecStart=/{AGENT} restore --at-start
+# It writes below /proc, /sys, /dev and /boot, opens swap files anywhere and signals processes: no more is taken away.
 NoNewPrivileges=yes
 PrivateNetwork=yes
 RestrictAddressFamilies=AF_UNIX

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.applied import Applied, Change, Held, Reset, Status
+from becalm.applied import Applied, BootEntry, Change, Held, Reset, Status
 from becalm.knobs import Knob
 from becalm.report.sentence import counted, duration
 from becalm.steadiness import Excluded
@@ -204,7 +204,7 @@ def status(found: Status, host: str = "local") -> RenderableType:
     if found.busy:
         parts.append(Text(f"A becalm is at work: {found.busy}.", "bold"))
     if not found.anything:
-        if not found.busy:
+        if not found.busy and found.boot is None:
             parts.append(Text("Nothing of becalm's is on: the machine is as it was.", "bold"))
     else:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))
@@ -222,9 +222,37 @@ def status(found: Status, host: str = "local") -> RenderableType:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, found.damaged))}.", "red"))
         shown = [each for each in found.places if not each.side_effect and each.now != each.original]
         parts.append(_places([(each.knob, each.place, (each.original, _now(each))) for each in shown], "before", "now"))
+    if found.boot is not None:
+        parts += _boot(found.boot, _take_off(host))
     if found.note:
         parts.append(Text(found.note, "dim"))
     return Group(*parts)
+
+
+def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
+    """An entry for one boot: whether the machine runs it or will, and what is written for it."""
+    if entry.damaged is not None:
+        return [Text(f"{entry.damaged} cannot be understood: docs/reboot.md says how to remove a boot entry.", "red")]
+    parts: list[RenderableType] = []
+    words = " ".join(entry.parameters) or "no parameters of its own"
+    if entry.running:
+        which = f", {entry.entry}, with {words}," if entry.entry else " that was removed since,"
+        parts.append(Text(f"This machine runs becalm's boot entry{which} until its next restart.", "bold"))
+        if entry.waiting:
+            limit = f" {duration(entry.limit_s * 1e9)} after its start" if entry.limit_s else ""
+            parts.append(Text(f"It restarts by itself{limit}, unless becalm comes back to it before."))
+    if not entry.entry:
+        return parts
+    if entry.armed:
+        parts.append(Text(f"The next start of this machine is becalm's boot entry, once: {words}.", "bold"))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+    about = f" for {entry.title}" if entry.title else ""
+    parts.append(Text(f"Entry {entry.entry} of {entry.loader}: written by {entry.user} on {when}{about}."))
+    if not (entry.armed or entry.running):
+        parts.append(Text("Nothing starts it any more."))
+    parts += [Text(f"  {each.path}: somebody has changed it", "red") for each in entry.files if each.state == "changed"]
+    parts.append(Text(f"Remove it: {take_off}"))
+    return parts
 
 
 def _now(each: Held) -> str:

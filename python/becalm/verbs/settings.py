@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm import hosts
-from becalm.applied import Applied, Change, Held, Put, Reset, Status
+from becalm.applied import Applied, BootEntry, Change, Held, Put, Reset, Status
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.history import History
 from becalm.hosts import Access
@@ -95,11 +95,12 @@ def status(host: str = "local", *, root: str | None = None) -> Status:
     with _agent(host, Access(root=root)) as machine:
         found = machine.status()
     journal = found["journal"]
+    boot = None if found["boot"] is None else BootEntry.from_json(found["boot"])
     if journal is None:
-        return Status(busy=found["busy"], note=found["note"])
+        return Status(busy=found["busy"], note=found["note"], boot=boot)
     journal["places"] = tuple(Held(**each) for each in journal["places"])
     journal["damaged"] = tuple(journal["damaged"])
-    return Status(**journal, busy=found["busy"], note=found["note"], anything=True)
+    return Status(**journal, busy=found["busy"], note=found["note"], anything=True, boot=boot)
 
 
 def _agent(host: str, access: Access) -> AgentHost:

@@ -22,8 +22,9 @@ const HEALTHY: &str = "/run/becalm/healthy";
 /// On a directory: what systemd was told, a line each.
 const PLAYED: &str = "/run/becalm/systemctl";
 
-/// What is there of becalm's, for everybody to read.
-#[derive(Debug, Clone, Serialize)]
+/// What is there of becalm's, for everybody to read. All but `mark`, `running` and `waiting` are empty when this boot is of an
+/// entry that has been removed since.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Status {
     pub loader: String,
     pub entry: String,
@@ -143,12 +144,18 @@ fn undo(tree: &Tree, write: &Write, force: bool) -> Restored {
 
 /// What is there, on the disk and of the present boot.
 pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
-    let Some(Recorded { begin, plan }) = record::load(tree)? else { return Ok(None) };
+    let booted = running::mark(tree);
+    let Some(Recorded { begin, plan }) = record::load(tree)? else {
+        return Ok(booted.map(|mark| {
+            let waiting = !found_healthy(tree, &mark);
+            Status { mark, running: true, waiting, ..Status::default() }
+        }));
+    };
     let file = |write: &Write| FileStatus { path: write.path().to_owned(), state: write.state(tree).ok() };
     let files: Vec<FileStatus> = plan.writes.iter().map(file).collect();
     let armed =
         plan.writes.iter().zip(&files).any(|(write, file)| write.arms() && file.state == Some(State::Ours));
-    let running = running::mark(tree).as_ref() == Some(&plan.mark);
+    let running = booted.as_ref() == Some(&plan.mark);
     let waiting = running && !found_healthy(tree, &plan.mark);
     let Plan { loader, entry, mark, parameters, limit_s, .. } = plan;
     let Begin { title, user, at, .. } = begin;

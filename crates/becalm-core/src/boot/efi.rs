@@ -22,10 +22,11 @@ pub fn path(name: &str) -> String {
     format!("/sys/firmware/efi/efivars/{name}-{VENDOR}")
 }
 
-/// A variable's bytes without its attributes; None when there is no such variable.
+/// A variable's bytes without its attributes; None when there is no such variable. A file without any was made by an
+/// agent that was killed before it wrote: the firmware knows nothing of it.
 pub fn bytes(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
     match fs::read(tree.path(path)) {
-        Ok(bytes) => Ok(Some(bytes.get(4..).unwrap_or_default().to_vec())),
+        Ok(bytes) => Ok(bytes.get(4..).filter(|bytes| !bytes.is_empty()).map(<[u8]>::to_vec)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -14,7 +14,7 @@ use super::BootError;
 use crate::knob::journal::{checksum, directory, Begin};
 use crate::knob::tree::Tree;
 
-pub const PATH: &str = "/var/lib/becalm/boot";
+const PATH: &str = "/var/lib/becalm/boot";
 const FRESH: &str = "/var/lib/becalm/boot.new";
 const DIRECTORY: &str = "/var/lib/becalm";
 
@@ -50,6 +50,11 @@ fn written(tree: &Tree, recorded: &Recorded) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&fresh, tree.path(PATH))?;
     File::open(tree.path(DIRECTORY))?.sync_all()
+}
+
+/// Whether there is anything to remove: also what an agent that was killed before its first write has left.
+pub fn exists(tree: &Tree) -> bool {
+    tree.exists(PATH) || tree.exists(FRESH)
 }
 
 /// What is recorded; None when nothing is.

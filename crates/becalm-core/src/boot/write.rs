@@ -117,11 +117,15 @@ impl Write {
     pub fn undo(&self, tree: &Tree, force: bool) -> io::Result<State> {
         let there = tree.path(self.path());
         if matches!(self, Write::File { .. } | Write::Part { .. }) {
-            missing_is_fine(fs::remove_file(beside(&there)))?;
+            // A file system that is read-only refuses to remove also what is not there.
+            let fresh = beside(&there);
+            if fs::symlink_metadata(&fresh).is_ok() {
+                fs::remove_file(fresh)?;
+            }
         }
         let found = self.state(tree)?;
-        let variable = matches!(self, Write::Variable { .. });
-        if (found == State::Gone && !variable) || (found == State::Changed && !force) {
+        // Of a choice that has been used up an empty rest may be there.
+        if (found == State::Gone && !self.arms()) || (found == State::Changed && !force) {
             return Ok(found);
         }
         match self {
@@ -157,7 +161,11 @@ impl Write {
                     block.write(&there)?;
                 }
             }
-            Write::Firmware { path, .. } => efi::unset(tree, path)?,
+            Write::Firmware { path, .. } => {
+                if there.exists() {
+                    efi::unset(tree, path)?;
+                }
+            }
         }
         Ok(found)
     }
@@ -242,12 +250,5 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),
-    }
-}
-
-fn missing_is_fine(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        done => done,
     }
 }
