@@ -182,7 +182,7 @@ def test_fields_of_the_json_of_settings_are_documented():
         "Taking off": applied.Reset,
         "What is on": applied.Status,
     }
-    for title, kind in wholes.items():
+    for title, kind in (*wholes.items(), ("What is on", applied.BootEntry)):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
     lists = [
@@ -190,10 +190,11 @@ def test_fields_of_the_json_of_settings_are_documented():
         ("Putting on", Excluded),
         ("Taking off", applied.Put),
         ("What is on", applied.Held),
+        ("What is on", applied.BootFile),
     ]
     for title, kind in lists:
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
-    seen = {*wholes.values(), *(kind for _, kind in lists)}
+    seen = {applied.BootEntry, *wholes.values(), *(kind for _, kind in lists)}
     assert {each for each in vars(applied).values() if dataclasses.is_dataclass(each)} <= seen
 
 
