@@ -98,14 +98,14 @@ def test_a_whole_tree_is_summed_exactly(agent):
     assert (load["scope"], load["lost"]) == ("tree", 0)
     assert load["level"] == 2 + (Path("/proc/sys/kernel/task_delayacct").read_text().strip() == "1")
     assert load["tasks"] >= 7
-    # The kernel makes user and system time add up to what the scheduler counted (kernel/sched/cputime.c, cputime_adjust).
+    # User and system time add up to what the scheduler counted (kernel/sched/cputime.c, cputime_adjust).
     assert load["exec_ns"] == pytest.approx(cpu_ns(run), rel=0.01)
     assert load["wait_ns"] >= run["wait_ns"], "the leader is one of them"
 
 
 @needs_root
 def test_threads_are_summed_too(agent):
-    threads = f"""
+    threads = """
 import threading
 def spin():
     import time
@@ -186,7 +186,7 @@ def test_without_delay_accounting_waits_are_unknown_and_not_zero(agent):
 
 def test_a_series_adds_up_to_the_totals(agent):
     with spinners(1, 0) as (other,):
-        runs, (load,), (series,), _ = observed(agent, *spinning(0.6), load="series")
+        _, (load,), (series,), _ = observed(agent, *spinning(0.6), load="series")
     assert (series["first"], series["last"]) == (0, 0) == (load["first"], load["last"])
     times = [row[0] for row in series["rows"]]
     assert times == sorted(times)
@@ -200,6 +200,49 @@ def test_a_series_adds_up_to_the_totals(agent):
     assert max(value for value in columns["queue"] if value is not None) == load["queue_peak"]
     assert {"pid": other.pid} in [{"pid": each["pid"]} for each in series["consumers"]]
     assert all(each["cpu_ns"] > 0 for each in series["consumers"])
+
+
+def unified():
+    """The directory of this process's group of version 2; None where it is not mounted or cannot be written."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    points = [words[4] for words in mounts if words[words.index("-") + 1] == "cgroup2"]
+    groups = [line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]
+    if not points or not groups:
+        return None
+    directory = Path(points[0] + groups[0])
+    control = directory / "cgroup.subtree_control"
+    return directory if os.access(directory, os.W_OK) and "cpu" not in control.read_text().split() else None
+
+
+@needs_root
+@pytest.mark.skipif(unified() is None, reason="no group of version 2 can be made here")
+def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent():
+    agent = Agent()
+    name = f"becalm-{agent.process.pid}"
+    left = unified() / "becalm-4194304"
+    left.mkdir()
+    try:
+        defined = agent.ask(
+            "define", workloads=[{"argv": ["cat", "/proc/self/cgroup"], "output": "keep"}], settings=[{}]
+        )
+        assert defined["event"] == "done"
+        events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
+        (said,) = [event["stdout"] for event in events if event["event"] == "text"]
+        assert f"/{name}\n" in said
+        assert not left.exists(), "what an agent that was killed left is removed"
+        with spinners(1, 0):
+            _, (load,), _, done = observed(agent, *spinning(0.3), settings={"cpus": "0"})
+        pressed = (unified() / name / "cpu.pressure").exists()
+        if pressed:
+            assert load["own_cpu_pressure_ns"] > 0, "it waited for its CPU"
+            assert load["own_cpu_pressure_ns"] <= load["interval_ns"]
+        assert (load["own_io_pressure_ns"] is not None) == pressed
+        assert "group" not in done["unknown"]
+    finally:
+        agent.close()
+        if left.exists():
+            left.rmdir()
+    assert not (unified() / name).exists()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@
 //! of the agent; `rest` ends it, since a process that is forked for good must have one thread alone.
 
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
@@ -13,6 +14,7 @@ use becalm_core::load::machine::{source_of, Digest, Digests, Machine, COUNTED, S
 use becalm_core::load::own::Own;
 use becalm_core::load::{Load, Queue};
 use becalm_core::source::file::Place;
+use becalm_core::source::group::{Around, Counted};
 use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::sampler::{Rows, Sampler};
 use becalm_core::source::snapshot::{Snapshot, Unknown};
@@ -65,6 +67,9 @@ pub struct Observer {
     reading: Option<(Reader, Machine)>,
     snapshot: Snapshot,
     accounts: Option<Accounts>,
+    around: Option<Around>,
+    /// Whether the next program joins the group of its own.
+    joins: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
     /// How the last record ended.
@@ -82,6 +87,9 @@ struct Record {
     first: u64,
     last: Option<u64>,
     begin: Digest,
+    around: Counted,
+    /// Whether all its programs were in the group of their own.
+    joined: bool,
     spent_ns: i64,
     own: Own,
     queue: Queue,
@@ -98,6 +106,8 @@ impl Observer {
             reading: None,
             snapshot: Snapshot::default(),
             accounts: None,
+            around: None,
+            joins: false,
             sampler: None,
             open: None,
             last: None,
@@ -115,6 +125,29 @@ impl Observer {
         if wanted != Wanted::None {
             self.accounts.get_or_insert_with(Accounts::open).block();
         }
+    }
+
+    /// Have a control group for the programs, where `works` can join it. Only once.
+    pub fn make_group(&mut self, works: impl FnOnce(RawFd) -> bool) {
+        if self.wanted == Wanted::None || self.around.is_some() {
+            return;
+        }
+        let (mut around, mut why) = Around::new(&self.place);
+        if around.tasks().is_some_and(|tasks| !works(tasks)) {
+            around.give_up();
+            why = Some("programs may not be moved into a group of their own here".to_owned());
+        }
+        if let (Some(why), Some(accounts)) = (why, &mut self.accounts) {
+            accounts.reasons.push(("group", why));
+        }
+        self.around = Some(around);
+    }
+
+    /// The file by which the next program joins a group: one that its settings ask for, else its own.
+    pub fn join(&mut self, settings: Option<RawFd>) -> Option<RawFd> {
+        let own = self.around.as_ref().filter(|_| self.looks()).and_then(Around::tasks);
+        self.joins = settings.is_none() && own.is_some();
+        settings.or(own)
     }
 
     /// The block is over: its last record, and why columns were unknown in it.
@@ -148,16 +181,22 @@ impl Observer {
             // Before the machine is read: looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
+            let around = self.around.as_mut().map(Around::read).unwrap_or_default();
             let begin = fresh.unwrap_or_else(|| self.read());
             self.open = Some(Record {
                 first: seq,
                 last: None,
                 begin,
+                around,
+                joined: true,
                 spent_ns,
                 own: Own::none_yet(),
                 queue: Queue::default(),
                 series,
             });
+        }
+        if let Some(open) = &mut self.open {
+            open.joined &= self.joins;
         }
         if let Some(accounts) = &mut self.accounts {
             accounts.begin();
@@ -215,6 +254,9 @@ impl Observer {
         self.fetch(end.at_ns());
         let Some(taken) = self.open.take() else { return };
         open = taken;
+        let around = self.around.as_mut().map(|around| around.read().since(&open.around)).unwrap_or_default();
+        open.own.quota_ns = around.quota_ns;
+        open.own.pressure_ns = if open.joined { around.pressure_ns } else { [None; 3] };
         let counted = end.difference(&open.begin);
         for (column, (name, change)) in COUNTED.iter().zip(&counted).enumerate() {
             if let Err(why) = change {

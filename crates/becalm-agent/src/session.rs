@@ -12,6 +12,7 @@ use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{readable, until_readable};
 use becalm_core::facts;
+use becalm_core::knob::process::ProcessSettings;
 use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
@@ -280,6 +281,11 @@ impl Session {
         let others = self.talk.descriptors();
         self.talk.output.begin(id);
         self.observer.begin(load);
+        self.observer.make_group(|tasks| {
+            let mut joining = ProcessSettings::default();
+            joining.join = Some(tasks);
+            self.runner.try_settings(&joining, base.user.as_ref()).is_ok()
+        });
         // A stop may have come in the same read as this request: polling would not see it any more.
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
@@ -299,7 +305,7 @@ impl Session {
                 return Ok(Err(failure));
             }
             switching_ns += now_ns() - started;
-            settings.process.join = self.machine.join();
+            settings.process.join = self.observer.join(self.machine.join());
             let result = self.runner.step(
                 &mut self.workloads[step.0 as usize],
                 settings,

@@ -31,7 +31,8 @@ _ALWAYS_OF_2 = ("first", "last", "started_ns", "interval_ns", "samples", "level"
 def _loads(db: Connection) -> None:
     """From 1 to 2: what else the machine did around runs."""
     key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
-    kinds = {"queue": "DOUBLE PRECISION", "scope": "TEXT"}
+    real = "DOUBLE" if db.dialect.name == "sqlite" else "DOUBLE PRECISION"
+    kinds = {"queue": real, "scope": "TEXT"}
     columns = [
         f"{name} {kinds.get(name, 'BIGINT')}{' NOT NULL' if name in _ALWAYS_OF_2 else ''}"
         for name in _LOAD_OF_2.split()

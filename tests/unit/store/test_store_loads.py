@@ -79,7 +79,7 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
         {"columns": list(LOAD_COLUMNS), "rows": [["x", *LOADS[0][1:]]]},
         {"columns": list(LOAD_COLUMNS), "rows": [[True, *LOADS[0][1:]]]},
         {"columns": list(LOAD_COLUMNS), "rows": [LOADS[0][:-1]]},
-        {"rows": []},
+        {"rows": [[1]]},
     ],
 )
 def test_broken_loads_are_refused(store, location, tmp_path, broken):

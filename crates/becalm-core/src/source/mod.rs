@@ -11,6 +11,7 @@ mod cgroup;
 mod diskstats;
 pub mod file;
 mod frequency;
+pub mod group;
 mod interrupts;
 pub mod layout;
 mod loadavg;
