@@ -7,7 +7,8 @@ VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio mmdebstrap sysstat procps
+APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio mmdebstrap sysstat \
+  procps slurmctld slurmd slurm-client munge
 # Kernels that guests are tested with: CFS and EEVDF.
 KERNELS := 6.1 6.12
 

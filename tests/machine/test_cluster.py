@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 
 import pytest
+from far import Far
 
 from becalm.errors import MachineError
 from becalm.hosts import Access
@@ -101,6 +103,28 @@ def test_a_worker_is_quiet(store):
         call = find(name.removeprefix("cluster:")).call
         assert call(dask.config.get, "distributed.worker.profile.enabled") is False
         assert call(dask.config.get, "distributed.admin.tick.interval") == "10s"
+
+
+def test_workers_through_ssh(store, tmp_path, monkeypatch):
+    """Dask starts the worker on a machine that we log in to, with our keys and known hosts."""
+    pytest.importorskip("asyncssh", reason="asyncssh is not installed: pip install 'becalm[cluster]'")
+    far = Far(tmp_path / "machine")
+    try:
+        home = tmp_path / "home/.ssh"
+        home.mkdir(parents=True, mode=0o700)
+        (home / "config").write_text((far.path / "ssh_config").read_text())
+        (home / "known_hosts").write_text((far.path / "known_hosts").read_text())
+        python = tmp_path / "python"
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={os.environ.get("PYTHONPATH", "")} exec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+        hosts = tmp_path / "hosts"
+        hosts.write_text(f"far {python}  # the one there is\n")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        with opened(f"ssh:{hosts}", print) as (name,), open_host(name, Access()) as host:
+            assert find(name.removeprefix("cluster:")).environment["SSH_CONNECTION"].startswith("127.0.0.1 ")
+            assert host.facts()["cpu"]["count"] == os.cpu_count()
+    finally:
+        far.close()
 
 
 def test_a_program_that_is_not_there_is_said_for_each_host(store):

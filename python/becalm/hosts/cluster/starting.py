@@ -122,9 +122,10 @@ def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
         raise MachineError("--cluster ssh:FILE needs asyncssh: pip install 'becalm[cluster]'.") from None
     workers = {}
     for number, line in enumerate(hosts_of(spec.place)):
-        place = _PLACE.fullmatch(line.removeprefix("ssh://"))
-        if place is None:
-            raise UsageError(f"{spec.place}: {line!r} is no host. Write it like ada@bench.example:22.")
+        host, *python = line.removeprefix("ssh://").split()
+        place = _PLACE.fullmatch(host)
+        if place is None or len(python) > 1:
+            raise UsageError(f"{spec.place}: {line!r} is no host. Write it like ada@bench.example:22 /opt/bin/python.")
         known = {"username": place["user"], "port": place["port"] and int(place["port"])}
         workers[number] = {
             "cls": Worker,
@@ -133,7 +134,7 @@ def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
                 "connect_options": {name: value for name, value in known.items() if value},
                 "kwargs": {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0},
                 "worker_class": "distributed.Worker",
-                "remote_python": "python3",
+                "remote_python": shlex.quote(python[0] if python else "python3"),
             },
         }
     scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False, "dashboard_address": None}}
