@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from becalm.verbs.compare import compare
     from becalm.verbs.doctor import doctor
     from becalm.verbs.run import run
+    from becalm.verbs.several import compare_on, run_on
     from becalm.verbs.settings import apply, reset, status
+    from becalm.verbs.survey import survey
+    from becalm.verbs.transfer import tune_on
     from becalm.verbs.tune import tune
     from becalm.verdict import Difference, Finding, Summary, Verdict
 
@@ -53,6 +56,10 @@ _HOMES = {
     "status": "becalm.verbs.settings",
     "tune": "becalm.verbs.tune",
     "compare": "becalm.verbs.compare",
+    "compare_on": "becalm.verbs.several",
+    "run_on": "becalm.verbs.several",
+    "tune_on": "becalm.verbs.transfer",
+    "survey": "becalm.verbs.survey",
     "doctor": "becalm.verbs.doctor",
     "run": "becalm.verbs.run",
     "Difference": "becalm.verdict",
@@ -64,7 +71,8 @@ _HOMES = {
 __all__ = [
     "Applied", "BecalmError", "Diagnosis", "Difference", "Finding", "Knob", "MachineError", "Profile", "Reset", "Run",
     "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Workload",
-    "WorkloadError", "__version__", "apply", "compare", "doctor", "reset", "run", "status", "tune",
+    "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "reset", "run", "run_on", "status",
+    "survey", "tune", "tune_on",
 ]  # fmt: skip
 
 

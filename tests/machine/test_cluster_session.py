@@ -1,4 +1,4 @@
-"""The worker's side of a cluster by itself: what becomes of the agent when the front is silent, ends, or is nonsense."""
+"""The worker's side of a cluster by itself: what becomes of the agent when the front is silent or talks nonsense."""
 
 import asyncio
 import json

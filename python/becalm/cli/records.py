@@ -78,16 +78,23 @@ def _listing(found: Any) -> dict[str, Any]:
 
 @click.command("show")
 @click.argument("study", default="last")
+@click.option("--together", is_flag=True, help="With all hosts that were measured together with it.")
 @options.store
 @options.as_json
 @options.plain
-def command_show(study: str, store: str | None, as_json: bool, plain: bool) -> None:
+def command_show(study: str, together: bool, store: str | None, as_json: bool, plain: bool) -> None:
     """Show a study again: its number, or `last`.
 
     \b
     becalm show
     becalm show 12 --json
+    becalm show 12 --together
     """
+    if together:
+        from becalm.cli.show import regrouped
+
+        regrouped(study, store, as_json=as_json, plain=plain, warned=_warned)
+        return
     from becalm.load.watched import Watched
     from becalm.steadiness import Steadiness
     from becalm.verbs.records import show

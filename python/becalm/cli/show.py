@@ -59,6 +59,23 @@ def _several(found: Any, store: str | bool | None, *, as_json: bool, quiet: bool
     return code
 
 
+def regrouped(study: str, store: str | None, *, as_json: bool, plain: bool, warned: Callable[[str], None]) -> None:
+    """Print again what several hosts gave together."""
+    from becalm.survey import Surveyed
+    from becalm.verbs.regroup import show_together
+
+    found = show_together(study, store, warned=warned)
+    if isinstance(found, Surveyed) and not as_json:
+        from becalm.report import terminal
+        from becalm.report.several.surveyed import table
+
+        terminal.console(plain=plain).print(table(found, plain=plain))
+    elif isinstance(found, Surveyed):
+        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+    else:
+        _several(found, store, as_json=as_json, quiet=False, plain=plain)
+
+
 def with_runs(verdict: Any, store: str | bool | None) -> dict[str, Any]:
     """The verdict's JSON with its runs, where they were kept."""
     value: dict[str, Any] = verdict.to_json()

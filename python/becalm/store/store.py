@@ -184,6 +184,12 @@ class Store:
         """The studies, newest first."""
         return self._studies(*([] if kind is None else [STUDY.c.kind == kind]), limit=limit)
 
+    def in_group(self, group: str) -> list[int]:
+        """Numbers of the studies that have this option `group`, the oldest first."""
+        having = STUDY.c.options.contains(f'"group": {json.dumps(group)}', autoescape=True)
+        with worded(self.shown), self._reading() as db:
+            return list(db.execute(select(STUDY.c.id).where(having).order_by(STUDY.c.id)).scalars())
+
     def resolve(self, reference: str | int) -> int:
         """The number of a study: a number, or "last". Raises UsageError."""
         text = str(reference).strip()

@@ -7,7 +7,7 @@ The work is the same on all of them: built-in kernels of a fixed number of itera
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +21,12 @@ from becalm.nouns import Block, Step, Study, Workload
 from becalm.plan import Goal
 from becalm.quantity import fraction
 from becalm.report import sentence
+from becalm.store import Store
 from becalm.survey import UNKNOWN, Machine, Surveyed, conclude
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
 from becalm.verbs.several import machines, on_hosts
-from becalm.verbs.studying import Studying, studying
+from becalm.verbs.studying import studying
 
 KERNELS = {"add": Workload(kernel="add", iterations=24_000_000, name="additions")}
 """Built into the agent; one more is one row. The same iterations everywhere, 7 ms at 3.4 GHz."""
@@ -75,22 +76,25 @@ def survey(
         raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {rate}.")
     listener: Listener = measuring.listener or Quiet()
     group = secrets.token_hex(8)
+    named = {"rate": chosen, "at_least": fraction(at_least)}
     with machines(hosts, cluster, listener) as names:
 
         def one(host: str, heard: Listener) -> Machine:
-            return _measured(replace(measuring, host=host, listener=heard, group=group), works, loops, runs)
+            return _measured(replace(measuring, host=host, listener=heard, group=group), works, named, loops, runs)
 
         measured = on_hosts(names, one, listener)
     found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
     lost = {each.host: each.lost for each in measured if each.lost}
-    return conclude(found, lost, group=group, rate=chosen, at_least=fraction(at_least))
+    return conclude(found, lost, group=group, **named)
 
 
-def _measured(measuring: Measuring, works: Sequence[Workload], loops: int, runs: int) -> Machine:
+def _measured(
+    measuring: Measuring, works: Sequence[Workload], named: Mapping[str, float], loops: int, runs: int
+) -> Machine:
     """One machine. Raises BecalmError when it did not get through LEAST_LOOPS loops."""
     goal = Goal(runs=loops * runs, warmup=WARMUPS)
     study: Study = measuring.study("survey", works, goal, 0, None)
-    study = replace(study, options={**study.options, "loops": loops, "runs_of_loop": runs})
+    study = replace(study, options={**study.options, **named, "loops": loops, "runs_of_loop": runs})
     rng = np.random.default_rng(study.seed)
     history = History(len(works))
     given = iter(range(-1, loops))
@@ -101,11 +105,12 @@ def _measured(measuring: Measuring, works: Sequence[Workload], loops: int, runs:
 
     with studying(measuring, "becalm survey") as opened:
         opened.host.define(study.workloads, study.settings)
-        opened.begin(study)
+        number = opened.begin(study)
         measuring.listener.started(opened.shown, [each.name for each in works], goal)
         measure(opened.host, plan, history, opened.sink(study), measuring.listener, opened.noticed, opened.loads())
         opened.settle()
-        return _machine(opened, study, history, runs)
+        found = machine_of_runs(opened.store, number, study, history, opened.host.facts())
+        return found if opened.shown is not None else replace(found, study=None)
 
 
 def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
@@ -114,24 +119,26 @@ def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
     return tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds)
 
 
-def _machine(opened: Studying, study: Study, history: History, runs: int) -> Machine:
-    assert opened.number is not None
+def machine_of_runs(store: Store, number: int, study: Study, history: History, facts: Mapping[str, Any]) -> Machine:
+    """What the runs of a study say of its machine. Raises WorkloadError when one failed, Interrupted when there are
+    too few."""
+    runs = int(study.options["runs_of_loop"])
     whole = history.rounds // runs
     if history.failure is not None:
         failed = history.failure
-        stderr = opened.store.texts(opened.number).get(failed.seq, ("", ""))[0]
+        stderr = store.texts(number).get(failed.seq, ("", ""))[0]
         raise WorkloadError(sentence.failure(failed, study.workloads[failed.workload].name, stderr, history.rounds))
     if whole < LEAST_LOOPS:
-        raise Interrupted(f"Interrupted after {whole} loops; {LEAST_LOOPS} are needed.")
+        raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {
         each.name: history.wall_ns(index)[: whole * runs].astype(np.float64).reshape(whole, runs)
         for index, each in enumerate(study.workloads)
     }
     waited, spent = 0.0, 0.0
     for index in range(len(study.workloads)):
-        columns = opened.store.columns(opened.number, ("wait_ns", "wall_ns"), index)
+        columns = store.columns(number, ("wait_ns", "wall_ns"), index)
         waited += float(columns["wait_ns"].sum())
         spent += float(columns["wall_ns"].sum())
-    model = (opened.host.facts().get("cpu") or {}).get("model")
+    model = (facts.get("cpu") or {}).get("model")
     share = None if np.isnan(waited) or spent == 0 else waited / spent
-    return Machine(study.host, str(model) if model else UNKNOWN, opened.shown, times, share)
+    return Machine(study.host, str(model) if model else UNKNOWN, number, times, share)

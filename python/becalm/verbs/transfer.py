@@ -33,6 +33,7 @@ def tune_on(hosts: Sequence[str], programs: Sequence[str | Iterable[str] | Workl
     """
     listener: Listener = options.pop("listener", None) or Quiet()
     store = options.get("store")
+    options["group"] = secrets.token_hex(8)
     if options.pop("resume", None) is not None:
         raise UsageError("A study that is resumed has its own host: name none, and then --try it on others.")
     if store is False:
@@ -76,7 +77,7 @@ def _concluded(measured: Sequence[OnHost], found: Steadiness | None, options: di
         findings = (Finding("nothing", said),)
     made = Several(
         kind="tune",
-        group=secrets.token_hex(8),
+        group=str(options["group"]),
         confidence=float(options.get("confidence", 0.95)),
         hosts=tuple(measured),
         transfer=tuple(transfer),

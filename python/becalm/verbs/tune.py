@@ -124,6 +124,7 @@ def tune(
             "dangerous": measuring.dangerous,
             "reference": 0,
             "fail_above": None,
+            **({"group": measuring.group} if measuring.group else {}),
         },
         seed=int.from_bytes(os.urandom(4), "big") if measuring.seed is None else measuring.seed,
         host=measuring.host,

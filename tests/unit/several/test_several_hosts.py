@@ -12,6 +12,7 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.lanes import HERE, lanes
 from becalm.hosts.sim import open_sim
 from becalm.store import Store
+from becalm.verbs.regroup import show_together
 from becalm.verbs.several import compare_on, run_on
 from becalm.verdict import Answer
 
@@ -218,3 +219,26 @@ def test_one_host_is_as_ever(store):
     value = json.loads(done.output)
     assert value["host"] == "sim:calm:1"
     assert "several" not in value
+
+
+def test_the_store_says_it_again(store, odd):
+    """From the runs alone: the lost host has no verdict in the store."""
+    odd.append(lost)
+    found = compare_on(["sim:odd", "sim:normal:1", "sim:normal:2"], PROGRAMS, budget="5s", seed=1)
+    again = show_together(found.hosts[1].study)
+    assert [each.study for each in again.hosts] == [each.study for each in found.hosts]
+    assert again.across[0].estimate == pytest.approx(found.across[0].estimate)
+    assert again.confidence == pytest.approx(0.95)
+    assert "was not measured to its end" in again.hosts[0].lost
+    shown = invoke("show", str(found.hosts[0].study), "--together", "--plain")
+    assert "is slower than spin 20ms on" in shown.output
+    value = json.loads(invoke("show", str(found.hosts[0].study), "--together", "--json").output)
+    assert value["several"] is True
+
+
+def test_a_study_by_itself_has_no_group(store):
+    found = run_on(["sim:calm"], "spin 20ms", runs=5)
+    assert show_together(found.hosts[0].study).times[0].hosts == 1
+    alone = json.loads(invoke("run", "--host", "sim:calm", "--runs", "5", "--json", "spin 20ms").output)
+    with pytest.raises(UsageError, match="by itself"):
+        show_together(alone["study"])

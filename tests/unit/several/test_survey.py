@@ -12,6 +12,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.report.sentence import duration
 from becalm.store import Store
 from becalm.survey import UNKNOWN, Machine, conclude
+from becalm.verbs.regroup import show_together
 from becalm.verbs.survey import survey
 
 NAMES = [f"sim:normal:{seed}" for seed in range(1, 13)]
@@ -54,6 +55,11 @@ def test_the_slow_one_is_named_with_a_sentence(store, odd):
     # Two warm-ups, then ten loops of ten.
     assert all(each.runs == 102 for each in studies)
     assert all(each.study.kind == "survey" for each in studies)
+
+
+def test_the_store_says_it_again(store, odd):
+    found = survey(NAMES, "spin 20ms", kernels=(), seed=1, at_least=0.02)
+    assert show_together("last") == found
 
 
 def test_equal_machines_are_not_named(store):

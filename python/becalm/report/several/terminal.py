@@ -37,7 +37,7 @@ def _parts(found: Several, plain: bool) -> Iterator[RenderableType]:
     if studies:
         yield Text()
         several_ = f"Studies {', '.join(studies)}" if len(studies) < 9 else f"Studies {studies[0]} … {studies[-1]}"
-        yield Text(f"{several_}. Each by itself: becalm show {studies[0]}", "dim")
+        yield Text(f"{several_}. Each by itself: becalm show {studies[0]}; again: --together", "dim")
 
 
 def transferred(found: Several, *, plain: bool = False) -> RenderableType:
