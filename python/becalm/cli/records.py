@@ -167,15 +167,23 @@ def command_export(
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
+@click.option("--study", metavar="NUMBER|last", help="The files are load of this study's time, written by sadf -j.")
 @options.store
 @options.as_json
-def command_import(files: tuple[str, ...], store: str | None, as_json: bool) -> None:
+def command_import(files: tuple[str, ...], study: str | None, store: str | None, as_json: bool) -> None:
     """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store.
+
+    With --study: give runs that have no record of load the one that sysstat made meanwhile.
 
     \b
     hyperfine --export-json old.json './old input'
     becalm import old.json
+    sadf -j /var/log/sysstat/sa21 -- -A > sa.json
+    becalm import --study 12 sa.json
     """
+    if study is not None:
+        _import_load(files, study, store, as_json)
+        return
     from becalm.verbs.records import import_file
 
     numbers = {file: list(import_file(file, store)) for file in files}
@@ -185,3 +193,18 @@ def command_import(files: tuple[str, ...], store: str | None, as_json: bool) -> 
     for file, made in numbers.items():
         for number in made:
             click.echo(f"{file} is study {number} now. See it with: becalm show {number}")
+
+
+def _import_load(files: tuple[str, ...], study: str, store: str | None, as_json: bool) -> None:
+    from becalm.verbs.records import import_load
+
+    if len(files) > 1:
+        raise UsageError("One file at a time: a study has one record of load.")
+    number, covered, total = import_load(files[0], study, store)
+    if as_json:
+        click.echo(json.dumps({**_header("import"), "study": number, "covered": covered, "runs": total}, indent=2))
+        return
+    click.echo(
+        f"{covered} of the {total} runs of study {number} have a record of load now. "
+        f"What it made of them: becalm explain {number}"
+    )

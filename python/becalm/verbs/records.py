@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError
+from becalm.load import sadf
 from becalm.nouns import StoredStudy
 from becalm.report.formats import Document, by_program, read, writer
 from becalm.report.sentence import recovered
@@ -128,6 +130,36 @@ def import_file(path: str | Path, store: str | None = None) -> tuple[int, ...]:
                 opened.conclude(number, document.verdict)
             numbers.append(number)
     return tuple(numbers)
+
+
+def import_load(path: str | Path, reference: str | int, store: str | None = None) -> tuple[int, int, int]:
+    """Give the runs of a study the load that sysstat recorded meanwhile (`sadf -j`), by their time stamps.
+
+    Returns the study's number, how many of its runs have a load now, and how many there are. Raises UsageError when the
+    file is no such record or does not cover any run, or when load was recorded with the runs; StoreError.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from error
+    with Store.open(store) as opened:
+        number = opened.resolve(reference)
+        if opened.loads(number):
+            raise UsageError(f"Study {number} has its own record of load, made with its runs: becalm explain {number}")
+        facts = opened.study(number).facts
+        intervals = sadf.read(text, (facts.get("host") or {}).get("hostname"))
+        runs = list(opened.runs(number))
+        found = sadf.loads(intervals, runs)
+        if not found:
+            span = f"{_moment(intervals[0].begin_ns)} to {_moment(intervals[-1].end_ns)}"
+            raise UsageError(f"{path} covers {span} (UTC), and no run of study {number} lies in that.")
+        opened.append_loads(number, found)
+    covered = sum(any(load.first <= run.seq <= load.last for load in found) for run in runs)
+    return number, covered, len(runs)
+
+
+def _moment(ns: int) -> str:
+    return f"{datetime.fromtimestamp(ns / 1e9, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True, slots=True)
