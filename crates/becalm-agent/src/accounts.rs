@@ -23,26 +23,32 @@ impl Accounts {
     /// Find out what can be asked. Only once: what is permitted does not change.
     pub fn open() -> Self {
         let mut reasons = Vec::new();
-        let mut taskstats =
-            TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
-        if let Some(asking) = &mut taskstats {
-            let cpus =
-                fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_else(|_| "0".to_owned());
-            if let Err(error) = asking.listen(&cpus) {
-                let message = format!("the ends of descendants cannot be followed here: {error}");
-                reasons.push(("tree", message));
-            }
-        }
+        let taskstats = TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
         Self { taskstats, family: Family::new(std::process::id()), delays_counted: false, reasons }
     }
 
     /// A block begins: whether delays are counted can be switched while the machine runs.
     pub fn block(&mut self) {
         self.delays_counted = delays_counted();
-        self.reasons.retain(|(what, _)| *what != "delays");
+        self.reasons.retain(|(what, _)| !["delays", "tree"].contains(what));
+        if let Some(taskstats) = self.taskstats.as_mut().filter(|taskstats| !taskstats.listens()) {
+            let cpus =
+                fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_else(|_| "0".to_owned());
+            if let Err(error) = taskstats.listen(&cpus) {
+                self.reasons
+                    .push(("tree", format!("the ends of descendants cannot be followed here: {error}")));
+            }
+        }
         if self.taskstats.is_some() && !self.delays_counted {
             let message = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on".to_owned();
             self.reasons.push(("delays", message));
+        }
+    }
+
+    /// Nothing is to be observed for a while.
+    pub fn hush(&mut self) {
+        if let Some(taskstats) = &mut self.taskstats {
+            taskstats.hush();
         }
     }
 

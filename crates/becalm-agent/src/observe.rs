@@ -2,9 +2,9 @@
 //!
 //! `session` begins and ends a block; `measure` says when a run is about to start, goes on, has ended. Nothing is read
 //! within a run's timed window by this thread, except once a second in long runs. The sampler is the only other thread
-//! of the agent; `rest` ends it, since a process that is forked for good must have one thread alone.
+//! of the agent; `alone` ends it, since a process that is forked for good must have one thread alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
 use std::path::Path;
 
@@ -56,6 +56,10 @@ const QUEUE_SHARE: f64 = LARGEST_SHARE / 2.0;
 /// Samples that the sampler keeps until they are fetched, which is once a second or more often.
 const ROOM: usize = 256;
 
+/// A program whose last run was shorter does not join a group of its own: moving a process takes up to milliseconds,
+/// since the kernel waits for all CPUs (`cgroup_threadgroup_rwsem`).
+const WORTH_JOINING_NS: i64 = 100_000_000;
+
 /// How often a long run is looked after, ns.
 pub const LOOK_NS: i64 = 1_000_000_000;
 
@@ -70,6 +74,10 @@ pub struct Observer {
     around: Option<Around>,
     /// Whether the next program joins the group of its own.
     joins: bool,
+    program: u32,
+    begun_ns: i64,
+    /// How long each program's last run took, ns.
+    lasted: HashMap<u32, i64>,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
     /// How the last record ended.
@@ -108,6 +116,9 @@ impl Observer {
             accounts: None,
             around: None,
             joins: false,
+            program: 0,
+            begun_ns: 0,
+            lasted: HashMap::new(),
             sampler: None,
             open: None,
             last: None,
@@ -124,6 +135,8 @@ impl Observer {
         (self.open, self.last) = (None, None);
         if wanted != Wanted::None {
             self.accounts.get_or_insert_with(Accounts::open).block();
+        } else {
+            self.rest();
         }
     }
 
@@ -143,9 +156,11 @@ impl Observer {
         self.around = Some(around);
     }
 
-    /// The file by which the next program joins a group: one that its settings ask for, else its own.
-    pub fn join(&mut self, settings: Option<RawFd>) -> Option<RawFd> {
-        let own = self.around.as_ref().filter(|_| self.looks()).and_then(Around::tasks);
+    /// The file by which the next program, of this number, joins a group: one that its settings ask for, else its own.
+    pub fn join(&mut self, program: u32, settings: Option<RawFd>) -> Option<RawFd> {
+        let short = self.lasted.get(&program).is_some_and(|lasted_ns| *lasted_ns < WORTH_JOINING_NS);
+        self.program = program;
+        let own = self.around.as_ref().filter(|_| self.looks() && !short).and_then(Around::tasks);
         self.joins = settings.is_none() && own.is_some();
         settings.or(own)
     }
@@ -165,8 +180,17 @@ impl Observer {
     }
 
     /// Have no other thread, until the next run.
-    pub fn rest(&mut self) {
+    pub fn alone(&mut self) {
         self.sampler = None;
+    }
+
+    /// Disturb nobody until the next run that is to be observed.
+    pub fn rest(&mut self) {
+        self.alone();
+        if let Some(accounts) = &mut self.accounts {
+            accounts.hush();
+        }
+        self.lasted.clear();
     }
 
     /// A run is about to start.
@@ -201,6 +225,7 @@ impl Observer {
         if let Some(accounts) = &mut self.accounts {
             accounts.begin();
         }
+        self.begun_ns = now_ns();
     }
 
     /// Whether a long run wants to be looked after.
@@ -238,6 +263,7 @@ impl Observer {
     /// A run is over, whether its program could be started or not. Ends the record when it is long enough.
     pub fn after(&mut self, seq: u64, output: &mut Output) {
         let Some(open) = &mut self.open else { return };
+        self.lasted.insert(self.program, now_ns() - self.begun_ns);
         open.last = Some(seq);
         let least_ns = LEAST_NS.max(self.price_ns.saturating_mul(SHARE));
         if now_ns() - open.begin.at_ns() >= least_ns {

@@ -297,7 +297,7 @@ impl Session {
             let Some(settings) = &mut self.settings[step.1 as usize] else { continue };
             let started = now_ns();
             if self.machine.forks_for(&settings.changes) {
-                self.observer.rest();
+                self.observer.alone();
             }
             if let Err(failure) = self.machine.switch(&settings.changes) {
                 self.observer.end(&mut self.talk.output);
@@ -305,7 +305,7 @@ impl Session {
                 return Ok(Err(failure));
             }
             switching_ns += now_ns() - started;
-            settings.process.join = self.observer.join(self.machine.join());
+            settings.process.join = self.observer.join(step.0, self.machine.join());
             let result = self.runner.step(
                 &mut self.workloads[step.0 as usize],
                 settings,

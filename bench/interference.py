@@ -1,0 +1,168 @@
+"""Whether observing a program shifts its time: a second of additions, alone, observed by becalm, beside sar and vmstat.
+
+    python bench/interference.py --rounds 40
+    python bench/interference.py --quick
+
+Each round runs the program once in each arm, in random order. An arm is compared with the bare runs of the same rounds:
+mean of the logarithm of the ratio, with Student's interval. What an observer takes of one CPU is its own account for
+becalm, and what the kernel counted for sar and vmstat when they ended (wait4), with their children.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from scipy.stats import t
+
+from becalm import hosts
+from becalm.load.record import Load, Series
+from becalm.nouns import Settings, Step, Workload
+from campaign import OUT, Record, describe, machine, save, table
+
+ROOT = Path(__file__).parents[1]
+LARGEST_SHARE = 0.001
+FINE = 0.005
+"""Widest interval of a shift by which none can be said to be seen: half a percent."""
+BARE, BECALM = "bare", "becalm"
+BESIDE = {"sar -A 1": ["sar", "-A", "1"], "vmstat 1": ["vmstat", "1"]}
+CALIBRATION = 50_000_000
+
+
+@contextmanager
+def beside(command: Sequence[str] | None) -> Iterator[Record]:
+    """A monitor that runs meanwhile; its CPU time and how long it ran, ns, when it has ended."""
+    account: Record = {}
+    if command is None:
+        yield account
+        return
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    begun = time.monotonic_ns()
+    try:
+        # sar starts a child that reads; both are there before the program begins.
+        time.sleep(0.2)
+        yield account
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, _, used = os.wait4(process.pid, 0)
+        process.returncode = 0
+        account.update(cpu_ns=1e9 * (used.ru_utime + used.ru_stime), elapsed_ns=time.monotonic_ns() - begun)
+
+
+def measure(rounds: int, seconds: float) -> Record:
+    """Wall times in ns by arm, one a round, and what each observer used."""
+    arms = [BARE, BECALM, *(name for name, command in BESIDE.items() if shutil.which(command[0]))]
+    times: dict[str, list[int]] = {arm: [] for arm in arms}
+    used: dict[str, list[Record]] = {arm: [] for arm in arms}
+    with hosts.open("local") as host:
+
+        def run(iterations: int, arm: str) -> int:
+            def keep(loads: Sequence[Load], series: Sequence[Series]) -> None:
+                used[arm].extend({"cpu_ns": load.cost_ns, "elapsed_ns": load.interval_ns} for load in loads)
+
+            host.define([Workload(kernel="add", iterations=iterations)], [Settings()])
+            with beside(BESIDE.get(arm)) as account:
+                batches = host.measure(0, (Step(0, 0, 0, 0),), on_load=keep if arm == BECALM else None)
+                (row,) = [row for batch in batches for row in batch]
+            if account:
+                used[arm].append(account)
+            return row.wall_ns
+
+        fastest = min(run(CALIBRATION, BARE) for _ in range(5))
+        iterations = round(CALIBRATION * seconds * 1e9 / fastest)
+        # Files are opened and the thread is started once a study, not once a run.
+        run(CALIBRATION, BECALM)
+        used[BECALM].clear()
+        for number in range(rounds):
+            for arm in random.sample(arms, len(arms)):
+                times[arm].append(run(iterations, arm))
+            print(f"round {number + 1} of {rounds}", file=sys.stderr)
+    return {"seconds": seconds, "times_ns": times, "used": used}
+
+
+def shift(bare: Sequence[int], arm: Sequence[int]) -> tuple[float, float, float]:
+    """Relative shift against the bare runs of the same rounds, with the ends of its 95 % interval."""
+    ratios = [math.log(mine / theirs) for mine, theirs in zip(arm, bare, strict=True)]
+    mean = statistics.fmean(ratios)
+    half = float(t.ppf(0.975, len(ratios) - 1)) * statistics.stdev(ratios) / math.sqrt(len(ratios))
+    return tuple(math.expm1(value) for value in (mean, mean - half, mean + half))  # type: ignore[return-value]
+
+
+def share(accounts: Sequence[Record]) -> float | None:
+    """CPU time over time; None without an account."""
+    elapsed = sum(each["elapsed_ns"] for each in accounts)
+    return sum(each["cpu_ns"] for each in accounts) / elapsed if elapsed else None
+
+
+def report(result: Record) -> str:
+    """Markdown: the machine, and a row for each arm."""
+    times, rows = result["times_ns"], []
+    for arm, mine in times.items():
+        taken = share(result["used"][arm])
+        moved = (
+            "" if arm == BARE else "{:+.3f} % ({:+.3f} to {:+.3f})".format(*(100 * x for x in shift(times[BARE], mine)))
+        )
+        spread = statistics.stdev(mine) / statistics.fmean(mine)
+        rows.append([arm, f"{statistics.median(mine) / 1e6:.1f}", f"{100 * spread:.2f} %", moved,
+                     "" if taken is None else f"{100 * taken:.4f} %"])  # fmt: skip
+    head = f"Machine: {describe(result['machine'])}. {len(times[BARE])} rounds of {result['seconds']:g} s.\n\n"
+    return head + table(["Arm", "Median, ms", "Spread", "Shift (95 %)", "Share of one CPU"], rows)
+
+
+def judged(result: Record) -> list[str]:
+    """What the project wants here, and whether it was seen."""
+    taken = share(result["used"][BECALM])
+    _, low, high = shift(result["times_ns"][BARE], result["times_ns"][BECALM])
+    met = taken is not None and taken <= LARGEST_SHARE
+    said = "unknown" if taken is None else f"{100 * taken:.4f} %: {'met' if met else 'not met'}"
+    hidden = low <= 0 <= high
+    verdict = "not met" if not hidden else "met" if high - low <= FINE else "not decided, the runs are too unequal"
+    return [
+        f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: {said}",
+        f"no measurable shift of a program of {result['seconds']:g} s: {verdict} "
+        f"(the shift lies between {100 * low:+.2f} and {100 * high:+.2f} %)",
+    ]
+
+
+def main() -> None:
+    """Measure, then report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long the program takes alone")
+    parser.add_argument("--out", type=Path, default=OUT / "interference.json")
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of what was measured last")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.rounds, chosen.seconds = 3, 0.5
+        chosen.out = chosen.out.with_name("interference-quick.json")
+    if chosen.rounds < 2:
+        raise SystemExit("An interval needs two rounds or more.")
+    if chosen.report:
+        try:
+            result = json.loads(chosen.out.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SystemExit(
+                f"There is nothing to report: {chosen.out}: {error.strerror}. Run the bench first."
+            ) from None
+    else:
+        result = {"machine": machine(), **measure(chosen.rounds, chosen.seconds)}
+        save(chosen.out, result)
+    print(report(result))
+    print("\n".join(["", *judged(result)]))
+
+
+if __name__ == "__main__":
+    main()
