@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from becalm.verbs.compare import compare
     from becalm.verbs.doctor import doctor
     from becalm.verbs.run import run
-    from becalm.verbs.several import compare_on, run_on
     from becalm.verbs.settings import apply, reset, status
+    from becalm.verbs.several import compare_on, run_on
     from becalm.verbs.survey import survey
     from becalm.verbs.transfer import tune_on
     from becalm.verbs.tune import tune
