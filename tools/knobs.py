@@ -18,11 +18,13 @@ Every system parameter that becalm can set, written from the agent's own table b
 shows what your machine has and why not the rest; `becalm knobs NAME` explains one.
 
 *Scope*: `process` settings belong to the measured program and end with it; `live` ones change the running machine,
-need root, and are put back; `boot` ones take effect at the next boot. *Tried* is the value with which `becalm tune`
+need root, and are put back; `boot` ones take effect at the next boot, which a guest makes
+by itself ([guest.md](guest.md)). *Tried* is the value with which `becalm tune`
 looks for a small spread; knobs without one are yours to set. Those of the group *dangerous* need `--dangerous`.
 """
 
 COLUMNS = ("name", "values", "tried", "group", "why it matters", "what it costs", "needs", "source")
+AT_BOOT = (*COLUMNS, "kernel parameters")
 
 
 def catalogue() -> list[dict]:
@@ -48,12 +50,15 @@ def document(rows: list[dict]) -> str:
         ("boot", "At the next boot"),
     ):
         lines += [f"## {title}", ""]
-        lines += [f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+        columns = AT_BOOT if scope == "boot" else COLUMNS
+        lines += [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
         for row in (each for each in rows if each["scope"] == scope):
             tried = f"`{row['steady']}`" if row["steady"] is not None else ""
             needs = ", ".join([row["privilege"], *(f"`{name}`" for name in row["needs"])]).strip(", ")
             words = (row[key] for key in ("group", "matters", "costs"))
             cells = [f"`{row['name']}`", row["domain"], tried, *words, needs, row["source"]]
+            if row["parameters"] is not None:
+                cells.append(f"`{' '.join(row['parameters'])}`".replace("{}", "…"))
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)

@@ -29,8 +29,8 @@ LOOK_LOOPS, LOOK_RUNS = 2, 12
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
 
-SEARCH_BOOTS = 12
-"""About how often a race starts the machine again."""
+SEARCH_BOOTS = 8
+"""About how often a race starts the machine again; at most half of its time is kept for that."""
 
 PARALLEL = 1.3
 """CPU time over wall time from which a program is called parallel."""
@@ -52,9 +52,9 @@ def tune_course(space: Space, method: Method, options: Options, programs: Sequen
             tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
     else:
         if left_ns is not None and rule.most_runs is None:
-            boots_ns = SEARCH_BOOTS * options.boot_ns if _boots(space) else 0.0
-            allowed_ns = max(0.0, SEARCH_SHARE * left_ns - boots_ns)
-            rule = replace(rule, most_runs=max(options.least_runs, int(allowed_ns / run_ns)))
+            share_ns = SEARCH_SHARE * left_ns
+            boots_ns = min(SEARCH_BOOTS * options.boot_ns, share_ns / 2) if _boots(space) else 0.0
+            rule = replace(rule, most_runs=max(options.least_runs, int((share_ns - boots_ns) / run_ns)))
         took_ns, chosen = yield from _search(Search(method, space.bundled(), rule, seed), tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.

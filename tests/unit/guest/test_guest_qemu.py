@@ -196,13 +196,20 @@ def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhi
 
 
 @pytest.mark.machine
-def test_a_boot_that_fails_refuses_its_settings_and_the_guest_goes_on_without(play):
-    panic = 'echo "Kernel panic - not syncing: no init" > "$console"; exit'
-    play(f'case "$*" in *idle=poll*) {panic};; esac\nexec {agent_path()} serve')
-    with hosts.open("guest:6.1?accel=tcg") as host:
+@pytest.mark.parametrize(
+    ("ill", "says"),
+    [
+        ('echo "Kernel panic - not syncing: no init" > "$console"; exit', "panicked: no init"),
+        ("exec sleep 60", "did not boot within 5 s"),
+        ('echo "System is deadlocked on memory" > "$console"; exit', "too little memory to boot"),
+    ],
+)
+def test_a_boot_that_fails_refuses_its_settings_and_the_guest_goes_on_without(play, ill, says):
+    play(f'case "$*" in *idle=poll*) {ill};; esac\nexec {agent_path()} serve')
+    with hosts.open("guest:6.1?accel=tcg&limit=5s") as host:
         host.define([Workload.of("true")], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
         for _ in range(2):
-            with pytest.raises(BootError, match=r"With idle=poll it does not start: .* panicked: no init"):
+            with pytest.raises(BootError, match=f"With idle=poll it does not start: .*{says}"):
                 list(host.measure(0, (Step(0, 1, 0, 0),)))
             assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
         boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]

@@ -180,9 +180,10 @@ fn driver(tree: &Tree) -> Option<String> {
 
 /// Whether the processor's own frequency control is in use.
 fn pstate(tree: &Tree) -> bool {
-    driver(tree).is_some_and(|name| {
+    let own = |name: &str| {
         name.starts_with("intel_pstate") || name == "intel_cpufreq" || name.starts_with("amd-pstate")
-    })
+    };
+    driver(tree).map_or_else(|| tree.exists(&format!("{CPU}/intel_pstate/no_turbo")), |name| own(&name))
 }
 
 /// The kernel's log as far as it reaches back and may be read (dev-kmsg in Documentation/ABI/testing).
