@@ -15,7 +15,7 @@ from becalm import steady
 from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Ask
 from becalm.space import Space
-from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT
+from becalm.steadiness import AND, RECOMMENDED, TUNED, UNTOUCHED, WITHOUT
 from becalm.verdict import Finding
 from becalm.wish import Gained, Options, Tuned, Wish, counted
 
@@ -87,7 +87,7 @@ def _apart(
     assert tuned.judged is not None
     chosen = tuned.choice.settings
     boot = [name for name, _ in space.at_boot(chosen).values]
-    unit = steady.AND.join(boot)
+    unit = AND.join(boot)
     helped = any(each.knob == unit for each in tuned.judged.contributions) and unit not in tuned.judged.spare
     if len(boot) < 2 or not options.single_out or not helped:
         return left_ns

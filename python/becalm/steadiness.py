@@ -29,6 +29,9 @@ RECOMMENDED = "recommended"
 WITHOUT = "without "
 """Names of arms that leave one chosen knob out begin with this: "without nice"."""
 
+AND = " and "
+"""Between the names of knobs that are left out as one, because each costs a boot: "without isolcpus and nohz_full"."""
+
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """Which quantiles of the single runs an Arm keeps for its picture."""
 
@@ -101,7 +104,7 @@ class Steadier:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One kept knob, for one program: what happens without it, everything else as chosen.
+    """One kept knob, or several as one (joined by AND), for one program: what happens without, all else as chosen.
 
     `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
     causes, a fraction, positive is slower. `droppable`: the data show that this program's spread without it is larger

@@ -24,14 +24,11 @@ from becalm.report.steady import sentences
 from becalm.search import NO_SETTINGS, Sample
 from becalm.stats.spread import Ratio, mean_ratio, ratio_of, spread, spread_ratio
 from becalm.stats.tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
-from becalm.steadiness import RECOMMENDED, SHARES, TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier
+from becalm.steadiness import AND, RECOMMENDED, SHARES, TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier
 from becalm.verdict import Finding, Interval
 
 Arms = Mapping[str, Sequence[Sample]]
 """For each arm one Sample a program, in the order of the programs; loop i of all of them was the same loop."""
-
-AND = " and "
-"""Between the names of knobs that are left out as one, because each costs a boot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,14 @@ def test_runs_come_in_order_with_the_numbers_asked_for(host):
     assert all(a.started_ns + a.wall_ns <= b.started_ns for a, b in itertools.pairwise(rows))
 
 
+def test_who_can_start_again_can_be_asked_for_a_boot(host):
+    assert host.reboots == isinstance(host, hosts.Reboots)
+    if host.reboots:
+        host.fresh_boot()
+        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        assert host.boot_ns is not None
+
+
 def test_overhead_gives_as_many_values_as_asked(host):
     bare, own = host.overhead(3)
     assert len(bare) == len(own) == 3

@@ -11,6 +11,7 @@ from becalm.confirming import FEWEST_LOOPS
 from becalm.errors import BootError
 from becalm.hosts import machine
 from becalm.nouns import Run, Settings
+from becalm.report.steady import tables
 from becalm.search import Ask
 from becalm.space import Candidate, Group, Space
 from becalm.steadiness import RECOMMENDED, UNTOUCHED
@@ -118,6 +119,9 @@ def test_settings_of_the_boot_are_found_with_few_boots(place):
     (said,) = [each for each in found.findings if each.kind == "boots"]
     assert said.numbers["boots"] == len(boots)
     assert "loops are what is compared" in said.sentence
+    decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, found.programs[0]).rows}
+    assert decided["nohz_full"] == "left out"
+    assert decided["rcu_nocbs"] == "helps"
     names = {each.knob for each in found.contributions}
     assert names >= set(BOOT), "what each of them contributes is known"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from becalm.report.sentence import counted, duration, spent
 from becalm.report.steady import sentences
 from becalm.report.steady.sentences import change, ends, factor, share, value_text
-from becalm.steadiness import TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier, Steadiness
+from becalm.steadiness import AND, TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier, Steadiness
 
 NAMES = {UNTOUCHED: "no settings", TUNED: "chosen settings"}
 """What arms are called in tables, where it is not their name."""
@@ -78,6 +78,10 @@ def decision(each: Contribution) -> str:
     return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
 
 
+def _kept(each: Contribution, found: Steadiness) -> bool:
+    return not found.settings or any(knob in found.settings for knob in each.knob.split(AND))
+
+
 def knobs(found: Steadiness, program: str) -> Table:
     """What each chosen knob contributes and costs."""
     level = f"{100 * found.confidence:g} %"
@@ -87,7 +91,7 @@ def knobs(found: Steadiness, program: str) -> Table:
             factor(each.ratio),
             ends(each.ratio),
             sentences.give_or_take(each.cost),
-            decision(each) if each.knob in found.settings or not found.settings else "left out",
+            decision(each) if _kept(each, found) else "left out",
         )
         for each in found.contributions
         if each.program == program
