@@ -38,7 +38,11 @@ def of_host(
         against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
         if against:
             unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
-        elif settings.values:
+            continue
+        if kernel is not None:
+            settings, ignored = _taken_at_boot(opened, kernel, settings, rows)
+            missing = (*missing, *ignored)
+        if settings.values:
             profiles.append((profile.name, settings))
             partial[profile.name] = [each.knob for each in missing]
     found, excluded = space(rows, wanted, profiles, refused, costs_boot(host, rows))
@@ -83,9 +87,32 @@ def _ignored(opened: Studying, kernel: Workload, found: Space) -> dict[str, str]
     return refused
 
 
+def _taken_at_boot(
+    opened: Studying, kernel: Workload, settings: Settings, rows: Sequence[Knob]
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """Some settings without those of the boot that this machine does not take, and these: a profile has own values."""
+    boot = {row.name for row in rows if row.parameters is not None}
+    asked = Settings.of({name: value for name, value in settings.values if name in boot})
+    left_out: dict[str, Excluded] = {}
+    while asked.values:
+        try:
+            _try(opened, kernel, asked)
+            break
+        except RefusedError as error:
+            told = set(error.knobs if isinstance(error, BootError) else ()) & {name for name, _ in asked.values}
+            gone = told or {name for name, _ in asked.values}
+            left_out |= {name: Excluded(name, str(error)) for name in gone}
+            asked = Settings.of({name: value for name, value in asked.values if name not in gone})
+    kept = {name: value for name, value in settings.values if name not in left_out}
+    return Settings.of(kept), tuple(left_out.values())
+
+
 def _put_on(opened: Studying, kernel: Workload, found: Space, knobs: set[str]) -> None:
     """Have some candidates on for one short run. Raises RefusedError."""
-    settings = found.settings(each for each in found.candidates if each.knob in knobs)
+    _try(opened, kernel, found.settings(each for each in found.candidates if each.knob in knobs))
+
+
+def _try(opened: Studying, kernel: Workload, settings: Settings) -> None:
     opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
     for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
         pass

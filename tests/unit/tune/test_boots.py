@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from types import SimpleNamespace
 
 import pytest
 from small_machine import BEGAN_NS, PERIOD_NS, Repeatable, Trouble
@@ -10,13 +11,15 @@ from becalm import hosts
 from becalm.confirming import FEWEST_LOOPS
 from becalm.errors import BootError
 from becalm.hosts import machine
-from becalm.nouns import Run, Settings
+from becalm.knobs import Knob
+from becalm.nouns import Run, Settings, Workload
 from becalm.report.steady import tables
 from becalm.search import Ask
 from becalm.space import Candidate, Group, Space
 from becalm.steadiness import RECOMMENDED, UNTOUCHED
 from becalm.store import Store
 from becalm.trials import Asked, Trials
+from becalm.verbs import settable
 from becalm.verbs.tune import tune
 
 MODEL = """
@@ -279,3 +282,35 @@ def test_untouched_is_an_arm_without_a_boot(place):
     found = study(budget="20s")
     (bare,) = [arm for arm in found.arms if arm.name == UNTOUCHED]
     assert bare.settings == {}
+
+
+def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
+    """Of its own values: that of a candidate may be taken."""
+    tried = []
+
+    class Picky:
+        def define(self, workloads, settings, *, dangerous):
+            tried.append(dict(settings[0].values))
+            if tried[-1].get("nohz_full") == "first-core":
+                raise BootError("The boot CPU keeps its tick.", ("nohz_full",))
+            if "pstate_driver" in tried[-1]:
+                raise BootError("It does not start.")
+
+        def measure(self, first, block):
+            return iter(())
+
+    opened = SimpleNamespace(host=Picky(), measuring=SimpleNamespace(dangerous=False))
+    words = {"group": "normal", "domain": "", "matters": "", "costs": "", "supported": True}
+    rows = [Knob(name, "boot", parameters=(name,), **words) for name in BOOT] + [Knob("nice", "process", **words)]
+
+    def taken(**values):
+        kept, left_out = settable._taken_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
+        return kept.to_json(), {each.knob: each.reason for each in left_out}
+
+    first = {"nice": -5, "nohz_full": "first-core", "rcu_nocbs": "first-core"}
+    left = {"nohz_full": "The boot CPU keeps its tick."}
+    assert taken(**first) == ({"nice": -5, "rcu_nocbs": "first-core"}, left)
+    assert tried == [{"nohz_full": "first-core", "rcu_nocbs": "first-core"}, {"rcu_nocbs": "first-core"}]
+    assert taken(nice=1, pstate_driver="off") == ({"nice": 1}, {"pstate_driver": "It does not start."})
+    assert taken(nice=1) == ({"nice": 1}, {})
+    assert len(tried) == 3, "nothing of the boot, no boot"
