@@ -51,6 +51,14 @@ def ticks(text):
     return [after - before for before, after in zip(first, last, strict=True)]
 
 
+def test_the_watchdogs_of_the_running_machine_come_back(guest):
+    """While they are off, reading one of the other files would make the kernel forget that they were on."""
+    guest.hold(Settings.of({"watchdogs": "off"}), dangerous=True)
+    assert {row.name: row.value for row in guest.knobs()}["watchdogs"] == "off"
+    assert guest.release()["unsettled"] == []
+    assert said(guest, (shell(SHARED), 0))[0].split()[:2] == ["1", "1"]
+
+
 def test_all_of_them_by_their_effect_in_one_boot(guest):
     """On the boot before and after: the same program looks at what each setting should have changed."""
     busy = shell(f"{TICKS}; {SPIN.format(60000)}; {TICKS}")

@@ -7,7 +7,7 @@
 //! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
 use super::row::Act::{
-    self, BeforeRun, Boot as AtBoot, EachCpu, File, Files, FrequencyFloor, Interrupts, Isolation as Isolate,
+    self, BeforeRun, Boot as AtBoot, EachCpu, File, FrequencyFloor, Interrupts, Isolation as Isolate,
     Latency, OnlineCpus, Services, Smt, Swap,
 };
 use super::row::Domain::*;
@@ -156,10 +156,12 @@ pub const CATALOGUE: &[Knob] = &[
         matters: "how often profilers may interrupt",
         costs: "profilers see nothing", absent: "the kernel has no performance events",
         source: "Documentation/admin-guide/sysctl/kernel.rst", ..ROW },
-    Knob { name: "watchdogs", group: Dangerous, steady: Some("off"), act: Files(&[
-            ("/proc/sys/kernel/nmi_watchdog", ON_IS_1),
+    // One file for both detectors. The others are never read while this is 0: reading them then makes the kernel forget
+    // that they were on (kernel/watchdog.c, proc_watchdog_common), and 1 here has no effect any more.
+    Knob { name: "watchdogs", group: Dangerous, steady: Some("off"), act: File(&[
+            ("/proc/sys/kernel/watchdog", ON_IS_1),
             ("/proc/sys/kernel/soft_watchdog", ON_IS_1),
-            ("/proc/sys/kernel/watchdog", ON_IS_1)]),
+            ("/proc/sys/kernel/nmi_watchdog", ON_IS_1)]),
         matters: "they interrupt every CPU now and then and occupy a hardware counter",
         costs: "off: a locked-up CPU is not noticed", absent: "the kernel has no lockup detector",
         source: "Documentation/admin-guide/lockup-watchdogs.rst", ..ROW },

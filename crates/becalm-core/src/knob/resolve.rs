@@ -77,11 +77,6 @@ impl Resolving<'_> {
                     self.file(knob, path, form.spelled(value));
                 }
             }
-            Act::Files(files) => {
-                for (path, form) in files.iter().filter(|(path, _)| self.tree.exists(path)) {
-                    self.file(knob, path, form.spelled(value));
-                }
-            }
             Act::EachCpu(file, form) => {
                 if let Domain::Listed(path) = knob.domain {
                     self.listed(path, value)?;

@@ -64,8 +64,6 @@ pub enum Act {
     BeforeRun,
     /// The first of these files that exists.
     File(&'static [(&'static str, Form)]),
-    /// Every one of these files that exists.
-    Files(&'static [(&'static str, Form)]),
     /// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
     EachCpu(&'static str, Form),
     /// Each CPU's `scaling_min_freq`, in kHz, or its own highest frequency.

@@ -21,11 +21,6 @@ pub fn state(tree: &Tree, knob: &Knob) -> Result<String, String> {
             let (path, form) = files.iter().find(|(path, _)| tree.exists(path)).ok_or_else(absent)?;
             read(tree, path, *form)
         }
-        Act::Files(files) => {
-            let found = files.iter().filter(|(path, _)| tree.exists(path));
-            same(found.map(|(path, form)| read(tree, path, *form)).collect::<Result<_, _>>()?)
-                .ok_or_else(absent)
-        }
         Act::EachCpu(file, form) => {
             same(each_cpu(tree, file).iter().map(|path| read(tree, path, form)).collect::<Result<_, _>>()?)
                 .ok_or_else(absent)
