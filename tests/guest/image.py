@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,9 @@ SIZE_MIB, FIRST_MIB = 1500, 1
 
 INSTALL_LIMIT_S = 300
 """Of the first boot, which takes 40 s here; a limit for what hangs."""
+
+KEPT_S = 7 * 86400
+"""Images of other recipes are kept for so long."""
 
 PACKAGES = "linux-image-cloud-amd64,initramfs-tools,systemd-sysv,grub-pc,openssh-server,sudo"
 
@@ -180,7 +184,9 @@ def _build(shelf, place):
         here.chmod(0o700)
         (here / "disk").chmod(0o444)
         for old in shelf.glob("debian-*"):
-            shutil.rmtree(old)
+            # Another version of the project may use it still.
+            if time.time() - old.stat().st_mtime > KEPT_S:
+                shutil.rmtree(old)
         here.rename(place)
         # The context manager shall find something to remove.
         here.mkdir()

@@ -1,6 +1,7 @@
 """A lost connection is made again, and the study goes on: nothing is lost, nothing is left on, nothing is run twice."""
 
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from test_ssh import QUICK, STAT_INTERVAL, as_root
 
 import becalm
 from becalm import hosts
-from becalm.errors import LostError
+from becalm.errors import LostError, RefusedError
 from becalm.hosts import Access, connection, installing, ssh
 from becalm.nouns import Settings, Step, Workload
 from becalm.store import Store
@@ -133,3 +134,31 @@ def test_a_search_goes_on_and_finds_the_same(far):
     runs = runs_of(there.study)
     assert [run.seq for run in runs] == list(range(len(runs)))
     assert there.arms
+
+
+def test_a_machine_is_not_restarted_without_consent(far):
+    with hosts.open("far") as host:
+        assert not host.reboots
+        assert "--allow-reboot" in host.stays
+        with pytest.raises(RefusedError, match="--allow-reboot"):
+            host._restart(("nohz_full=1",))
+
+
+@as_root
+def test_a_resumed_search_has_the_user_and_the_consent_that_it_had(far, monkeypatch):
+    monkeypatch.setattr(ssh, "RETURN_SECONDS", 0)
+    opened, open_ = [], hosts.open
+
+    def opening(name, access):
+        if name == "far":
+            opened.append(access)
+        # This machine is not restarted by a test, whatever it would consent to.
+        return open_(name, replace(access, reboot=False))
+
+    monkeypatch.setattr(hosts, "open", opening)
+    given = {"user": "nobody", "allow_reboot": True, "directory": "/"}
+    with pytest.raises(LostError, match="--resume 1"):
+        becalm.tune(["true"], host="far", listener=Cutting(far, 2, gone=True), **given, **QUICK)
+    far.configure()
+    becalm.tune(resume=1)
+    assert [(each.user, each.reboot) for each in opened] == [("nobody", True)] * 2
