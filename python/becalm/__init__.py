@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from becalm.diagnosis import Diagnosis
     from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
     from becalm.knobs import Knob
+    from becalm.load.watched import Watched
     from becalm.nouns import Run, Settings, Study, Workload
     from becalm.profiles import Profile
     from becalm.steadiness import Steadiness
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from becalm.verbs.survey import survey
     from becalm.verbs.transfer import tune_on
     from becalm.verbs.tune import tune
+    from becalm.verbs.watch_run import watch
     from becalm.verdict import Difference, Finding, Summary, Verdict
 
 _HOMES = {
@@ -55,6 +57,8 @@ _HOMES = {
     "reset": "becalm.verbs.settings",
     "status": "becalm.verbs.settings",
     "tune": "becalm.verbs.tune",
+    "watch": "becalm.verbs.watch_run",
+    "Watched": "becalm.load.watched",
     "compare": "becalm.verbs.compare",
     "compare_on": "becalm.verbs.several",
     "run_on": "becalm.verbs.several",
@@ -70,9 +74,9 @@ _HOMES = {
 
 __all__ = [
     "Applied", "BecalmError", "Diagnosis", "Difference", "Finding", "Knob", "MachineError", "Profile", "Reset", "Run",
-    "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Workload",
-    "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "reset", "run", "run_on", "status",
-    "survey", "tune", "tune_on",
+    "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Watched",
+    "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "reset", "run", "run_on",
+    "status", "survey", "tune", "tune_on", "watch",
 ]  # fmt: skip
 
 

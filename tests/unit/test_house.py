@@ -169,6 +169,22 @@ def test_fields_of_the_json_of_several_hosts_are_documented():
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
 
 
+def test_fields_of_the_json_of_watching_are_documented():
+    import dataclasses
+
+    from becalm.load.delay import Delay
+    from becalm.load.watched import Course, Watched
+    from becalm.load.watching import Consumer, Followed, Instant
+    from becalm.load.waterfall import Bar, Waterfall
+
+    run, interval = chapter("One watched run"), chapter("One interval")
+    for text, kind in ((run, Watched), (run, Waterfall), (interval, Instant)):
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
+    for text, kind in ((run, Delay), (run, Bar), (run, Course), (run, Consumer), (interval, Followed)):
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in text, kind.__name__
+
+
 def test_fields_of_the_json_of_settings_are_documented():
     import dataclasses
 

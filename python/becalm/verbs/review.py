@@ -25,8 +25,8 @@ from becalm.nouns import Averages, Run
 from becalm.plan import Goal
 from becalm.report import sentence
 from becalm.report.formats import Document
+from becalm.report.watch.stored import conclude
 from becalm.steadiness import Steadiness
-from becalm.verbs import watch_run
 from becalm.verdict import Stopped, Verdict, from_json
 
 
@@ -38,7 +38,7 @@ def review(document: Document) -> Verdict | Steadiness | Watched:
     if document.study.kind == "tune":
         return _steadiness(document)
     if document.study.kind == "watch":
-        return watch_run.conclude(document, document.number)
+        return conclude(document, document.number)
     if document.verdict is not None:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             return replace(from_json(document.verdict), study=document.number)

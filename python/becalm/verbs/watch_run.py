@@ -15,21 +15,17 @@ from becalm.errors import MachineError, UsageError
 from becalm.load.record import Load, Series
 from becalm.load.times import Times, middle
 from becalm.load.times import of as times_of
-from becalm.load.watched import Watched, circumstances, plain_reference, watched
+from becalm.load.watched import Watched
 from becalm.measure import measure
 from becalm.nouns import Block, Outcome, Output, Run, Step, Study, Workload
 from becalm.plan import Goal
 from becalm.quantity import duration_ns
-from becalm.report import sentence
 from becalm.report.formats import Document
-from becalm.report.watch import sentences
+from becalm.report.watch.stored import UNLOADED, conclude
 from becalm.verbs import records
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
 from becalm.verbs.studying import Studying, studying
-
-UNLOADED = "unloaded"
-"""Option of the study: the reference, as times of an unloaded run or as its wall time alone."""
 
 
 def watch(command: str | Iterable[str] | Workload, *, reference: str | float | None = None, **options: Any) -> Watched:
@@ -61,28 +57,6 @@ def watch(command: str | Iterable[str] | Workload, *, reference: str | float | N
         found = conclude(one.document(number, opened.host.facts()), opened.shown)
         opened.store.conclude(number, found.to_json())
     return found
-
-
-def conclude(document: Document, shown: int | None) -> Watched:
-    """What there is to say of a stored run. Raises UsageError when the study has none."""
-    if not document.runs:
-        raise UsageError("The study has no finished run: becalm was ended before the program was.")
-    run = document.runs[0]
-    load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
-    series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
-    settings = document.study.settings[run.settings]
-    name = sentence.short([document.study.workloads[run.workload].name])[0]
-    found = watched(
-        run,
-        load,
-        series,
-        circumstances(load, settings, document.facts),
-        reference=_reference(document.study.options.get(UNLOADED), run),
-        program=name,
-        host=document.study.host,
-        study=shown,
-    )
-    return replace(found, sentence=sentences.answer(found))
 
 
 @dataclass(slots=True)
@@ -125,16 +99,6 @@ class _One:
         keep = self.opened.loads()
         if keep is not None:
             keep(loads, series)
-
-
-def _reference(stored: Any, run: Run) -> Times | None:
-    """The reference that was stored with a study."""
-    if stored is None:
-        return None
-    if set(stored) == {"wall_ns"}:
-        return plain_reference(int(stored["wall_ns"]), run)
-    known = set(Times.__dataclass_fields__)
-    return Times(**{name: value for name, value in stored.items() if name in known})
 
 
 def _unloaded(reference: str | float, workload: Workload, measuring: Measuring) -> dict[str, Any]:

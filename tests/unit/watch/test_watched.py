@@ -1,21 +1,25 @@
 """One watched run: what is computed of its record, and what is said of it."""
 
+import csv
 import io
 import json
+import sys
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import pytest
 from recorded import SECOND, load, run, series
 from rich.console import Console
 
-from becalm.errors import UsageError
+from becalm.errors import MachineError, UsageError
 from becalm.load.delay import Circumstances
 from becalm.load.watched import circumstances, courses, plain_reference, watched
 from becalm.nouns import Settings, Study, Workload
-from becalm.report.formats import Document
-from becalm.report.watch import sentences, tables
+from becalm.report.formats import Document, writer
+from becalm.report.formats import series as formats
+from becalm.report.watch import html, markdown, sentences, tables
+from becalm.report.watch.stored import conclude
 from becalm.report.watch.terminal import watched as drawn
-from becalm.verbs.watch_run import conclude
 
 AROUND = Circumstances(3.1, 2)
 
@@ -187,3 +191,89 @@ def test_a_stored_run_is_said_the_same_of():
     assert conclude(document(study=study), 12).waterfall.to_json() == found.waterfall.to_json()
     with pytest.raises(UsageError, match="no finished run"):
         conclude(document(runs=[]), 12)
+
+
+def test_markdown_is_tables_that_hold_together():
+    hostile = replace(make(), program="a|b`c")
+    text = markdown.write(replace(hostile, sentence=sentences.answer(hostile)))
+    assert "a\\|b\\`c took" in text
+    tables_ = [block for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables_) == 3
+    for block in tables_:
+        widths = {len(line.replace("\\|", "").split("|")) for line in block.splitlines()}
+        assert len(widths) == 1, block
+    assert "| unexplained |" in text
+
+
+class Tags(HTMLParser):
+    """Opens and closes, to see that nothing stays open."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "path", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_needs_nothing_else_and_escapes_names():
+    hostile = replace(make(), program="<script>alert(1)</script>")
+    made = html.page(replace(hostile, sentence=sentences.answer(hostile)))
+    seen = Tags()
+    # <path/> and <rect/> are closed where they are opened or by their own tag.
+    seen.feed(made.replace("</rect>", "").replace("/>", ">"))
+    assert seen.open == []
+    assert "<script" not in made
+    assert "http" not in made.replace("http-equiv", "")
+    assert "unexplained" in seen.text
+    assert "nan" not in made.lower().split("</style>")[1]
+
+
+def test_exports_of_a_stored_run():
+    assert markdown.write(conclude(document(), 12)) == writer("markdown")(document())
+    assert "<svg" in writer("html")(document())
+    rows = list(csv.DictReader(io.StringIO(writer("csv")(document()))))
+    assert (rows[0]["wall_ns"], rows[0]["load_queue"], rows[0]["load_nfs_calls"]) == (str(2 * SECOND), "3.1", "")
+    plain = document(loads=[], series=[])
+    assert "load_queue" not in writer("csv")(plain).splitlines()[0]
+
+
+def test_the_series_as_a_table(tmp_path):
+    path = tmp_path / "s.csv"
+    assert formats.write(document(), path) == 21
+    rows = list(csv.DictReader(path.open()))
+    assert rows[0]["interval_ns"] == "", "the beginning"
+    assert rows[11]["disk_write_bytes"] == str(12 << 20)
+    assert rows[5]["queue"] == "5.0"
+    assert rows[1]["frequency_khz"] == "", "unknown is empty"
+    assert rows[20]["time_ns"] == str(2 * SECOND)
+    with pytest.raises(UsageError, match="no load over time"):
+        formats.write(document(series=[]), path)
+    with pytest.raises(UsageError, match="writes"):
+        formats.write(document(), tmp_path / "s.xlsx")
+    with pytest.raises(MachineError, match="cannot be written"):
+        formats.write(document(), tmp_path / "no/s.csv")
+
+
+def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"becalm\[parquet\]"):
+        formats.check(tmp_path / "s.parquet")
+
+
+def test_parquet_has_types_and_nulls(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "s.parquet"
+    assert formats.write(document(), path) == 21
+    found = parquet.read_table(path)
+    assert str(found.schema.field("queue").type) == "double"
+    assert str(found.schema.field("disk_write_bytes").type) == "int64"
+    assert found["disk_write_bytes"].to_pylist()[11] == 12 << 20
+    assert found["frequency_khz"].null_count == 21

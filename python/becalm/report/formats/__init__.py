@@ -51,7 +51,12 @@ FORMATS = (
     Row("json", "becalm.report.formats.becalm_json", True, "everything, to be read back by `becalm import`"),
     Row("csv", "becalm.report.formats.table_csv", False, "one line a run, for spreadsheets and data frames"),
     Row("markdown", "becalm.report.formats.markdown", False, "a summary table, for an issue or a pull request"),
-    Row("html", "becalm.report.formats.page", False, "the report of a search for settings, with pictures"),
+    Row(
+        "html",
+        "becalm.report.formats.page",
+        False,
+        "the report of a search or of a watched run, with pictures",
+    ),
     Row("hyperfine", "becalm.report.formats.hyperfine", True, "hyperfine's --export-json"),
     Row("pyperf", "becalm.report.formats.pyperf", True, "pyperf's JSON, version 1.0"),
 )

@@ -11,9 +11,14 @@ from becalm.steadiness import from_json
 
 
 def write(document: Document) -> str:
-    """The summary of a study; of a search for settings its whole report."""
+    """The summary of a study; of a search for settings, and of a watched run, its whole report."""
     if document.study.kind == "tune" and document.verdict is not None:
         return steady.write(from_json(document.verdict))
+    if document.study.kind == "watch":
+        from becalm.report.watch.markdown import write as watched
+        from becalm.report.watch.stored import conclude
+
+        return watched(conclude(document, document.number))
     lines = [
         "| program | runs | mean | median | min | max | spread |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -1,4 +1,4 @@
-"""The report of a search for settings as one HTML page with its pictures."""
+"""The report of a search for settings, or of a watched run, as one HTML page with its pictures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from becalm.steadiness import from_json
 
 def write(document: Document) -> str:
     """The page. Raises UsageError for a study of another kind, or an unfinished one."""
+    if document.study.kind == "watch":
+        from becalm.report.watch.html import page
+        from becalm.report.watch.stored import conclude
+
+        return page(conclude(document, document.number))
     if document.study.kind != "tune" or document.verdict is None:
-        raise UsageError("Only a finished `becalm tune` has a report in HTML. Use --format markdown.")
+        raise UsageError(
+            "Only a finished `becalm tune` and `becalm watch` have a report in HTML. Use --format markdown."
+        )
     return html.page(from_json(document.verdict))

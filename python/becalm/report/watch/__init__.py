@@ -1,1 +1,5 @@
-"""What `becalm watch` shows: `live` (a terminal), `lines` (a pipe), `terminal`, `markdown` (one run), `exposition`."""
+"""What `becalm watch` shows: `live` and `lines` of a machine, `terminal`, `markdown` and `html` of one run.
+
+`tables` and `sentences` have the text that all of them share, `numbers` the units and sparklines, `history` what was
+seen until now, `stored` computes a report of what the store has, `prometheus` is for machines, `keys` end a view.
+"""

@@ -156,9 +156,11 @@ def fitting(tracks: list[Track], room: int) -> list[Track]:
 def about(found: Followed) -> str:
     """A process in a line: name, number, threads, state."""
     after = found.after
-    state = "ended" if found.ended else STATES.get(after.state, after.state)
+    # The letter is that of the first thread alone.
+    state = "ended" if found.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
     memory = "" if after.resident_bytes is None or found.ended else f", {size(after.resident_bytes)} resident"
-    return f"{after.name}, process {found.pid}: {counted(after.threads, 'thread')}, {state}{memory}"
+    threads = counted(after.threads, "thread")
+    return f"{after.name}, process {found.pid}: {threads}{f', {state}' if state else ''}{memory}"
 
 
 def sums(found: Followed) -> str:

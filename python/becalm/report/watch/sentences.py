@@ -24,7 +24,6 @@ CAUSES = {
     IO: "waiting for devices",
     MEMORY: "swapping and freeing memory",
     STEAL: "time that the hypervisor gave to others",
-    UNEXPLAINED: "nothing that was counted: sleeping, waiting for the network, for other processes or for a disk",
 }
 """What a bar is called in a sentence."""
 
@@ -51,6 +50,12 @@ def _lines(found: Watched) -> Iterator[str]:
     largest = falls.largest
     if largest is None or falls.delay_ns <= SMALL * falls.wall_ns:
         yield "Nothing that was counted delayed it."
+        return
+    if largest.name == UNEXPLAINED:
+        yield (
+            f"Most of the delay, {duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, is unexplained: asleep, "
+            "waiting for the network or for other processes, or for what is not known below."
+        )
         return
     yield f"{'Most' if _leads(largest, falls.delay_ns) else 'The largest part'} of the delay, " + (
         f"{duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, was {CAUSES[largest.name]}."

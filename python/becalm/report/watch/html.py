@@ -1,0 +1,125 @@
+"""One watched run as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from becalm.load.measures import Unit
+from becalm.load.watched import Course, Watched
+from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
+from becalm.report.steady.tables import Table
+from becalm.report.watch import sentences, tables
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --faint: #d0d7de; --before: #2da44e; --added: #cf222e;
+  --rest: #bf8700; --line: #0969da; --page: #fff }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --faint: #3d444d; --before: #3fb950; --added: #f85149;
+  --rest: #d29922; --line: #58a6ff; --page: #0d1117 } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 52rem;
+  margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem .2rem 0; text-align: left;
+  border-bottom: 1px solid var(--faint) } .n { text-align: right; font-variant-numeric: tabular-nums;
+  white-space: nowrap }
+h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem } p.note { opacity: .75; font-size: .9rem }
+svg { display: block; width: 100% }
+"""
+
+WIDTH, HEIGHT, ROW = 720, 28, 26
+COLORS = {REFERENCE: "before", UNEXPLAINED: "rest"}
+
+
+def page(found: Watched) -> str:
+    """The page."""
+    text = "\n".join(_parts(found))
+    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
+
+
+def _parts(found: Watched) -> Iterator[str]:
+    yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{escape(found.program)}</title><style>{STYLE}</style></head><body>"
+    for index, line in enumerate(found.sentence.splitlines()):
+        yield f"<p>{escape(line)}</p>" if index else f"<h1>{escape(line)}</h1>"
+    if found.waterfall is not None:
+        table = tables.bars(found.waterfall)
+        yield from _table(table, _waterfall(found.waterfall))
+    if (delays := tables.delays(found)) is not None:
+        yield from _table(delays)
+    if found.courses:
+        yield from _table(_courses(found), raw=1)
+    if others := sentences.consumers(found):
+        yield f"<p>Others that used most CPU time: {escape(others)}.</p>"
+    for line in (sentences.known(found), *found.more, sentences.cost(found)):
+        if line:
+            yield f'<p class="note">{escape(line)}</p>'
+    yield "</body></html>"
+
+
+def _table(table: Table, picture: str = "", raw: int | None = None) -> Iterator[str]:
+    """`raw`: the column whose cells are markup of ours already."""
+    yield f"<h2>{escape(table.title)}</h2>{picture}<table>"
+    if any(table.head):
+        heads = (f"<th{_kind(table, i)}>{escape(cell)}</th>" for i, cell in enumerate(table.head))
+        yield f"<tr>{''.join(heads)}</tr>"
+    for row in table.rows:
+        cells = (f"<td{_kind(table, i)}>{cell if i == raw else escape(cell)}</td>" for i, cell in enumerate(row))
+        yield f"<tr>{''.join(cells)}</tr>"
+    yield "</table>"
+    for line in table.note.splitlines():
+        yield f'<p class="note">{escape(line)}</p>'
+
+
+def _kind(table: Table, index: int) -> str:
+    return ' class="n"' if index in table.numbers else ""
+
+
+def _waterfall(falls: Waterfall) -> str:
+    """Bars one below the other, each beginning where the one before ends."""
+    shapes, begin = [], 0.0
+    scale = WIDTH / falls.wall_ns if falls.wall_ns else 0.0
+    for row, bar in enumerate(falls.bars):
+        length = bar.ns or 0.0
+        left, right = sorted((begin * scale, (begin + length) * scale))
+        color = COLORS.get(bar.name, "added")
+        begin += length
+        if length:
+            box = f'x="{left:.1f}" y="{row * ROW + 4}" width="{max(1.0, right - left):.1f}" height="{ROW - 8}"'
+            shapes.append(f'<rect {box} fill="var(--{color})"><title>{escape(bar.name)}</title></rect>')
+    told = "; ".join(f"{bar.name} {tables.seconds(bar)}" for bar in falls.bars)
+    return _svg(len(falls.bars) * ROW, "".join(shapes), f"Where the time went: {told}.")
+
+
+def _courses(found: Watched) -> Table:
+    table = tables.machine(found)
+    rows = tuple(
+        (cells[0], _course(course, found), *cells[1:]) for course, cells in zip(found.courses, table.rows, strict=True)
+    )
+    return Table(table.title, ("", "over time", *table.head[1:]), rows, (2, 3, 4), table.note)
+
+
+def _course(course: Course, found: Watched) -> str:
+    """A measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
+    known = [value for value in course.values if value is not None]
+    if not known or not course.at_ns:
+        return ""
+    unit, cpus = Unit(course.unit), float((found.load.cpus if found.load else None) or 1)
+    high = max(max(known), 1.0 if unit is Unit.SHARE else cpus if unit is Unit.TASKS else 0.0) or 1.0
+    path, begin, drawing = [], 0.0, False
+    for end, value in zip(course.at_ns, course.values, strict=True):
+        left, right = (WIDTH * at / course.at_ns[-1] for at in (begin, end))
+        begin = end
+        if value is None:
+            drawing = False
+            continue
+        y = HEIGHT - 2 - (HEIGHT - 4) * value / high
+        path.append(f"{'L' if drawing else 'M'}{left:.1f} {y:.1f}H{right:.1f}")
+        drawing = True
+    told = f"{course.label}: mean {tables.cells(course)[0]}, peak {tables.cells(course)[1]}"
+    line = f'<path d="{"".join(path)}" fill="none" stroke="var(--line)" stroke-width="2"/>'
+    return _svg(HEIGHT, line, told)
+
+
+def _svg(height: int, inside: str, told: str) -> str:
+    head = f'<svg role="img" viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" height="{height}"'
+    return f"{head}><title>{escape(told)}</title>{inside}</svg>"

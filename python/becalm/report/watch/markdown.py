@@ -1,0 +1,65 @@
+"""One watched run as Markdown, for an issue or a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from becalm.load.measures import Unit
+from becalm.load.watched import Watched
+from becalm.report.steady.markdown import code, escaped
+from becalm.report.steady.tables import Table
+from becalm.report.watch import sentences, tables
+from becalm.report.watch.numbers import sparkline, stretched
+
+WIDTH = 30
+"""Characters of a line over time."""
+
+
+def write(found: Watched) -> str:
+    """The whole report; tables as of GitHub Flavored Markdown, section 4.10."""
+    return ("\n".join(_lines(found)) + "\n").encode("utf-8", "replace").decode("utf-8")
+
+
+def _lines(found: Watched) -> Iterator[str]:
+    for index, line in enumerate(found.sentence.splitlines()):
+        yield from (escaped(line) if index else f"**{escaped(line)}**", "")
+    if found.waterfall is not None:
+        yield from _table(tables.bars(found.waterfall))
+    if (delays := tables.delays(found)) is not None:
+        yield from _table(delays)
+    if found.courses:
+        yield from _table(courses(found))
+    if others := sentences.consumers(found):
+        yield from (f"Others that used most CPU time: {escaped(others)}.", "")
+    yield escaped(sentences.known(found))
+    yield from map(escaped, found.more)
+    if cost := sentences.cost(found):
+        yield from ("", escaped(cost))
+
+
+def courses(found: Watched) -> Table:
+    """The machine's table with a line over time in its second column."""
+    table = tables.machine(found)
+    cpus = float((found.load.cpus if found.load else None) or 1)
+    rows = []
+    for course, cells in zip(found.courses, table.rows, strict=True):
+        unit = Unit(course.unit)
+        whole = course.at_ns[-1] if course.at_ns else 0.0
+        values = stretched(course.at_ns, course.values, whole, WIDTH)
+        line = sparkline(values, WIDTH, unit, least=cpus if unit is Unit.TASKS else 0.0)
+        rows.append((cells[0], code(line) if line.strip() else "", *cells[1:]))
+    return Table(table.title, ("", "over time", *table.head[1:]), tuple(rows), (2, 3, 4), table.note)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from (f"## {escaped(table.title)}", "")
+    yield _row(table.head)
+    yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
+    yield from map(_row, table.rows)
+    yield ""
+    for line in table.note.splitlines():
+        yield from (escaped(line), "")
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell if cell.startswith("`") else escaped(cell) for cell in cells) + " |"
