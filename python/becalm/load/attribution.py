@@ -183,7 +183,7 @@ def attribute(
         p_value=p_value,
         largest_delay=largest,
         shares=tuple(found),
-        shapes={name: _shape(i, x, y, coefficients, floors[name]) for i, name in enumerate(names)},
+        shapes={names[i]: _shape(group, i, x, y, coefficients, floors[names[i]]) for group in groups for i in group},
         together=together,
         more_runs=more,
         still=still,
@@ -304,7 +304,7 @@ def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
     return None
 
 
-def _shape(index: int, x: Floats, y: Floats, coefficients: Floats, floor: float) -> Shape:
-    """Shape over one measure of what the other measures leave of the delay."""
-    rest = x @ coefficients - x[:, index] * coefficients[index]
+def _shape(group: tuple[int, ...], index: int, x: Floats, y: Floats, coefficients: Floats, floor: float) -> Shape:
+    """Shape over one measure of what the measures of other causes leave of the delay; those of its own rise with it."""
+    rest = x @ coefficients - x[:, list(group)] @ coefficients[list(group)]
     return shape(x[:, index], y - rest, floor)

@@ -133,8 +133,8 @@ class Circumstances:
     def shared(self) -> tuple[float, float] | None:
         """Least and largest delay by fair shares, over the groups that the others can be in; None without a queue.
 
-        Without groups all tasks compete alone. With groups the others are at best all in one other group, at worst
-        each in its own, or all in the program's.
+        Without groups all tasks compete alone. With groups the others are at best all in one other group; at worst half
+        of them share the program's group and each of the rest has one of its own.
         """
         if self.queue is None or not self.cpus:
             return None
@@ -146,15 +146,14 @@ class Circumstances:
         mine = Contender(self.threads, self.nice, "own")
         weights = {"own": self.weight}
         # Tasks outside every group stand for groups of one task each: nice 0 weighs as much as a group.
-        apart, together, inside = (
-            fair_delay(mine, [each], self.cpus, weights=weights, quota_cpus=self.quota_cpus)
-            for each in (
-                Contender(others, 0, ""),
-                Contender(others, self.others_nice, "others"),
-                Contender(others, self.others_nice, "own"),
-            )
+        ways = (
+            [Contender(others, 0, "")],
+            [Contender(others, self.others_nice, "others")],
+            [Contender(others, self.others_nice, "own")],
+            [Contender(others / 2, self.others_nice, "own"), Contender(others / 2, 0, "")],
         )
-        return min(flat, apart, together, inside), max(flat, apart, together, inside)
+        found = [flat, *(fair_delay(mine, way, self.cpus, weights=weights, quota_cpus=self.quota_cpus) for way in ways)]
+        return min(found), max(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +227,10 @@ def _failed(
                 said.append(f"{why}: a quota of its control group held it back.")
             elif within and around.nice > around.others_nice:
                 said.append(f"{why}: its nice value is {around.nice}.")
+            elif within and around.grouped is not False:
+                said.append(
+                    f"{why}: groups (autogroup, control group) share as wholes, and its own is crowded or light."
+                )
             else:
                 said.append(f"{why}: it may use only some of them, or the queue was sampled too seldom to see it.")
     if exact is not None and not times.several and factor > exact * (1 + AGREE):

@@ -1,4 +1,5 @@
 """What shape the delay has over one measure of load: none, linear, faster than linear from a point on, parallel shift.
+Load cannot help, so a delay that falls has none.
 
 Least squares with the Bayesian information criterion (Schwarz 1978) chooses among few shapes; Theil-Sen's slope and
 Spearman's correlation, which outliers hardly move, stand beside. Public: Shape, shape, theil_sen, spearman.
@@ -81,8 +82,10 @@ def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> Shape:
             knees = np.unique(np.quantile(a, np.linspace(0.1, 0.85, KNEES)))
             fits[FROM] = min(((*_fit(b, ones, _beyond(a, k)), float(k)) for k in knees), key=lambda fit: fit[0])
             fits[FASTER] = min(((*_fit(b, ones, a, _beyond(a, k)), float(k)) for k in knees), key=lambda fit: fit[0])
-            if fits[FASTER][1][1] <= 0 or fits[FASTER][1][2] <= 0:
+            if fits[FASTER][1][1] <= 0:
                 del fits[FASTER]
+        # Load cannot help: what falls is no shape.
+        fits = {each: fit for each, fit in fits.items() if each == NONE or fit[1][-1] > 0}
     kind = min(fits, key=lambda each: _criterion(fits[each][0], len(a), _parameters(each), float(b.var())))
     residual, found, knee = fits[kind]
     slopes = {NONE: 0.0, SHIFT: 0.0, LINEAR: found[-1], FROM: found[-1], FASTER: sum(found[1:])}

@@ -50,11 +50,13 @@ def diagram(case: Case, names: Sequence[str]) -> str:
             points = [(p, d, v) for p, d in zip(case.points, delays, strict=True) if (v := _value(p, name)) is not None]
             axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
             axes.scatter([d for _, d, _ in points], [v for *_, v in points], s=22, color=_color(case, name), alpha=0.8)
+            top = 1.15 * max(v for *_, v in points)
             if name == "queue":
-                _expected(axes, most)
+                top = max(top, 1.3)
+                _expected(axes, min(most, top))
             _fitted(axes, case, name)
             axes.set_ylabel(LABELS[name])
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, top)
             axes.set_xlim(min(0.95, *delays) - 0.01 * most, most * 1.04)
             axes.grid(True, color=FAINT, linewidth=0.5)
             if axes is not every[-1]:
@@ -84,18 +86,27 @@ def _color(case: Case, name: str) -> str:
 def _expected(axes: Axes, most: float) -> None:
     """max(1, r/n): up to one task a CPU no delay, then as many times as there are tasks."""
     axes.plot([1.0, 1.0, most], [0.0, 1.0, most], color=INK, linewidth=1.1, linestyle=(0, (4, 3)))
-    axes.annotate("expected", (most, most), xytext=(0, -14), textcoords="offset points", ha="right", va="top")
+    axes.text(0.99, 0.05, "dashed: expected", transform=axes.transAxes, ha="right", va="bottom")
 
 
 def _fitted(axes: Axes, case: Case, name: str) -> None:
-    """The fitted shape, drawn with the axes exchanged: delay to the right, load upwards."""
+    """The fitted shape, drawn with the axes exchanged: delay to the right, load upwards.
+
+    It is of what the measures of other causes leave, so it is drawn where these have their mean.
+    """
     found = (case.attribution.shapes or {}).get(name)
     if found is None or found.kind == NONE:
         return
+    beside = sum(
+        value * sum(point.measures[each] or 0.0 for point in case.points) / len(case.points)
+        for share in case.attribution.shares
+        if name not in share.coefficients
+        for each, value in share.coefficients.items()
+    )
     values = [v for point in case.points if (v := point.measures.get(name)) is not None]
     x = np.linspace(min(values), max(values), 200)
     up = x + 1 if name == "queue" else 100 * x if name == "cpu" else x
-    axes.plot(found.at(x), up, color=AFTER, linewidth=1.4)
+    axes.plot(found.at(x) + beside, up, color=AFTER, linewidth=1.4)
 
 
 def _told(case: Case, name: str) -> str:

@@ -45,7 +45,7 @@ def page(found: Explanation) -> str:
         summary=tables.summary(found) if len(found.cases) > 1 else None,
         sections=tuple(_section(case) for case in found.cases),
         findings=found.findings,
-        facts=f"Studies {', '.join(map(str, found.studies))}.",
+        facts=tables.studies(found),
     )
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
     return str(filled).encode("utf-8", "replace").decode("utf-8")
@@ -59,13 +59,16 @@ def _section(case: Case) -> Section:
 def _parts(case: Case) -> Iterator[Part]:
     first = (
         "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
-        "1996). Green: the fitted shape. The measures are those of the others; the run queue includes the program."
+        "1996). Green: the fitted shape, the other measures at their mean. The measures are those of the others; the "
+        "run queue includes the program."
     )
     second = "Disk, network and NFS of the others over the same delay. A load that does not matter shows no slope."
     drawn = ((figures.diagram(case, figures.FIRST), first), (figures.diagram(case, figures.SECOND), second))
     pictures = tuple(Picture(svg, caption) for svg, caption in drawn if svg)
     if pictures:
-        yield Part("Load and delay", pictures, tables.shapes(case) if case.attribution.shapes else None)
+        yield Part("Load and delay", pictures, tables.delays(case))
+    if case.attribution.shapes:
+        yield Part("Shapes", (), tables.shapes(case))
     if case.attribution.shares:
         caption = "Share of the differences between runs that each cause explains, with its interval at 95 %."
         yield Part(

@@ -24,4 +24,4 @@ def _lines(found: Explanation) -> Iterator[str]:
             yield from (escaped(table.note), "")
     if found.findings:
         yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in found.findings), "")
-    yield f"Studies {', '.join(map(str, found.studies))}."
+    yield tables.studies(found)

@@ -23,6 +23,9 @@ TITLES = {measure.name: measure.title for measure in MEASURES}
 SHARES = ("cpu", "steal")
 """Measures that are fractions."""
 
+PER = {"queue": " a task per CPU", "reclaims": " for one a second", "nfs": " for one call a second"}
+"""How a slope over a measure is said, where it is not per unit."""
+
 UNITS = {measure.name: measure.unit for measure in MEASURES}
 
 
@@ -136,7 +139,7 @@ _ANSWERS = {
 def shape(name: str, found: Shape) -> str:
     """The fitted shape over one measure."""
     unit = UNITS[name]
-    per = " per 100 %" if name in SHARES else " a task per CPU" if name == "queue" else f" per {unit}"
+    per = " per 100 %" if name in SHARES else PER.get(name, f" per {unit}")
     knee = ""
     if found.knee is not None and found.kind in (FROM, FASTER):
         knee = f" {amount(name, found.knee)} ({amount(name, found.knee_low)} to {amount(name, found.knee_high)})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from becalm.explanation import Bottleneck, Case, Explanation
 from becalm.load.waterfall import REFERENCE
@@ -11,6 +13,7 @@ from becalm.report.sentence import duration
 from becalm.report.steady.tables import Table
 
 SUMMARY = "Bottlenecks"
+DELAYS = "Delay factor"
 BARS = "Where the time of the mean run went"
 
 
@@ -86,7 +89,7 @@ def shapes(case: Case) -> Table:
     if a.missing:
         left += f" Not known: {', '.join(TITLES[name] for name in a.missing)}."
     note = (
-        "Delay a unit, of what the other measures leave. Run queue over CPUs counts what Mund (1996) expects, "
+        "Delay a unit, of what the measures of other causes leave. The run queue counts what Mund (1996) expects, "
         f"max(1, r/n) - 1: a fit of 1 is as expected. Theil-Sen's slope with 95 %; Spearman's correlation.{left}"
     )
     return Table("Shapes", ("measure", "shape", "fit", "slope", "correlation"), rows, (2, 3, 4), note)
@@ -108,11 +111,44 @@ def bars(case: Case) -> Table:
     return Table(BARS, ("", "time", "share", ""), tuple(rows), (1, 2), case.refused)
 
 
+def delays(case: Case) -> Table:
+    """The delay beside what was to be expected, and which assumption of the expectation failed."""
+    late = [point.delay for point in case.points]
+    ends = [each.shared for each in late if each.shared is not None]
+    rows = [_spread("observed", [each.factor for each in late])]
+    rows += [
+        _spread("expected of the run queue, max(1, r/n)", [each.mund for each in late if each.mund is not None]),
+        _spread("with fair shares of groups, at least", [low for low, _ in ends]),
+        _spread("with fair shares of groups, at most", [high for _, high in ends]),
+        _spread("counted, 1 + wait / CPU time", [each.exact for each in late if each.exact is not None]),
+    ]
+    failed = Counter(re.sub(r"\d+(\.\d+)?", "…", said) for each in late for said in each.failed)
+    note = " ".join(
+        f"In {count:,} of {len(late):,}: {said}" for said, count in failed.most_common(2) if "…" not in said
+    )
+    return Table(DELAYS, ("", "mean", "least", "most"), tuple(r for r in rows if r), (1, 2, 3), note)
+
+
+def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
+    if not values:
+        return ()
+    return (name, f"{sum(values) / len(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
+
+
+def studies(found: Explanation) -> str:
+    """Which studies it rests on, briefly."""
+    if len(found.studies) == 1:
+        return f"Study {found.studies[0]}."
+    if len(found.studies) > 8:
+        return f"{len(found.studies)} studies, {found.studies[0]} to {found.studies[-1]}."
+    return f"Studies {', '.join(map(str, found.studies))}."
+
+
 def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:
     """All tables with rows, the summary first."""
     if len(found.cases) > 1:
         yield None, summary(found)
     for case in found.cases:
-        for table in (bars(case), importance(case), shapes(case)):
+        for table in (delays(case), bars(case), importance(case), shapes(case)):
             if table.rows:
                 yield case, table

@@ -37,15 +37,13 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
     if found.findings:
         yield findings(found.findings, plain)
     if found.studies:
-        number = " ".join(map(str, found.studies))
-        what = "Study" if len(found.studies) == 1 else "Studies"
-        yield Text(f"{what} {number}. With pictures: becalm explain {number} --html FILE", "" if plain else "dim")
+        yield Text(f"{tables.studies(found)} With pictures: --html FILE", "" if plain else "dim")
 
 
 def _case(case: Case, plain: bool, title: str) -> Iterator[RenderableType]:
     if drawn := diagram(case, plain):
         yield Group(Text(f"Delay factor and run queue{title}", "" if plain else "bold"), Text(drawn))
-    for table in (tables.bars(case), tables.importance(case), tables.shapes(case)):
+    for table in (tables.delays(case), tables.bars(case), tables.importance(case), tables.shapes(case)):
         if table.rows:
             yield _grid(table, plain, title)
 
@@ -57,4 +55,5 @@ def _grid(table: Table, plain: bool, title: str) -> RenderableType:
     for row in table.rows:
         grid.add_row(*row)
     above = Text(table.title + title, "" if plain else "bold")
-    return Group(above, grid, Text(table.note)) if table.title == tables.BARS and table.note else Group(above, grid)
+    told = table.note and table.title in (tables.BARS, tables.DELAYS)
+    return Group(above, grid, Text(table.note)) if told else Group(above, grid)
