@@ -49,7 +49,6 @@ class Measuring:
     dangerous: bool = False
     load: bool = True
     allow_reboot: bool = False
-    drop_contaminated: str | None = None
     title: str = ""
     group: str = ""
     listener: Listener = field(default_factory=Quiet)
