@@ -125,7 +125,9 @@ def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[L
         f"{'longer' if wall[index] > median else 'less'}: {said}"
         for index, (said, _, _) in zip(worst, reasons, strict=True)
     )
+    what = "stands out; it is" if len(indices) == 1 else "stand out; they are"
     more = f" The {len(worst)} farthest: " if len(indices) > len(worst) else " "
+    named = named if len(indices) > len(worst) else named[0].upper() + named[1:]
     numbers = {
         "count": len(indices),
         "seqs": [int(record["seq"][index]) for index in worst],
@@ -135,7 +137,7 @@ def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[L
     return [
         Finding(
             "outliers",
-            f"{counted(len(indices), 'run')} of {len(wall):,} stand out; they are kept and counted.{more}{named}.",
+            f"{counted(len(indices), 'run')} of {len(wall):,} {what} kept and counted.{more}{named}.",
             numbers,
             name,
         )

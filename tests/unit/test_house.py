@@ -185,6 +185,25 @@ def test_fields_of_the_json_of_watching_are_documented():
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in text, kind.__name__
 
 
+def test_fields_of_the_json_of_an_explanation_are_documented():
+    import dataclasses
+
+    from becalm.explanation import Bottleneck, Case, Explanation, Point
+    from becalm.load.attribution import Answer, Attribution, Share
+    from becalm.load.delay import Delay
+    from becalm.load.shapes import Shape
+    from becalm.load.waterfall import Bar
+
+    text = chapter("An explanation")
+    for kind in (Explanation, Case, Point, Attribution):
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
+    for kind in (Bottleneck, Bar, Delay, Share, Shape):
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in text, kind.__name__
+    for answer in Answer:
+        assert f"`{answer}`" in text
+
+
 def test_fields_of_the_json_of_settings_are_documented():
     import dataclasses
 
