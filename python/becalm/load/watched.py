@@ -47,9 +47,9 @@ class Course:
 class Watched:
     """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
-    `study`: its number in the store; None when nothing was kept. `more`: sentences on what would let more be known.
-    `cost`: CPU time of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left
-    out.
+    `cpus`: those that it may use, on which what is expected of a run queue rests. `study`: its number in the store;
+    None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time of observing over
+    the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out.
     """
 
     study: int | None
@@ -59,6 +59,7 @@ class Watched:
     load: Load | None
     delay: Delay | None
     waterfall: Waterfall | None
+    cpus: float | None = None
     courses: tuple[Course, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     level: int = 0
@@ -115,6 +116,7 @@ def watched(
         load=load,
         delay=delay(times, around, reference),
         waterfall=waterfall(times, reference),
+        cpus=around.cpus,
         courses=courses(load, series),
         consumers=() if series is None else tuple(map(_consumer, series.consumers)),
         level=level,

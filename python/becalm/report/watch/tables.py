@@ -6,7 +6,7 @@ from becalm.load.delay import OWN_CPU
 from becalm.load.measures import MEASURES, Unit, find
 from becalm.load.watched import Course, Watched
 from becalm.load.waterfall import Bar, Waterfall
-from becalm.report.sentence import duration
+from becalm.report.sentence import counted, duration
 from becalm.report.steady.tables import Table
 from becalm.report.watch.numbers import number
 
@@ -23,8 +23,10 @@ def delays(found: Watched) -> Table | None:
     load = found.load
     base = "own CPU time" if delay.reference == OWN_CPU else "time of an unloaded run"
     rows = [("observed", f"{delay.factor:.2f}", f"wall time / {base}")]
-    queue, cpus = (None, None) if load is None else (load.queue, load.cpus)
-    why = "run queue not known" if queue is None else f"run queue of {queue:.2f} on {cpus} CPUs, equal shares"
+    queue, cpus = None if load is None else load.queue, found.cpus
+    why = "run queue not known"
+    if queue is not None and cpus is not None:
+        why = f"run queue of {queue:.2f} on {counted(round(cpus), 'CPU')}, equal shares"
     rows.append(("expected (Mund)", _factor(delay.mund), why))
     if delay.shared is not None:
         low, high = delay.shared
