@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from becalm.applied import Applied, Reset, Status
     from becalm.diagnosis import Diagnosis
     from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
+    from becalm.explanation import Explanation
     from becalm.knobs import Knob
     from becalm.load.watched import Watched
     from becalm.nouns import Run, Settings, Study, Workload
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from becalm.store import Store
     from becalm.verbs.compare import compare
     from becalm.verbs.doctor import doctor
+    from becalm.verbs.explain import explain
     from becalm.verbs.run import run
     from becalm.verbs.settings import apply, reset, status
     from becalm.verbs.several import compare_on, run_on
@@ -47,6 +49,7 @@ _HOMES = {
     "Workload": "becalm.nouns",
     "Store": "becalm.store",
     "Diagnosis": "becalm.diagnosis",
+    "Explanation": "becalm.explanation",
     "Applied": "becalm.applied",
     "Reset": "becalm.applied",
     "Status": "becalm.applied",
@@ -65,6 +68,7 @@ _HOMES = {
     "tune_on": "becalm.verbs.transfer",
     "survey": "becalm.verbs.survey",
     "doctor": "becalm.verbs.doctor",
+    "explain": "becalm.verbs.explain",
     "run": "becalm.verbs.run",
     "Difference": "becalm.verdict",
     "Finding": "becalm.verdict",
@@ -73,10 +77,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Applied", "BecalmError", "Diagnosis", "Difference", "Finding", "Knob", "MachineError", "Profile", "Reset", "Run",
     "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Watched",
-    "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "reset", "run", "run_on",
-    "status", "survey", "tune", "tune_on", "watch",
+    "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "explain", "reset", "run",
+    "run_on", "status", "survey", "tune", "tune_on", "watch",
 ]  # fmt: skip
 
 

@@ -197,8 +197,11 @@ AMOUNTS = (
 """Measures of which the program's own part is not counted. The floors are what an idle machine's services do."""
 
 QUEUE_MEASURE = Measure("queue", "run queue over CPUs", "", "CPU", 0.1, lambda load: None)
-CPU_MEASURE = Measure("cpu", "CPU use of others", "", "CPU", 0.05, lambda load: None)
+CPU_MEASURE = Measure("cpu", "use of the other CPUs", "", "CPU", 0.05, lambda load: None)
 STEAL_MEASURE = Measure("steal", "steal", "", "hypervisor", 0.01, lambda load: None)
+
+USED = "cpu_use"
+"""The whole CPU use of others: shown, but no predictor."""
 
 MEASURES = (QUEUE_MEASURE, CPU_MEASURE, *AMOUNTS, STEAL_MEASURE)
 """One more measure is one more row, and its arithmetic in `others` where its own part is counted."""
@@ -219,20 +222,22 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
     """Each measure of each observation, in the order given.
 
     `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue;
-    `cpu`: CPUs' share used by others, 0 to 1; `steal`: share of the interval's CPU time that was stolen; the rest in
-    their unit a second.
+    `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
+    are saturated the others use what a slow program leaves, so that the whole follows from the delay. `steal`: share of
+    the interval's CPU time that was stolen; the rest in their unit a second.
     """
-    table: dict[str, list[float | None]] = {measure.name: [] for measure in MEASURES}
+    table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
     for each in found:
         load, seconds = each.load, each.load.interval_ns / 1e9
         cpus = each.around.cpus or load.cpus
         room = None if not load.cpus or not load.interval_ns else load.cpus * load.interval_ns
         queue = each.around.queue
         table["queue"].append(None if queue is None or not cpus else mund(queue, cpus) - 1)
-        if load.busy_ns is None or each.own_cpu_ns is None or room is None:
-            table["cpu"].append(None)
-        else:
-            table["cpu"].append(max(0.0, load.busy_ns - each.own_cpu_ns) / room)
+        used = None
+        if load.busy_ns is not None and each.own_cpu_ns is not None and room is not None:
+            used = max(0.0, load.busy_ns - each.own_cpu_ns) / room
+        table[USED].append(used)
+        table["cpu"].append(None if used is None or not load.cpus else min(used, 1 - 1 / load.cpus))
         table["steal"].append(None if load.steal_ns is None or room is None else load.steal_ns / room)
         for measure in AMOUNTS:
             amount = measure.amount(load)

@@ -146,6 +146,15 @@ def test_others_are_the_machine_less_the_program():
     assert table["network"] == [None, None]
 
 
+def test_what_a_slow_program_leaves_to_the_others_is_no_cause():
+    """On saturated CPUs the others' share follows from the delay; what counts ends where the program must compete."""
+    loads = [a_load(seq, seq, busy_ns=2 * 10**9, idle_ns=0) for seq in range(2)]
+    found = observed(1, "m", ["p"], [a_run(0, cpu=900), a_run(1, cpu=100)], loads)
+    table = others(found)
+    assert table["cpu"] == [0.5, 0.5]
+    assert table["cpu_use"] == [pytest.approx(0.55), pytest.approx(0.95)]
+
+
 def test_swap_traffic_is_paging_and_not_disk():
     found = observed(1, "m", ["p"], [a_run(0)], [a_load(0, 0, disk_write_bytes=10 << 20, swap_out_bytes=8 << 20)])
     assert others(found)["disk"] == [0]

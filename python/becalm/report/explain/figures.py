@@ -13,7 +13,7 @@ import numpy as np
 
 from becalm.explanation import Case, Point
 from becalm.load.attribution import Answer
-from becalm.load.others import MEASURES
+from becalm.load.others import MEASURES, USED
 from becalm.load.shapes import NONE
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
@@ -73,8 +73,10 @@ def _value(point: Point, name: str) -> float | None:
     """The measure as it is drawn: the whole run queue over the CPUs, shares in percent."""
     if name == "queue":
         return None if point.queue is None or not point.cpus else point.queue / point.cpus
-    value = point.measures.get(name)
-    return value if value is None or name != "cpu" else 100 * value
+    if name == "cpu":
+        used = point.measures.get(USED)
+        return None if used is None else 100 * used
+    return point.measures.get(name)
 
 
 def _color(case: Case, name: str) -> str:
