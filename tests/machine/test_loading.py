@@ -76,6 +76,25 @@ def test_a_command_runs_meanwhile_and_its_exit_code_is_the_answer():
         load(Demand(cpu=1), command=["no-such-program"])
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_gets_the_signals_of_the_terminal(number, tmp_path):
+    """Ctrl-C goes to the whole foreground group: the command decides, and its end is the load's."""
+    script = f"trap 'exit 9' {number.value}; touch {tmp_path}/ready; while :; do sleep 0.05; done"
+    command = [agent_path(), "load", '{"cpu": 1}', "--", "sh", "-c", script]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    wait_for((tmp_path / "ready").exists)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
+    said = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 9
+    assert json.loads(said[-1])["reason"] == "command"
+
+
+def test_a_command_inherits_no_blocked_signals():
+    line = [agent_path(), "load", '{"cpu": 1}', "--", "grep", "SigBlk", "/proc/self/status"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[1], 16) == 0
+
+
 @pytest.mark.parametrize(("session", "shared"), [("same", True), ("new", False)])
 def test_the_load_has_the_session_that_was_asked_for_and_the_command_ours(session, shared):
     process = start({"cpu": 2, "syscalls": 1, "session": session})

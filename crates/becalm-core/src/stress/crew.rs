@@ -1,7 +1,7 @@
 //! A load from its start to its end: start the processes, wait, end them, and count what they did.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 use std::time::Instant;
 
@@ -103,6 +103,8 @@ impl Crew<'_> {
             None => None,
             Some(mut command) => {
                 let name = command.get_program().to_string_lossy().into_owned();
+                // SAFETY: a system call on values of its own, between fork and exec.
+                unsafe { command.pre_exec(unblock) };
                 let started = command.spawn();
                 Some(started.map_err(|error| LoadError(format!("{name} cannot be started: {error}.")))?)
             }
@@ -217,6 +219,19 @@ fn swapped_out() -> Option<u64> {
     // SAFETY: no pointers.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
     Some((field("pswpout")? + field("zswpout").unwrap_or(0)) * page)
+}
+
+/// Deliver all signals again: a command would inherit that they are blocked.
+fn unblock() -> io::Result<()> {
+    // SAFETY: an all-zero set becomes an empty one before it is used.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        match libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 /// Signals that are waited for instead of being delivered.
