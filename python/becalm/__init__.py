@@ -77,9 +77,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError", "Verdict", "Watched",
-    "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor", "explain", "reset", "run",
-    "run_on", "status", "survey", "tune", "tune_on", "watch",
+    "Applied", "BecalmError", "Diagnosis", "Difference", "Explanation", "Finding", "Knob", "MachineError", "Profile",
+    "Reset", "Run", "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError",
+    "Verdict", "Watched", "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor",
+    "explain", "reset", "run", "run_on", "status", "survey", "tune", "tune_on", "watch",
 ]  # fmt: skip
 
 

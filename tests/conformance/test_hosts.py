@@ -98,6 +98,25 @@ def test_who_can_start_again_can_be_asked_for_a_boot(host):
         assert host.boot_ns is not None
 
 
+def test_loads_come_after_their_runs_or_not_at_all(host):
+    """A host may know nothing of what else the machine did; what it tells belongs to runs that were delivered."""
+    delivered, loads = [], []
+
+    def sink(found, series):
+        loads.extend(found)
+        assert series == ()
+        assert all(set(range(load.first, load.last + 1)) <= set(delivered) for load in found)
+
+    block = tuple(Step(0, 0, 0, number) for number in range(5))
+    for batch in host.measure(7, block, on_load=sink):
+        delivered.extend(run.seq for run in batch)
+    assert delivered == list(range(7, 12))
+    spans = [(load.first, load.last) for load in loads]
+    assert spans == sorted(spans)
+    assert all(load.interval_ns > 0 and load.scope in ("leader", "group", "tree") for load in loads)
+    assert sum(last - first + 1 for first, last in spans) in (0, len(block)), "each run once"
+
+
 def test_overhead_gives_as_many_values_as_asked(host):
     bare, own = host.overhead(3)
     assert len(bare) == len(own) == 3
