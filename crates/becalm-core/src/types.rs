@@ -144,6 +144,8 @@ fn only_zero() -> Option<Vec<i32>> {
 pub enum Kernel {
     /// Dependent additions: one cycle each, no memory.
     Add,
+    /// The sum of a table that no cache holds, read from its beginning to its end: the bandwidth of the memory.
+    Read,
 }
 
 /// One execution asked for: workload, settings (both by index), bytes of padding, round.

@@ -256,7 +256,40 @@ fn become_program(entry: &Entry, report: &Report) -> Stage {
                 add(iterations);
                 libc::_exit(0)
             }
+            Image::Kernel(Kernel::Read, iterations) => {
+                let Some(table) = table() else { libc::_exit(1) };
+                report.start_ns.store(now_ns(), Ordering::Release);
+                read(table, iterations);
+                libc::_exit(0)
+            }
         }
+    }
+}
+
+/// Bytes of the table that is read: more than the caches of a processor hold for one program.
+const TABLE: usize = 64 * 1024 * 1024;
+
+/// A table whose pages are there; none where the machine has not so much memory to give.
+fn table() -> Option<&'static [u64]> {
+    // SAFETY: an anonymous mapping at an address of the kernel's choice, which lives as long as this child.
+    unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let at =
+            libc::mmap(ptr::null_mut(), TABLE, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if at == libc::MAP_FAILED {
+            return None;
+        }
+        // Written, because pages that were only read are all the same page of zeros.
+        ptr::write_bytes(at.cast::<u8>(), 1, TABLE);
+        Some(std::slice::from_raw_parts(at.cast::<u64>(), TABLE / size_of::<u64>()))
+    }
+}
+
+/// The sum of the table, so many times.
+fn read(table: &[u64], iterations: u64) {
+    for _ in 0..iterations {
+        let sum = std::hint::black_box(table).iter().fold(0_u64, |sum, each| sum.wrapping_add(*each));
+        std::hint::black_box(sum);
     }
 }
 

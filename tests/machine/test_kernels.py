@@ -1,0 +1,22 @@
+"""The kernels built into the agent."""
+
+import pytest
+
+from becalm import hosts
+from becalm.nouns import Settings, Step, Workload
+from becalm.verbs.survey import KERNELS
+
+pytestmark = pytest.mark.machine
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_every_kernel_of_a_survey_runs_and_uses_what_it_says(kernel):
+    with hosts.open("local") as host:
+        host.define([kernel, Workload(kernel="add", iterations=1)], [Settings()])
+        block = tuple(Step(index % 2, 0, 0, index // 2) for index in range(6))
+        rows = [run for rows in host.measure(0, block) for run in rows]
+    assert all(run.outcome == "ok" and run.wall_ns > 0 for run in rows)
+    large = [run.max_rss_bytes > 60 * MIB for run in rows]
+    # The table belongs to the run and goes with it.
+    assert large == [kernel.kernel == "read", False] * 3
