@@ -126,9 +126,12 @@ def image():
 
 
 def command(disk, *more, memory_mib=1024):
-    """QEMU's argument list for a machine with this disk; its console is what it prints."""
+    """QEMU's argument list for a machine with this disk; its console is what it prints.
+
+    One processor: emulated ones that wait for each other hang where other work keeps the real ones busy.
+    """
     accel = "tcg,thread=multi"
-    words = [qemu.program(), "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", f"{memory_mib}M", "-accel", accel]
+    words = [qemu.program(), "-machine", "q35", "-cpu", "max", "-smp", "1", "-m", f"{memory_mib}M", "-accel", accel]
     words += ["-no-user-config", "-nodefaults", "-display", "none", "-serial", "stdio"]
     name = str(disk).replace(",", ",,")
     words += ["-drive", f"file={name},format=raw,if=virtio,cache=writeback,discard=unmap"]

@@ -18,7 +18,7 @@ import becalm
 from becalm import hosts
 from becalm.cli.main import becalm as becalm_command
 from becalm.errors import MachineError, WorkloadError
-from becalm.hosts import Access, installing, known, reaching, ssh
+from becalm.hosts import Access, installing, known, reaching, returning
 from becalm.hosts.agent import agent_path
 from becalm.store import Store
 from becalm.verbs.host import check
@@ -96,7 +96,7 @@ def test_a_program_that_is_not_there_is_said(far):
 @pytest.fixture
 def no_return(monkeypatch):
     """A machine that is lost is not waited for."""
-    monkeypatch.setattr(ssh, "RETURN_SECONDS", 0)
+    monkeypatch.setattr(returning, "RETURN_SECONDS", 0)
 
 
 def lose(cutting, **options):
