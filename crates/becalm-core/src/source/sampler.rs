@@ -182,13 +182,15 @@ impl Shared {
         mut cost: i64,
     ) {
         let mut spent = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        // What starting the thread and its first sample took comes once: it must not keep the others away for long.
+        let mut once = None;
         while !self.stop.load(Ordering::Acquire) {
             if self.paused.load(Ordering::Acquire) {
                 thread::park();
                 pace.resume(now_ns());
                 continue;
             }
-            let due = pace.next(now_ns(), spent, cost);
+            let due = pace.next(now_ns(), spent - once.unwrap_or(0), cost);
             self.skipped.store(pace.skipped, Ordering::Relaxed);
             if !self.sleep_until(due) {
                 continue;
@@ -199,6 +201,7 @@ impl Shared {
             let before = self.samples.fetch_add(1, Ordering::Relaxed) as i64;
             (cost, spent) = ((now - spent).min(now / before), now);
             self.cpu_ns.store(spent, Ordering::Relaxed);
+            once.get_or_insert(spent);
         }
     }
 
