@@ -173,7 +173,8 @@ def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
         queue=given.get("partition"),
         account=given.get("account"),
         walltime=given.get("walltime", "1:00:00"),
-        python=shlex.quote(sys.executable),
+        # The worker takes the script's place: a job that is ended leaves no child behind that nobody looks for.
+        python=f"exec {shlex.quote(sys.executable)}",
         # The whole node, all its processors and its memory, and nobody else on it.
         job_directives_skip=["--mem", "--cpus-per-task"],
         job_extra_directives=["--exclusive", "--mem=0", *directives],
