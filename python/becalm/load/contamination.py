@@ -2,7 +2,8 @@
 
 The rule knows the load and never the times of the programs: leaving out what took long would make every result look
 good. It holds for whole rounds, in which every program ran once, so it favours none. Only measures whose own part is
-counted can be in it: a program's own disk traffic must not contaminate it.
+counted can be in it: a program's own disk traffic must not contaminate it. What the counters cannot resolve counts for
+the program.
 
 Public: Limit, Rule, rule, USUAL, contaminated.
 """
@@ -14,14 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
-from becalm.load.others import MIB
+from becalm.load.others import MIB, own_cpu_ns
 from becalm.load.record import Load
 from becalm.nouns import Run
+
+TICK_NS = 10_000_000
+"""Resolution of /proc/stat (USER_HZ, proc(5)): so much of an interval is not known on each CPU."""
 
 
 def _cpu(load: Load, own_ns: float | None) -> float | None:
     room = load.interval_ns * (load.cpus or 0)
-    return None if load.busy_ns is None or own_ns is None or not room else max(0.0, load.busy_ns - own_ns) / room
+    if load.busy_ns is None or own_ns is None or not room:
+        return None
+    return (load.busy_ns - own_ns) / room - TICK_NS / load.interval_ns
 
 
 def _queue(load: Load, own_ns: float | None) -> float | None:
@@ -30,7 +36,7 @@ def _queue(load: Load, own_ns: float | None) -> float | None:
 
 def _steal(load: Load, own_ns: float | None) -> float | None:
     room = load.interval_ns * (load.cpus or 0)
-    return None if load.steal_ns is None or not room else load.steal_ns / room
+    return None if load.steal_ns is None or not room else load.steal_ns / room - TICK_NS / load.interval_ns
 
 
 def _page_outs(load: Load, own_ns: float | None) -> float | None:
@@ -88,11 +94,7 @@ def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> dict[i
     found: dict[int, dict[str, None]] = {}
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
-        times = [
-            None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns for run in inside
-        ]
-        known = [each for each in times if each is not None]
-        own = float(sum(known)) if len(known) == len(times) else None
+        own = own_cpu_ns(inside, load)
         for limit in by.limits:
             value = MEASURES[limit.measure][0](load, own)
             if value is not None and value > limit.most:

@@ -35,7 +35,7 @@ class Observed:
     seqs: tuple[int, ...] = ()
     """Sequence numbers of the runs."""
     own_cpu_ns: float | None = None
-    """CPU time of all runs in the interval, also of other programs of the study: none of it is others'."""
+    """CPU time in the interval that is not others': see `own_cpu_ns`."""
     mixed: bool = False
     """Whether other runs lie in the same interval, so that the load's sums are not of this program alone."""
 
@@ -62,8 +62,7 @@ def observed(
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
         good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
-        cpu = [None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns for run in inside]
-        known = [each for each in cpu if each is not None]
+        own = own_cpu_ns(inside, load)
         for program in sorted({run.workload for run in good}):
             mine = [run for run in good if run.workload == program]
             whole = len(mine) == len(inside)
@@ -76,11 +75,22 @@ def observed(
                     load=load,
                     around=(around or _plain)(mine[0], load),
                     seqs=tuple(run.seq for run in mine),
-                    own_cpu_ns=float(sum(known)) if len(known) == len(cpu) else None,
+                    own_cpu_ns=own,
                     mixed=not whole,
                 )
             )
     return found
+
+
+def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
+    """CPU time of all runs in an interval, whatever their program and end, and of starting them: between two runs one
+    CPU may have been the agent's. None where the CPU time of any run is unknown."""
+    spent = 0.0
+    for run in inside:
+        if run.user_ns is None or run.system_ns is None:
+            return None
+        spent += run.user_ns + run.system_ns
+    return spent + max(0, load.interval_ns - sum(run.wall_ns for run in inside))
 
 
 STATES = frozenset(

@@ -24,6 +24,9 @@ from becalm.verdict import Finding
 MOST_POINTS = 400
 """Observations of one program at most; neighbours are pooled until there are no more, since more only take time."""
 
+SHORTEST_NS = 100_000_000
+"""The kernel counts busy time in steps of 10 ms: shorter intervals would be mostly rounding."""
+
 SLOW = 1.005
 """A mean delay below half a percent has no bottleneck."""
 
@@ -157,9 +160,20 @@ def _look(
 
 
 def _thinned(found: list[Observed]) -> list[Observed]:
-    """No more than MOST_POINTS observations: neighbours in time are pooled."""
-    size = -(-len(found) // MOST_POINTS)
-    return [pooled(found[start : start + size]) for start in range(0, len(found), size)]
+    """Neighbours in time pooled, to intervals of SHORTEST_NS at least, and to no more than MOST_POINTS."""
+    parts: list[list[Observed]] = [[]]
+    spent = 0
+    for each in found:
+        parts[-1].append(each)
+        spent += each.load.interval_ns
+        if spent >= SHORTEST_NS:
+            parts.append([])
+            spent = 0
+    if spent and len(parts) > 1:
+        parts[-2] += parts.pop()
+    long = [pooled(part) for part in parts if part]
+    size = -(-len(long) // MOST_POINTS)
+    return [pooled(long[start : start + size]) for start in range(0, len(long), size)]
 
 
 def _label(settings: Settings) -> str:

@@ -136,7 +136,7 @@ def a_load(first, last, seconds=1.0, **more):
 
 def test_others_are_the_machine_less_the_program():
     loads = [a_load(0, 0, busy_ns=10**9, queue=3.0, disk_read_bytes=50 << 20), a_load(1, 1, disk_read_bytes=5 << 20)]
-    found = observed(1, "m", ["p"], [a_run(0), a_run(1)], loads)
+    found = observed(1, "m", ["p"], [a_run(0, wall=1000), a_run(1, wall=1000)], loads)
     table = others(found)
     assert table["queue"] == [pytest.approx(0.5), None]
     assert table["cpu"] == [pytest.approx((1 - 0.09) / 2), None]
@@ -149,7 +149,7 @@ def test_others_are_the_machine_less_the_program():
 def test_what_a_slow_program_leaves_to_the_others_is_no_cause():
     """On saturated CPUs the others' share follows from the delay; what counts ends where the program must compete."""
     loads = [a_load(seq, seq, busy_ns=2 * 10**9, idle_ns=0) for seq in range(2)]
-    found = observed(1, "m", ["p"], [a_run(0, cpu=900), a_run(1, cpu=100)], loads)
+    found = observed(1, "m", ["p"], [a_run(0, wall=1000, cpu=900), a_run(1, wall=1000, cpu=100)], loads)
     table = others(found)
     assert table["cpu"] == [0.5, 0.5]
     assert table["cpu_use"] == [pytest.approx(0.55), pytest.approx(0.95)]
@@ -162,7 +162,7 @@ def test_swap_traffic_is_paging_and_not_disk():
 
 def test_a_load_over_two_programs_belongs_to_neither():
     load = a_load(0, 1, busy_ns=10**9, wait_ns=10**8, exec_ns=18 * 10**7)
-    found = observed(1, "m", ["p", "q"], [a_run(0), a_run(1, 1)], [load])
+    found = observed(1, "m", ["p", "q"], [a_run(0, wall=500), a_run(1, 1, wall=500)], [load])
     assert [(each.program, each.mixed, each.times.exec_ns) for each in found] == [("p", True, None), ("q", True, None)]
     assert others(found)["cpu"] == [pytest.approx((1 - 0.18) / 2)] * 2
 
