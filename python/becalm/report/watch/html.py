@@ -22,10 +22,10 @@ table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem .
   border-bottom: 1px solid var(--faint) } .n { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem } p.note { opacity: .75; font-size: .9rem }
-svg { display: block; width: 100% }
+svg { display: block; width: 100%; min-width: 16rem } td:first-child, td:last-child { white-space: nowrap }
 """
 
-WIDTH, HEIGHT, ROW = 720, 28, 26
+WIDTH, HEIGHT = 720, 28
 COLORS = {REFERENCE: "before", UNEXPLAINED: "rest"}
 
 
@@ -42,8 +42,7 @@ def _parts(found: Watched) -> Iterator[str]:
     for index, line in enumerate(found.sentence.splitlines()):
         yield f"<p>{escape(line)}</p>" if index else f"<h1>{escape(line)}</h1>"
     if found.waterfall is not None:
-        table = tables.bars(found.waterfall)
-        yield from _table(table, _waterfall(found.waterfall))
+        yield from _table(_waterfall(found.waterfall), raw=1)
     if (delays := tables.delays(found)) is not None:
         yield from _table(delays)
     if found.courses:
@@ -56,9 +55,9 @@ def _parts(found: Watched) -> Iterator[str]:
     yield "</body></html>"
 
 
-def _table(table: Table, picture: str = "", raw: int | None = None) -> Iterator[str]:
+def _table(table: Table, raw: int | None = None) -> Iterator[str]:
     """`raw`: the column whose cells are markup of ours already."""
-    yield f"<h2>{escape(table.title)}</h2>{picture}<table>"
+    yield f"<h2>{escape(table.title)}</h2><table>"
     if any(table.head):
         heads = (f"<th{_kind(table, i)}>{escape(cell)}</th>" for i, cell in enumerate(table.head))
         yield f"<tr>{''.join(heads)}</tr>"
@@ -74,20 +73,22 @@ def _kind(table: Table, index: int) -> str:
     return ' class="n"' if index in table.numbers else ""
 
 
-def _waterfall(falls: Waterfall) -> str:
-    """Bars one below the other, each beginning where the one before ends."""
-    shapes, begin = [], 0.0
+def _waterfall(falls: Waterfall) -> Table:
+    """Every bar in its row, beginning where the one before ends."""
+    table, begin, rows = tables.bars(falls), 0.0, []
     scale = WIDTH / falls.wall_ns if falls.wall_ns else 0.0
-    for row, bar in enumerate(falls.bars):
+    for bar, cells in zip(falls.bars, table.rows, strict=False):
         length = bar.ns or 0.0
         left, right = sorted((begin * scale, (begin + length) * scale))
-        color = COLORS.get(bar.name, "added")
         begin += length
+        drawn = ""
         if length:
-            box = f'x="{left:.1f}" y="{row * ROW + 4}" width="{max(1.0, right - left):.1f}" height="{ROW - 8}"'
-            shapes.append(f'<rect {box} fill="var(--{color})"><title>{escape(bar.name)}</title></rect>')
-    told = "; ".join(f"{bar.name} {tables.seconds(bar)}" for bar in falls.bars)
-    return _svg(len(falls.bars) * ROW, "".join(shapes), f"Where the time went: {told}.")
+            wide = max(2.0, right - left)
+            box = f'x="{min(left, WIDTH - wide):.1f}" y="4" width="{wide:.1f}" height="{HEIGHT - 8}"'
+            drawn = f'<rect {box} fill="var(--{COLORS.get(bar.name, "added")})"/>'
+        rows.append((cells[0], _svg(drawn, f"{cells[0]}: {cells[1]}"), *cells[1:]))
+    last = table.rows[-1]
+    return Table(table.title, ("", "", *table.head[1:]), (*rows, (last[0], "", *last[1:])), (2, 3), table.note)
 
 
 def _courses(found: Watched) -> Table:
@@ -117,9 +118,9 @@ def _course(course: Course, found: Watched) -> str:
         drawing = True
     told = f"{course.label}: mean {tables.cells(course)[0]}, peak {tables.cells(course)[1]}"
     line = f'<path d="{"".join(path)}" fill="none" stroke="var(--line)" stroke-width="2"/>'
-    return _svg(HEIGHT, line, told)
+    return _svg(line, told)
 
 
-def _svg(height: int, inside: str, told: str) -> str:
-    head = f'<svg role="img" viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" height="{height}"'
+def _svg(inside: str, told: str) -> str:
+    head = f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" height="{HEIGHT}"'
     return f"{head}><title>{escape(told)}</title>{inside}</svg>"
