@@ -48,6 +48,7 @@ class Measuring:
     root: str | None = None
     dangerous: bool = False
     load: bool = True
+    drop_contaminated: str | None = None
     allow_reboot: bool = False
     title: str = ""
     group: str = ""
