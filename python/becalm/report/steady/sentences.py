@@ -196,7 +196,8 @@ def not_booted(lost: Mapping[str, str]) -> str:
     what = "; ".join(f"{knob} ({matters})" for knob, matters in lost.items())
     return (
         f"Settings of the next boot were not tried, since this host is not started again during a study: {what}. What "
-        "they would add is not known. In a guest they are tried: --host 'guest:6.12?cpus=2'."
+        "they would add is not known. They are tried in a guest (--host 'guest:6.12?cpus=2') and on another machine "
+        "that may be restarted (--allow-reboot)."
     )
 
 
