@@ -23,6 +23,10 @@ from becalm.hosts.address import Address
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
 """A connection on which nothing has come for 5 s is asked three times whether it lives, then given up."""
 
+CONNECT_SECONDS, PATIENT_SECONDS = 10, 40
+"""Until a machine must have answered and exchanged keys, s. The longer one where nobody waits at a terminal: a machine
+that has just been started is slow."""
+
 PERSIST_SECONDS = 20
 """How long the shared connection outlives its last command when nobody closes it: becalm was killed."""
 
@@ -135,7 +139,7 @@ class Connection:
         options = {
             "BatchMode": "no" if not self._connected and not self._alone and _on_terminal() else "yes",
             "ClearAllForwardings": "yes",
-            "ConnectTimeout": "10",
+            "ConnectTimeout": str(PATIENT_SECONDS if self._alone else CONNECT_SECONDS),
             "ControlMaster": "no" if self._connected else "yes",
             "ControlPath": str(self._directory / "ssh"),
             "ControlPersist": str(PERSIST_SECONDS),
