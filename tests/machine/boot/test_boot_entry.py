@@ -332,3 +332,23 @@ def test_the_journal_is_a_line_that_says_everything(tmp_path):
     assert recorded["begin"]["title"] == "a test"
     assert [each["path"] for each in recorded["plan"]["writes"]] == armed["files"]
     assert recorded["plan"]["writes"][-1]["kind"] == "variable"
+
+
+@pytest.mark.parametrize("kind", ["debian, a person's custom.cfg", "systemd-boot on /boot/efi"])
+def test_by_hand(kind, tmp_path):
+    """The commands of docs/reboot.md remove what is in files."""
+    root = MACHINES[kind](tmp_path / "root")
+    before = snapshot(root)
+    with Starter(root) as agent:
+        agent.boot(*WORDS)
+    text = (Path(__file__).parents[3] / "docs/reboot.md").read_text()
+    (block,) = re.findall(r"## By hand\n.*?```sh\n(.*?)```", text, re.DOTALL)
+    for line in block.splitlines():
+        command = line.split("  #")[0].strip()
+        # The others act on the running machine.
+        if not command.startswith(("systemctl", "bootctl", "reboot")):
+            there = re.sub(r"(?<= )/", f"{root}/", command)
+            subprocess.run(["sh", "-c", there], capture_output=True, check="boot/grub" in kind)
+    left = changed(before, snapshot(root)).keys()
+    assert not [name for name in left if "LoaderEntryOneShot" not in name and "efivars" not in name]
+    assert strays(root) == []
