@@ -186,16 +186,10 @@ impl Menu {
     /// The entry that a choice means: a number from 0 on, a title or an id, behind `>` one in a submenu.
     pub fn find(&self, choice: &str) -> Result<&Item, String> {
         let mut items = &self.items;
-        for part in steps(choice) {
-            let item = one(items, &part)?;
-            match &item.what {
-                What::Entry(_) => return Ok(item),
-                What::Submenu(inside) => items = inside,
-            }
-        }
-        // What leads to a submenu starts its first entry.
+        let mut steps = steps(choice).into_iter();
         loop {
-            let item = one(items, "0")?;
+            // What leads to a submenu starts its first entry.
+            let item = one(items, &steps.next().unwrap_or_else(|| "0".to_owned()))?;
             match &item.what {
                 What::Entry(_) => return Ok(item),
                 What::Submenu(inside) => items = inside,
