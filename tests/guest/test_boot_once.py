@@ -50,7 +50,6 @@ def restarted(machine, former, line=None):
     """Wait until another boot than this one answers, or one with this command line; gives its command line."""
     end = time.monotonic() + 4 * BOOT_LIMIT_S
     while time.monotonic() < end:
-        machine.wait()
         done = machine._ssh("root", "cat /proc/sys/kernel/random/boot_id /proc/cmdline", timeout=30)
         boot, _, now = done.stdout.strip().partition("\n")
         if done.returncode == 0 and boot != former and now == (line or now):
