@@ -50,7 +50,6 @@ class Measuring:
     load: bool = True
     drop_contaminated: str | None = None
     allow_reboot: bool = False
-    drop_contaminated: str | None = None
     title: str = ""
     group: str = ""
     listener: Listener = field(default_factory=Quiet)
