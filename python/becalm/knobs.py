@@ -21,7 +21,7 @@ NEED_RIGHTS = ("nice", "io_priority", "policy")
 
 
 AT_BOOT = "set at boot: this host does not reboot during a study"
-"""Why a setting of the next boot is left out."""
+"""Why a setting of the next boot is left out, when the host has no other reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Wanted:
     """What the person allows: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
 
     `preserve_multicore` leaves out everything that keeps a program on fewer CPUs. `privileged`: the host may change
-    the machine. `reboots`: the host may set boot parameters.
+    the machine. `reboots`: the host may set boot parameters; `stays`: why not, where not.
     """
 
     only: tuple[str, ...] = ()
@@ -81,6 +81,7 @@ class Wanted:
     preserve_multicore: bool = False
     privileged: bool = False
     reboots: bool = False
+    stays: str = AT_BOOT
 
 
 def find(knobs: Sequence[Knob], name: str) -> Knob:
@@ -151,7 +152,7 @@ def _excluded(knob: Knob, wanted: Wanted) -> str | None:
     if unwanted := left_out_by_choice(knob, wanted):
         return unwanted
     if knob.scope == "boot" and not wanted.reboots:
-        return AT_BOOT
+        return wanted.stays
     if not knob.supported:
         return knob.reason or "not supported here"
     if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):

@@ -94,6 +94,9 @@ dangerous = click.option(
     "--dangerous", is_flag=True, help="Consent to settings that can make the machine slow, hot or hard to reach."
 )
 no_load = click.option("--no-load", is_flag=True, help="Do not record what else the machine did.")
+allow_reboot = click.option(
+    "--allow-reboot", is_flag=True, help="Consent to restarts of another machine, for settings of its boot."
+)
 host = click.option(
     "--host",
     default="local",
@@ -127,6 +130,7 @@ measuring: Callable[[F], F] = together(
     click.option("--user", help="Run the programs as this user (root only)."),
     sudo,
     dangerous,
+    allow_reboot,
     store,
     click.option("--no-store", is_flag=True, help="Keep nothing."),
     no_load,

@@ -26,6 +26,7 @@ MEASURING = (
     options.sudo,
     options.root,
     options.dangerous,
+    options.allow_reboot,
     options.store,
     click.option("--no-store", is_flag=True, help="Keep nothing; what is stopped cannot go on."),
     options.no_load,

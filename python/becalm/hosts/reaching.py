@@ -52,7 +52,9 @@ class Reached:
         for line in self.kept.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
-            yield from json.loads(line)["rows"]
+            event = json.loads(line)
+            if event["event"] == "runs":
+                yield from event["rows"]
 
 
 @dataclass(frozen=True, slots=True)

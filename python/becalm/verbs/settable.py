@@ -33,7 +33,7 @@ def of_host(
     refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
     profiles, unwanted, partial = [], [], {}
     for profile in map(load, SHIPPED) if compare_profiles else ():
-        settings, missing = _supported(profile.settings, rows, privileged=host.privileged, reboots=host.reboots)
+        settings, missing = _supported(profile.settings, rows, host)
         settings = Settings.of({name: value for name, value in settings.values if name not in refused})
         against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
         if against:
@@ -118,6 +118,11 @@ def _try(opened: Studying, kernel: Workload, settings: Settings) -> None:
         pass
 
 
+def stays(host: Host) -> str:
+    """Why a host does not try settings of the boot: it may have a reason of its own, with a way out."""
+    return str(getattr(host, "stays", AT_BOOT))
+
+
 def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
     """The knobs of which another value costs a boot: none where that takes no time."""
     costs = isinstance(host, Reboots) and host.reboots and host.boot_ns != 0
@@ -145,9 +150,7 @@ def _compatible(opened: Studying, kernel: Workload, found: Space) -> Space:
     return replace(found, candidates=tuple(marked))
 
 
-def _supported(
-    settings: Settings, rows: Sequence[Knob], *, privileged: bool, reboots: bool
-) -> tuple[Settings, tuple[Excluded, ...]]:
+def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:
     """What of some settings a host can set now, and what not and why."""
     known, values, left_out = {row.name: row for row in rows}, {}, []
     for name, value in settings.values:
@@ -156,9 +159,9 @@ def _supported(
             left_out.append(Excluded(name, "this host does not have it"))
         elif not row.supported:
             left_out.append(Excluded(name, row.reason or "not supported here"))
-        elif row.scope == "boot" and not reboots:
-            left_out.append(Excluded(name, AT_BOOT))
-        elif not privileged and (row.scope == "live" or name in NEED_RIGHTS):
+        elif row.scope == "boot" and not host.reboots:
+            left_out.append(Excluded(name, stays(host)))
+        elif not host.privileged and (row.scope == "live" or name in NEED_RIGHTS):
             left_out.append(Excluded(name, "needs root: --sudo"))
         else:
             values[name] = value
@@ -174,7 +177,7 @@ def tried_on(
     for name, settings in tried:
         for knob, _ in settings.values:
             find(rows, knob)
-        settings, missing = _supported(settings, rows, privileged=host.privileged, reboots=host.reboots)
+        settings, missing = _supported(settings, rows, host)
         kept.append((name, settings))
         left_out |= {each.knob: each for each in missing}
     # Now, and not after the first look: what it does not take is the person's to know.

@@ -13,7 +13,7 @@ from typing import Any
 
 from becalm import sources
 from becalm.errors import UsageError, WorkloadError
-from becalm.knobs import AT_BOOT, Wanted
+from becalm.knobs import Wanted
 from becalm.methods import method as method_row
 from becalm.nouns import Settings, Step, Study, Workload
 from becalm.quantity import fraction, limit_ns
@@ -25,7 +25,7 @@ from becalm.verbs.conducting import conduct
 from becalm.verbs.options import Measuring
 from becalm.verbs.options import options as sort_options
 from becalm.verbs.profile import described, machine_of, named
-from becalm.verbs.settable import Tried, of_host, tried_on
+from becalm.verbs.settable import Tried, of_host, stays, tried_on
 from becalm.verbs.studying import Studying, studying
 
 DEFAULT_BUDGET = 1800.0
@@ -142,12 +142,13 @@ def tune(
             preserve_multicore=search.preserve_multicore,
             privileged=opened.host.privileged,
             reboots=opened.host.reboots,
+            stays=stays(opened.host),
         )
         probe = None if search.tried else kernel
         found, excluded, partial = of_host(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
         if tried:
             tried, excluded = tried_on(tried, rows, made, opened)
-        at_boot = {each.knob for each in excluded if each.reason == AT_BOOT}
+        at_boot = {each.knob for each in excluded if each.reason == wanted.stays}
         study = replace(
             study,
             options={
@@ -156,6 +157,8 @@ def tune(
                 "excluded": [asdict(each) for each in excluded],
                 "tried": [[name, settings.to_json()] for name, settings in tried],
                 "privileged": opened.host.privileged,
+                "user": measuring.user,
+                "allow_reboot": measuring.allow_reboot,
                 "partial": partial,
                 "boot_ns": getattr(opened.host, "boot_ns", None),
                 "lost": {row.name: row.matters for row in rows if row.name in at_boot},
@@ -225,7 +228,14 @@ def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
         raise UsageError(f"Study {stored.number} is no tune. `becalm list --kind tune` shows those.")
     if finished:
         raise UsageError(f"Study {stored.number} is finished. `becalm show {stored.number}` shows what it found.")
-    measuring = replace(measuring, host=stored.study.host, dangerous=bool(stored.study.options["dangerous"]))
+    chosen = stored.study.options
+    measuring = replace(
+        measuring,
+        host=stored.study.host,
+        dangerous=bool(chosen["dangerous"]),
+        user=measuring.user or chosen.get("user"),
+        allow_reboot=bool(chosen.get("allow_reboot")),
+    )
     with studying(measuring, _title(stored.study.workloads)) as opened:
         if stored.study.options["privileged"] and not opened.host.privileged:
             raise UsageError(
