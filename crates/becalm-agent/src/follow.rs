@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use becalm_core::exec::watch::{readable, readable_within};
 use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::source::account::Account;
 use becalm_core::source::pace::Pace;
-use becalm_core::source::process::{gone, Account, Process, Stat};
+use becalm_core::source::pid_stat::PidStat;
+use becalm_core::source::process::{gone, Process};
 use becalm_core::source::taskstats::TaskStats;
 use serde_json::{json, Value};
 
@@ -257,8 +259,10 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
 
 fn ended_before(pid: i32) -> String {
     // The name of it is of use: a zombie tells of a parent that does not wait for its children.
-    let name =
-        fs::read(format!("/proc/{pid}/stat")).ok().and_then(|text| Stat::parse(&text)).map(|stat| stat.name);
+    let name = fs::read(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|text| PidStat::parse(&text))
+        .map(|stat| stat.name);
     format!(
         "Process {pid} ({}) has ended already; only its entry is left, until its parent asks for it.",
         name.unwrap_or_default()

@@ -5,6 +5,7 @@ use super::cpuset;
 use super::place::{allowed, start_and_state, Place};
 use super::state::interrupt_files;
 use super::tree::{Tree, CPU};
+use crate::source::pid_stat::PidStat;
 
 /// What taking CPUs offline changes besides: their frequency settings, interrupts, cpusets of v1, bound tasks.
 pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
@@ -57,7 +58,7 @@ fn is_fixed(tree: &Tree, tid: i32) -> bool {
     const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
     let flags = || {
         let text = tree.read(&format!("/proc/{tid}/stat")).ok()?;
-        text.rsplit_once(')')?.1.split_ascii_whitespace().nth(6)?.parse::<u64>().ok()
+        PidStat::parse(text.as_bytes())?.at(9)
     };
     flags().is_none_or(|flags| flags & PF_NO_SETAFFINITY != 0)
 }

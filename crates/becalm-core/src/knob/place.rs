@@ -11,6 +11,7 @@ use super::cpus::{self, Cpus};
 use super::cpuset::Cpuset;
 use super::swap;
 use super::tree::{chosen, Tree};
+use crate::source::pid_stat::PidStat;
 
 /// A process was stopped, runs, or is not there any more.
 pub const RUNNING: &str = "running";
@@ -115,10 +116,8 @@ impl Place {
 /// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
 pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
     let text = tree.read(&format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((fields.nth(18)?.parse().ok()?, state))
+    let stat = PidStat::parse(text.as_bytes())?;
+    Some((stat.at(22)?, stat.state.chars().next()?))
 }
 
 fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {

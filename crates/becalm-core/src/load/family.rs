@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fs;
 
 use super::own::Delays;
+use crate::source::pid_stat::PidStat;
 use crate::source::taskstats::Task;
 
 /// More ends than these are not kept: those that nobody could be found for are lost.
@@ -116,9 +117,7 @@ impl Family {
                 return Some(false);
             }
             let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-            // "PID (NAME) STATE PARENT …"; a name may hold anything, a bracket too.
-            let rest = &text[text.iter().rposition(|byte| *byte == b')')? + 1..];
-            pid = std::str::from_utf8(rest).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+            pid = u32::try_from(PidStat::parse(&text)?.at(4)?).ok()?;
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use super::file::Place;
+use super::pid_stat::PidStat;
 
 /// A tick is 10 ms (USER_HZ).
 const TICK_NS: u64 = 10_000_000;
@@ -58,15 +59,11 @@ impl Processes {
     }
 }
 
-/// "PID (NAME) STATE PARENT …": user and system time are fields 14 and 15, the beginning is field 22. A name may hold
-/// anything, a bracket too.
+/// User and system time are fields 14 and 15, the beginning is field 22.
 fn parse(text: &[u8]) -> Option<Process> {
-    let text = String::from_utf8_lossy(text);
-    let (head, rest) = text.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(Process { name, ticks: field(14)?.checked_add(field(15)?)?, began: field(22)? })
+    let stat = PidStat::parse(text)?;
+    let (ticks, began) = (stat.at(14)?.checked_add(stat.at(15)?)?, stat.at(22)?);
+    Some(Process { name: stat.name, ticks, began })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What the sources make of recorded machines (tests/data/load); `changing`: of machines that change; `broken`: of files
-//! that are cut off or hold garbage.
+//! that are cut off or hold garbage; `process`: of one process.
 
 mod broken;
 mod changing;
+mod process;
 
 use std::path::{Path, PathBuf};
 

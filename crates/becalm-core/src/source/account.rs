@@ -1,0 +1,67 @@
+//! What one running process has done since it began: the numbers of a reading.
+
+use serde::Serialize;
+
+use crate::load::own::Delays;
+
+/// What a process has done since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns` and
+/// `wait_ns` are whole ticks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Account {
+    pub name: String,
+    /// Letter of the kernel: R, S, D, T, Z, …
+    pub state: String,
+    /// When it began, ticks since the boot: with its number its identity.
+    pub started: u64,
+    pub threads: u64,
+    /// Threads that have ended since it was first read.
+    pub ended: u64,
+    /// Time on a CPU of all threads that were seen, by the scheduler's clock.
+    pub run_ns: Option<u64>,
+    /// Time on the run queue, ready but not running.
+    pub wait_ns: Option<u64>,
+    pub slices: Option<u64>,
+    /// Waiting for block devices: needs delay accounting.
+    pub block_ns: Option<u64>,
+    pub voluntary: Option<u64>,
+    pub involuntary: Option<u64>,
+    pub user_ns: Option<u64>,
+    pub system_ns: Option<u64>,
+    pub minor_faults: Option<u64>,
+    pub major_faults: Option<u64>,
+    pub resident_bytes: Option<u64>,
+    /// From and to storage.
+    pub read_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
+    /// By read(2), write(2) and the like, from wherever.
+    pub read_calls: Option<u64>,
+    pub write_calls: Option<u64>,
+    pub read_characters: Option<u64>,
+    pub written_characters: Option<u64>,
+    /// The rest of delay accounting, where the kernel was asked for the process as a whole.
+    pub swapin_ns: Option<u64>,
+    pub reclaim_ns: Option<u64>,
+    pub thrashing_ns: Option<u64>,
+    pub compact_ns: Option<u64>,
+    pub copy_ns: Option<u64>,
+    /// Whether `run_ns` and the waits have every thread there ever was (taskstats), not only those that were seen.
+    pub complete: bool,
+    /// What could not be read, in words.
+    pub missing: Vec<String>,
+}
+
+impl Account {
+    /// Take the kernel's own sums over the process, ended threads included. `delays`: waits other than for a CPU are
+    /// counted.
+    pub fn complete(&mut self, sums: &Delays, delays: bool) {
+        let counted = |name: &str| sums.value(name).filter(|_| delays);
+        (self.run_ns, self.wait_ns) = (sums.value("exec_ns"), sums.value("wait_ns"));
+        self.block_ns = counted("block_ns");
+        self.swapin_ns = counted("swapin_ns");
+        self.reclaim_ns = counted("reclaim_ns");
+        self.thrashing_ns = counted("thrashing_ns");
+        self.compact_ns = counted("compact_ns");
+        self.copy_ns = counted("copy_ns");
+        self.complete = true;
+    }
+}
