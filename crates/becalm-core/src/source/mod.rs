@@ -3,7 +3,7 @@
 //! `table` lists the sources, one file each. A `Reader` keeps their files open and takes a `Snapshot`: a flat list of
 //! numbers that a `layout` names. `snapshot::difference` tells how far each counter moved, exactly or not at all with a
 //! reason. `sampler` takes states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
-//! process's control groups; `process` sums one process's threads into an `account`; `processes` looks at all of them; `pid_stat` parses what both read; `beside` remembers what belongs to a row. Once warm, a sample allocates nothing.
+//! process's control groups; `process` sums one process's threads into an `account`; `processes` looks at all of them; `pid_stat` parses what both read; `taskstats` asks over `netlink` what tasks did that have ended; `beside` remembers what belongs to a row. Once warm, a sample allocates nothing.
 
 pub mod account;
 mod beside;
@@ -19,6 +19,7 @@ mod loadavg;
 pub(crate) mod membership;
 mod meminfo;
 mod netdev;
+mod netlink;
 mod nfs;
 pub mod pace;
 pub mod pid_stat;

@@ -9,10 +9,9 @@
 //! are whole either way.
 
 use std::io;
-use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::netlink::{self, ask, attribute, messages, receive, u16_at, u32_at, u64_at};
 use crate::load::own::{Delays, DELAYS};
 
 /// A task that has ended, or a process that was asked for.
@@ -38,14 +37,7 @@ const DISORDERED: u16 = 15;
 /// What a socket may hold before the kernel drops ends of tasks: an end takes some 2 KiB there.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
-/// How long the kernel may take to answer; it does so within the call.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-// include/uapi/linux/genetlink.h, taskstats.h.
-const GENL_ID_CTRL: u16 = 16;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+// include/uapi/linux/taskstats.h.
 const CMD_GET: u8 = 1;
 const ATTR_PID: u16 = 1;
 const ATTR_TGID: u16 = 2;
@@ -54,7 +46,6 @@ const TYPE_PID: u16 = 1;
 const TYPE_STATS: u16 = 3;
 const TYPE_AGGR_PID: u16 = 4;
 const TYPE_AGGR_TGID: u16 = 5;
-const HEADER: usize = 16 + 4;
 
 /// A conversation with the kernel's taskstats.
 pub struct TaskStats {
@@ -68,18 +59,9 @@ impl TaskStats {
     /// Find out how to ask, and that this kernel answers: an error where it is not permitted (EPERM), not built in
     /// (ENOENT), or of a version whose order is not known (EPROTONOSUPPORT).
     pub fn open() -> io::Result<Self> {
-        let asking = socket()?;
+        let asking = netlink::socket()?;
         let mut buffer = vec![0; 1 << 16];
-        let answer = ask(
-            &asking,
-            &mut buffer,
-            GENL_ID_CTRL,
-            CTRL_CMD_GETFAMILY,
-            CTRL_ATTR_FAMILY_NAME,
-            b"TASKSTATS\0",
-        )?;
-        let family = attribute(answer, CTRL_ATTR_FAMILY_ID).and_then(|value| u16_at(value, 0));
-        let family = family.ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTO))?;
+        let family = netlink::family(&asking, &mut buffer, b"TASKSTATS\0")?;
         let mut made = Self { asking, family, listening: None, buffer };
         made.query(ATTR_PID, std::process::id())?;
         Ok(made)
@@ -90,8 +72,8 @@ impl TaskStats {
         self.query(ATTR_PID, pid)
     }
 
-    /// All threads of a process that has ended and was not reaped. Of a single thread the kernel keeps its own numbers alone, of several
-    /// their sum alone (kernel/taskstats.c, fill_tgid_exit).
+    /// All threads of a process that has ended and was not reaped. Of a single thread the kernel keeps its own numbers
+    /// alone, of several their sum alone (kernel/taskstats.c, fill_tgid_exit).
     pub fn of_process(&mut self, pid: u32) -> io::Result<Task> {
         let sum = self.query(ATTR_TGID, pid)?;
         if sum.runs > 0 {
@@ -101,7 +83,8 @@ impl TaskStats {
     }
 
     fn query(&mut self, what: u16, pid: u32) -> io::Result<Task> {
-        let answer = ask(&self.asking, &mut self.buffer, self.family, CMD_GET, what, &pid.to_ne_bytes())?;
+        let answer =
+            ask(&self.asking, &mut self.buffer, (self.family, CMD_GET), (what, &pid.to_ne_bytes()), false)?;
         let kind = if what == ATTR_PID { TYPE_AGGR_PID } else { TYPE_AGGR_TGID };
         let found = attribute(answer, kind).and_then(|inner| attribute(inner, TYPE_STATS));
         found.and_then(task).ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTONOSUPPORT))
@@ -109,15 +92,15 @@ impl TaskStats {
 
     /// Be told of the end of every task on these CPUs ("0-3").
     pub fn listen(&mut self, cpus: &str) -> io::Result<()> {
-        let listening = socket()?;
+        let listening = netlink::socket()?;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
             // Without the right to the first, the second gives as much as there is.
-            set_option(&listening, libc::SOL_SOCKET, option, &BUFFER_BYTES).ok();
+            netlink::set_option(&listening, libc::SOL_SOCKET, option, &BUFFER_BYTES).ok();
         }
         let mut mask = cpus.trim().as_bytes().to_vec();
         mask.push(0);
         // No answer comes but an acknowledgement, which tells of a refusal.
-        ask(&listening, &mut self.buffer, self.family, CMD_GET, ATTR_REGISTER_CPUMASK, &mask)?;
+        ask(&listening, &mut self.buffer, (self.family, CMD_GET), (ATTR_REGISTER_CPUMASK, &mask), true)?;
         self.listening = Some(listening);
         Ok(())
     }
@@ -173,127 +156,6 @@ fn task(bytes: &[u8]) -> Option<Task> {
         runs: u64_at(bytes, RUNS)?,
         delays,
     })
-}
-
-/// Ask one thing with one attribute; gives the attributes of the answer.
-fn ask<'b>(
-    socket: &OwnedFd,
-    buffer: &'b mut [u8],
-    family: u16,
-    command: u8,
-    kind: u16,
-    value: &[u8],
-) -> io::Result<&'b [u8]> {
-    let mut request = Vec::with_capacity(HEADER + 4 + value.len() + 3);
-    let padded = value.len().next_multiple_of(4);
-    request.extend(((HEADER + 4 + padded) as u32).to_ne_bytes());
-    request.extend(family.to_ne_bytes());
-    let flags = libc::NLM_F_REQUEST
-        | if kind == ATTR_REGISTER_CPUMASK && family != GENL_ID_CTRL { libc::NLM_F_ACK } else { 0 };
-    request.extend((flags as u16).to_ne_bytes());
-    // Sequence number and sender are the kernel's to fill or ignore.
-    request.extend([0; 8]);
-    request.extend([command, 1, 0, 0]);
-    request.extend(((4 + value.len()) as u16).to_ne_bytes());
-    request.extend(kind.to_ne_bytes());
-    request.extend(value);
-    request.resize(HEADER + 4 + padded, 0);
-    // SAFETY: a live buffer of that length.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let length = receive(socket.as_raw_fd(), buffer, 0)?;
-    let broken = || io::Error::from_raw_os_error(libc::EPROTO);
-    let (kind, body) = messages(&buffer[..length]).next().ok_or_else(broken)?;
-    if kind == libc::NLMSG_ERROR as u16 {
-        return match u32_at(body, 0).ok_or_else(broken)? as i32 {
-            0 => Ok(&[]),
-            code => Err(io::Error::from_raw_os_error(-code)),
-        };
-    }
-    body.get(4..).ok_or_else(broken)
-}
-
-fn socket() -> io::Result<OwnedFd> {
-    // SAFETY: asks for a new descriptor, which is ours.
-    let made = unsafe {
-        let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let patience = libc::timeval { tv_sec: PATIENCE.as_secs() as i64, tv_usec: 0 };
-    set_option(&made, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
-    Ok(made)
-}
-
-fn set_option<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: a live value of that size.
-    let done = unsafe {
-        let value = std::ptr::from_ref(value).cast();
-        libc::setsockopt(socket.as_raw_fd(), level, option, value, size_of::<T>() as libc::socklen_t)
-    };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-/// One datagram of the kernel; what other processes send is passed over.
-fn receive(socket: RawFd, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
-    loop {
-        // SAFETY: an all-zero address is valid; the buffer and the address are live and of the given sizes.
-        let (length, sender) = unsafe {
-            let mut sender: libc::sockaddr_nl = std::mem::zeroed();
-            let mut size = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
-            let from = std::ptr::from_mut(&mut sender).cast();
-            let length =
-                libc::recvfrom(socket, buffer.as_mut_ptr().cast(), buffer.len(), flags, from, &mut size);
-            (length, sender)
-        };
-        match usize::try_from(length) {
-            Ok(length) if sender.nl_pid == 0 => return Ok(length),
-            Ok(_) => {}
-            Err(_) => return Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-/// The messages of a datagram: type, and what follows the header of netlink.
-fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = u32_at(bytes, 0)? as usize;
-        let found = (u16_at(bytes, 4)?, bytes.get(16..length)?);
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(found)
-    })
-}
-
-/// The value of the first attribute of a kind.
-fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16_at(bytes, 0)?);
-        let value = bytes.get(4..length)?;
-        // The two highest bits are flags (include/uapi/linux/netlink.h).
-        if u16_at(bytes, 2)? & 0x3fff == kind {
-            return Some(value);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
-fn u16_at(bytes: &[u8], place: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(place..place + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], place: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(place..place + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]
