@@ -8,7 +8,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use becalm_core::knob::catalogue::CATALOGUE;
-use becalm_core::knob::hold::{Drift, Hold, HoldError};
+use becalm_core::knob::hold::{Drift, Hold};
+use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock::{holder, Lock, LockError};
 use becalm_core::knob::recover::{clear, Recovered};

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::affected::bound_tasks;
 use super::cpus::Cpus;
 use super::cpuset::ABSENT;
+use super::hold_error::HoldError;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
 use super::place::{Place, GONE, LATENCY, RUNNING};
@@ -24,31 +25,6 @@ use super::tree::Tree;
 
 /// Rounds of writing and looking whether places have disturbed each other.
 const ROUNDS: usize = 3;
-
-/// Why settings are not held. In every case they have been taken off again, or the error says what differs.
-#[derive(Debug, thiserror::Error)]
-pub enum HoldError {
-    #[error(
-        "Another becalm is changing this machine: {0}. Wait until it is done; `becalm status` shows it."
-    )]
-    Busy(String),
-    #[error("{title}, put on {minutes} min ago by {user}, is still on, and settings are not put on top of settings. Take it off first: becalm reset")]
-    Kept { title: String, user: String, minutes: u64 },
-    #[error("An earlier becalm was ended before it could put everything back, and this could not be put back now:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
-    Unsettled(Vec<String>),
-    #[error("This could not be put back:\n{}\nThe old values are in the journal. Look at it, then: becalm reset", .0.join("\n"))]
-    Stuck(Vec<String>),
-    #[error("The journal of old values cannot be written, so nothing was changed: {path}: {error}. Free some space or rights there.")]
-    Journal { path: String, error: io::Error },
-    #[error("{knob}: {place} does not take {value:?}: {error}. Everything was put back.")]
-    Refused { knob: String, place: String, value: String, error: io::Error },
-    #[error("{knob}: {place} was set to {value:?} but holds {found:?}: the kernel or a service does not accept it. Everything was put back.")]
-    NotTaken { knob: String, place: String, value: String, found: String },
-    #[error("{knob}: {place} does not stay {value:?}: other settings or a service change it again and again. Everything was put back.")]
-    Restless { knob: String, place: String, value: String },
-    #[error("{0}")]
-    System(#[from] io::Error),
-}
 
 /// A held place that somebody else changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -209,7 +185,7 @@ impl Hold {
                 (None, Place::Cpuset(_)) => ABSENT.to_owned(),
                 (None, _) => match place.read(&self.tree) {
                     Ok(original) => original,
-                    Err(error) if change.required => return Err(refused(change, error)),
+                    Err(error) if change.required => return Err(HoldError::refused(change, error)),
                     Err(_) => continue,
                 },
             };
@@ -267,7 +243,7 @@ impl Hold {
         let Some(number) = self.numbers.get(place).copied() else { return Ok(false) };
         let now = match place.read(&self.tree) {
             Ok(now) => now,
-            Err(error) if change.required => return Err(refused(change, error)),
+            Err(error) if change.required => return Err(HoldError::refused(change, error)),
             Err(_) => return Ok(false),
         };
         let left = self.left[number].as_ref().filter(|left| left.asked == *value);
@@ -284,14 +260,14 @@ impl Hold {
         self.entries[number].doubtful = true;
         if let Err(error) = self.write(place, value) {
             if change.required {
-                return Err(refused(change, error));
+                return Err(HoldError::refused(change, error));
             }
             if round == 0 {
                 remarks.push(format!("{}: {} stays as it is: {error}.", change.knob, place.shown()));
             }
             return Ok(false);
         }
-        let found = place.read(&self.tree).map_err(|error| refused(change, error))?;
+        let found = place.read(&self.tree).map_err(|error| HoldError::refused(change, error))?;
         if !place.agree(&found, value) {
             let original = &self.entries[number].original;
             // Clamped to what the hardware can, or a bound that somebody else has made tighter.
@@ -415,13 +391,4 @@ impl Hold {
 fn failures(outcomes: &[Restored]) -> Vec<String> {
     let failed = outcomes.iter().filter(|outcome| outcome.fate == Fate::Failed);
     unsettled(&failed.cloned().collect::<Vec<_>>())
-}
-
-fn refused(change: &Change, error: io::Error) -> HoldError {
-    HoldError::Refused {
-        knob: change.knob.to_owned(),
-        place: change.place.shown(),
-        value: change.value.clone(),
-        error,
-    }
 }

@@ -12,6 +12,7 @@ pub mod cpus;
 pub mod cpuset;
 pub mod effect;
 pub mod hold;
+pub mod hold_error;
 pub mod journal;
 pub mod lock;
 pub mod place;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::hold::HoldError;
+use super::hold_error::HoldError;
 use super::journal::{self, Recorded};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
