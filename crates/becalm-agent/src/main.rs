@@ -1,7 +1,7 @@
 //! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`), `session` serves them, `ready` and `measure` run steps, `machine` holds settings and `guard` outlives a
+//! (`output`), `session` serves them, `ready` and `measure` run steps (`streams`: their output), `machine` holds settings and `guard` outlives a
 //! killed agent to put them back, `restore` does that once and by itself, `booting` has the machine start with other
 //! kernel parameters, `read` tells what else the machine does, `observe` records that around runs (`accounts`: of the
 //! programs themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy,
@@ -30,6 +30,7 @@ mod restore;
 mod series;
 mod session;
 mod setup;
+mod streams;
 
 use std::process::ExitCode;
 

@@ -5,27 +5,25 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
 use becalm_core::exec::program::{Environment, Program, Surroundings};
-use becalm_core::exec::stream::{Keep, Stream};
+use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::{kill_tree, sweep};
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::process::ProcessSettings;
 use becalm_core::knob::settings::Settings;
-use becalm_core::types::{Outcome, Output as Kind, Row, Step};
+use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
 use crate::observe::{Observer, LOOK_NS};
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
-
-const STDERR_TAIL: usize = 4096;
-const STDOUT_HEAD: usize = 65536;
+use crate::streams::Streams;
 
 /// How long a killed process may take to go before it is given up.
 const KILL_PATIENCE_NS: i64 = 10_000_000_000;
@@ -33,11 +31,7 @@ const KILL_PATIENCE_NS: i64 = 10_000_000_000;
 /// Runs steps, one at a time.
 pub struct Runner {
     starter: Starter,
-    null: OwnedFd,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-    out: Stream,
-    err: Stream,
+    streams: Streams,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
 }
@@ -53,11 +47,7 @@ impl Runner {
     pub fn new(null: OwnedFd, stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> io::Result<Self> {
         Ok(Self {
             starter: Starter::new()?,
-            null,
-            stdout,
-            stderr,
-            out: Stream::new(Keep::First(STDOUT_HEAD))?,
-            err: Stream::new(Keep::Last(STDERR_TAIL))?,
+            streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
         })
     }
@@ -65,7 +55,7 @@ impl Runner {
     /// Try whether settings can be applied, on a child that does nothing else.
     pub fn try_settings(&mut self, settings: &ProcessSettings, user: Option<&User>) -> Result<(), Failure> {
         let image = Image::Kernel(becalm_core::types::Kernel::Add, 0);
-        let null = self.null.as_raw_fd();
+        let null = self.streams.null();
         let order =
             Order { image, settings, user, directory: None, input: None, null, stdout: null, stderr: null };
         match self.starter.start(&order) {
@@ -76,7 +66,8 @@ impl Runner {
 
     /// The parts that `overhead` needs.
     pub fn parts(&mut self) -> (&mut Starter, &mut Stream, RawFd) {
-        (&mut self.starter, &mut self.err, self.null.as_raw_fd())
+        let null = self.streams.null();
+        (&mut self.starter, &mut self.streams.err, null)
     }
 
     /// Run one step and report it. The conversation is attended to meanwhile.
@@ -88,7 +79,7 @@ impl Runner {
         (seq, mut step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
-        self.choose_streams(ready.workload.output);
+        self.streams.choose(ready.workload.output);
         if settings.fixed_environment {
             step.2 = 0;
         }
@@ -139,15 +130,8 @@ impl Runner {
                 swept.remaining
             ));
         }
-        self.report(ready.workload.output, &ended.row, said, talk)?;
+        self.streams.report(ready.workload.output, &ended.row, said, talk)?;
         Ok((ended.row.outcome, ended.attention))
-    }
-
-    fn choose_streams(&mut self, kind: Kind) {
-        let forwarded =
-            |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
-        self.out.keep = forwarded(self.stdout.is_some(), Keep::First(STDOUT_HEAD));
-        self.err.keep = forwarded(self.stderr.is_some(), Keep::Last(STDERR_TAIL));
     }
 
     fn prepare(
@@ -186,15 +170,8 @@ impl Runner {
         base: &Surroundings,
         step: Step,
     ) -> Result<Child, StartError> {
-        let null = self.null.as_raw_fd();
-        let (stdout, stderr) = match ready.workload.output {
-            Kind::Discard => (null, self.err.write_end()),
-            Kind::Keep => (self.out.write_end(), self.err.write_end()),
-            Kind::Inherit => (
-                self.stdout.as_ref().map_or(self.out.write_end(), AsRawFd::as_raw_fd),
-                self.stderr.as_ref().map_or(self.err.write_end(), AsRawFd::as_raw_fd),
-            ),
-        };
+        let null = self.streams.null();
+        let (stdout, stderr) = self.streams.ends(ready.workload.output);
         let envp = ready.environment.with_padding(step.2 as usize);
         let image = match (&ready.program, ready.workload.kernel) {
             (Some(program), _) => Image::Exec { path: &program.path, argv: program.argv(), envp },
@@ -262,15 +239,16 @@ impl Runner {
         loop {
             let others = talk.descriptors();
             let watched: &[RawFd] = if cut.is_some() { &[] } else { &others };
-            let forward = self.out.keep == Keep::All || self.err.keep == Keep::All;
             let until = deadline.into_iter().chain(look_ns).min();
-            let woken = watch(child, until, &mut [&mut self.err, &mut self.out], watched, forward)?;
+            let forwards = self.streams.forwards();
+            let Streams { err, out, .. } = &mut self.streams;
+            let woken = watch(child, until, &mut [err, out], watched, forwards)?;
             match woken {
                 Woken::Ended(end_ns) => {
-                    self.forward(talk, Stream::take_whole)?;
+                    self.streams.forward(talk, Stream::take_whole)?;
                     return Ok((end_ns, cut, attention));
                 }
-                Woken::Output => self.forward(talk, Stream::take_whole)?,
+                Woken::Output => self.streams.forward(talk, Stream::take_whole)?,
                 Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
                     if let Some(observer) = &mut observer {
                         observer.look();
@@ -305,7 +283,7 @@ impl Runner {
         base: &Surroundings,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
-        let null = self.null.as_raw_fd();
+        let null = self.streams.null();
         let settings = ProcessSettings::default();
         let order = Order {
             image: Image::Exec {
@@ -319,7 +297,7 @@ impl Runner {
             input: None,
             null,
             stdout: null,
-            stderr: self.err.write_end(),
+            stderr: self.streams.err.write_end(),
         };
         let child = match self.starter.start(&order) {
             Ok(child) => child,
@@ -330,22 +308,10 @@ impl Runner {
         if status != 0 && attention == Attention::Nothing {
             let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };
             let path = program.path.to_string_lossy();
-            let message = format!("{path} ended with {how}. {}", self.err.take());
+            let message = format!("{path} ended with {how}. {}", self.streams.err.take());
             return Ok(Err(Failure::new("prepare", message)));
         }
         Ok(Ok(attention))
-    }
-
-    fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
-        for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
-            if stream.keep == Keep::All && !stream.is_empty() {
-                let text = take(stream);
-                if !text.is_empty() {
-                    talk.output.forward(name, &text)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn refused(&self, seq: u64, step: Step) -> Row {
@@ -360,30 +326,6 @@ impl Runner {
             status: None,
             left_behind: 0,
         }
-    }
-
-    /// Send what the run said, where that is of use, and its row.
-    fn report(&mut self, kind: Kind, row: &Row, mut said: String, talk: &mut Conversation) -> io::Result<()> {
-        // What killed descendants still had in the pipes must not be taken for the next run's.
-        if row.left_behind > 0 {
-            self.err.drain();
-            self.out.drain();
-        }
-        self.forward(talk, Stream::take)?;
-        let (err, out) = (self.err.take(), self.out.take());
-        let keep = kind == Kind::Keep;
-        let silent = row.outcome == Outcome::Ok && !keep;
-        if !silent || !said.is_empty() {
-            if !err.is_empty() {
-                said.push_str(if said.is_empty() { "" } else { "\n" });
-                said.push_str(&err);
-            }
-            let out = if keep { out } else { String::new() };
-            if !said.is_empty() || !out.is_empty() {
-                talk.output.text(row.seq, &said, &out)?;
-            }
-        }
-        talk.output.row(row)
     }
 }
 

@@ -1,0 +1,104 @@
+//! Where the output of programs goes: what is kept of it, what is passed on, and what of it is told of a run.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use becalm_core::exec::stream::{Keep, Stream};
+use becalm_core::types::{Outcome, Output as Kind, Row};
+
+use crate::conversation::Conversation;
+
+const STDERR_TAIL: usize = 4096;
+const STDOUT_HEAD: usize = 65536;
+
+/// The streams that programs get.
+pub struct Streams {
+    null: OwnedFd,
+    /// For workloads whose output is inherited.
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    pub out: Stream,
+    pub err: Stream,
+}
+
+impl Streams {
+    /// Pipes for output, and these descriptors for output that is inherited.
+    pub fn new(null: OwnedFd, stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> io::Result<Self> {
+        let (out, err) = (Stream::new(Keep::First(STDOUT_HEAD))?, Stream::new(Keep::Last(STDERR_TAIL))?);
+        Ok(Self { null, stdout, stderr, out, err })
+    }
+
+    /// The descriptor of nothing.
+    pub fn null(&self) -> RawFd {
+        self.null.as_raw_fd()
+    }
+
+    /// What is kept of the output of a workload of this kind.
+    pub fn choose(&mut self, kind: Kind) {
+        let forwarded =
+            |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
+        self.out.keep = forwarded(self.stdout.is_some(), Keep::First(STDOUT_HEAD));
+        self.err.keep = forwarded(self.stderr.is_some(), Keep::Last(STDERR_TAIL));
+    }
+
+    /// Standard output and standard error of a workload of this kind.
+    pub fn ends(&self, kind: Kind) -> (RawFd, RawFd) {
+        let null = self.null();
+        match kind {
+            Kind::Discard => (null, self.err.write_end()),
+            Kind::Keep => (self.out.write_end(), self.err.write_end()),
+            Kind::Inherit => (
+                self.stdout.as_ref().map_or(self.out.write_end(), AsRawFd::as_raw_fd),
+                self.stderr.as_ref().map_or(self.err.write_end(), AsRawFd::as_raw_fd),
+            ),
+        }
+    }
+
+    /// Whether output is passed on while a program runs.
+    pub fn forwards(&self) -> bool {
+        self.out.keep == Keep::All || self.err.keep == Keep::All
+    }
+
+    /// Pass on what has come; `take` takes it out of a stream.
+    pub fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
+        for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
+            if stream.keep == Keep::All && !stream.is_empty() {
+                let text = take(stream);
+                if !text.is_empty() {
+                    talk.output.forward(name, &text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Send what the run said, where that is of use, and its row.
+    pub fn report(
+        &mut self,
+        kind: Kind,
+        row: &Row,
+        mut said: String,
+        talk: &mut Conversation,
+    ) -> io::Result<()> {
+        // What killed descendants still had in the pipes must not be taken for the next run's.
+        if row.left_behind > 0 {
+            self.err.drain();
+            self.out.drain();
+        }
+        self.forward(talk, Stream::take)?;
+        let (err, out) = (self.err.take(), self.out.take());
+        let keep = kind == Kind::Keep;
+        let silent = row.outcome == Outcome::Ok && !keep;
+        if !silent || !said.is_empty() {
+            if !err.is_empty() {
+                said.push_str(if said.is_empty() { "" } else { "\n" });
+                said.push_str(&err);
+            }
+            let out = if keep { out } else { String::new() };
+            if !said.is_empty() || !out.is_empty() {
+                talk.output.text(row.seq, &said, &out)?;
+            }
+        }
+        talk.output.row(row)
+    }
+}
