@@ -1,30 +1,30 @@
 //! What else the machine did while runs took place: snapshots before and after, samples in between, records of both.
 //!
-//! `session` begins and ends a block; `measure` says when a run is about to start, goes on, has ended. Nothing is read
-//! within a run's timed window by this thread, except once a second in long runs. The sampler is the only other thread
-//! of the agent; `alone` ends it, since a process that is forked for good must have one thread alone.
+//! `session` begins and ends a block; `measure` says when a run is about to start, goes on, has ended. `probe` reads the
+//! machine, a `record` gathers what comes to a load. Nothing is read within a run's timed window by this thread, except
+//! once a second in long runs. The sampler is the only other thread of the agent; `alone` ends it, since a process that
+//! is forked for good must have one thread alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
 use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
-use becalm_core::exec::{clock_ns, now_ns};
-use becalm_core::load::machine::{source_of, Digest, Digests, Machine, COUNTED, SOURCES};
+use becalm_core::exec::now_ns;
+use becalm_core::load::machine::{source_of, Digest, Digests, COUNTED, SOURCES};
 use becalm_core::load::own::Own;
-use becalm_core::load::{Load, Queue};
 use becalm_core::source::file::Place;
-use becalm_core::source::group::{Around, Counted};
+use becalm_core::source::group::Around;
 use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::sampler::{Rows, Sampler};
 use becalm_core::source::snapshot::{Snapshot, Unknown};
-use becalm_core::source::table::find;
-use becalm_core::source::Reader;
 use becalm_core::types::Usage;
 use serde::Deserialize;
 
 use crate::accounts::{with_usage, Accounts};
 use crate::output::Output;
+use crate::probe::{cpu_ns, Probe};
+use crate::record::Record;
 use crate::series::Samples;
 
 /// What of the load a block wants to know.
@@ -68,8 +68,7 @@ pub struct Observer {
     place: Place,
     epoch_ns: i64,
     wanted: Wanted,
-    reading: Option<(Reader, Machine)>,
-    snapshot: Snapshot,
+    probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
     /// Whether the next program joins the group of its own.
@@ -82,37 +81,21 @@ pub struct Observer {
     open: Option<Record>,
     /// How the last record ended.
     last: Option<Digest>,
-    /// CPU time of a snapshot, ns.
-    price_ns: i64,
     /// CPU time that this thread has spent on observing, ns.
     spent_ns: i64,
     /// Why columns of this block were unknown.
     unknown: BTreeMap<&'static str, String>,
 }
 
-/// A record that has begun.
-struct Record {
-    first: u64,
-    last: Option<u64>,
-    begin: Digest,
-    around: Counted,
-    /// Whether all its programs were in the group of their own.
-    joined: bool,
-    spent_ns: i64,
-    own: Own,
-    queue: Queue,
-    series: Samples,
-}
-
 impl Observer {
     /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
     pub fn new(root: &Path, epoch_ns: i64) -> Self {
+        let place = Place::new(root).brief();
         Self {
-            place: Place::new(root).brief(),
+            probe: Probe::new(place.clone()),
+            place,
             epoch_ns,
             wanted: Wanted::None,
-            reading: None,
-            snapshot: Snapshot::default(),
             accounts: None,
             around: None,
             joins: false,
@@ -122,7 +105,6 @@ impl Observer {
             sampler: None,
             open: None,
             last: None,
-            price_ns: 0,
             spent_ns: 0,
             unknown: BTreeMap::new(),
         }
@@ -207,17 +189,7 @@ impl Observer {
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
             let around = self.around.as_mut().map(Around::read).unwrap_or_default();
             let begin = fresh.unwrap_or_else(|| self.read());
-            self.open = Some(Record {
-                first: seq,
-                last: None,
-                begin,
-                around,
-                joined: true,
-                spent_ns,
-                own: Own::none_yet(),
-                queue: Queue::default(),
-                series,
-            });
+            self.open = Some(Record::new(seq, (begin, around), spent_ns, series));
         }
         if let Some(open) = &mut self.open {
             open.joined &= self.joins;
@@ -265,48 +237,32 @@ impl Observer {
         let Some(open) = &mut self.open else { return };
         self.lasted.insert(self.program, now_ns() - self.begun_ns);
         open.last = Some(seq);
-        let least_ns = LEAST_NS.max(self.price_ns.saturating_mul(SHARE));
+        let least_ns = LEAST_NS.max(self.probe.price_ns.saturating_mul(SHARE));
         if now_ns() - open.begin.at_ns() >= least_ns {
             self.close(output);
         }
     }
 
     fn close(&mut self, output: &mut Output) {
-        let Some((last, mut open)) = self.open.take().and_then(|open| Some((open.last?, open))) else {
+        let Some(last) = self.open.as_ref().and_then(|open| open.last) else {
+            self.open = None;
             return;
         };
         let end = self.read();
-        self.open = Some(open);
         self.fetch(end.at_ns());
-        let Some(taken) = self.open.take() else { return };
-        open = taken;
-        let around = self.around.as_mut().map(|around| around.read().since(&open.around)).unwrap_or_default();
-        open.own.quota_ns = around.quota_ns;
-        open.own.pressure_ns = if open.joined { around.pressure_ns } else { [None; 3] };
-        let counted = end.difference(&open.begin);
-        for (column, (name, change)) in COUNTED.iter().zip(&counted).enumerate() {
+        let Some(open) = self.open.take() else { return };
+        let around = self.around.as_mut().map(Around::read).unwrap_or_default();
+        let load = open.load(last, (&end, &around), self.epoch_ns, self.cost_ns());
+        for (column, (name, change)) in COUNTED.iter().zip(&load.counted).enumerate() {
             if let Err(why) = change {
-                let absent = (*why == Unknown::Unread).then(|| self.absent(source_of(column))).flatten();
+                let absent =
+                    (*why == Unknown::Unread).then(|| self.probe.absent(source_of(column))).flatten();
                 self.unknown.insert(name, absent.unwrap_or_else(|| why.words().to_owned()));
             }
         }
-        let cpus = end.cpus().filter(|_| end.cpus() == open.begin.cpus());
-        if cpus.is_none() && end.cpus().is_some() {
+        if load.cpus.is_none() && end.cpus().is_some() {
             self.unknown.insert("cpus", "CPUs came or went during the interval".to_owned());
         }
-        let both = open.begin.frequency_khz().zip(end.frequency_khz());
-        let load = Load {
-            first: open.first,
-            last,
-            started_ns: open.begin.at_ns() + self.epoch_ns,
-            interval_ns: end.at_ns() - open.begin.at_ns(),
-            cpus,
-            frequency_khz: both.map(|(one, two)| one.midpoint(two)),
-            counted,
-            queue: open.queue,
-            own: open.own,
-            cost_ns: self.cost_ns() - open.spent_ns,
-        };
         output.load(&load);
         let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
         if let Some(series) = open.series.event((open.first, last), (&open.begin, &end), account) {
@@ -315,32 +271,9 @@ impl Observer {
         self.last = Some(end);
     }
 
-    /// Why there is nothing of a source at the end of a record, or not all of it.
-    fn absent(&self, source: &str) -> Option<String> {
-        let section = self.snapshot.section(source)?;
-        let missing = || (!section.missing.is_empty()).then(|| section.missing.join("; "));
-        section.absent().or_else(missing).or_else(|| Some("this machine does not count it".to_owned()))
-    }
-
-    /// Read the cheap sources now.
     fn read(&mut self) -> Digest {
-        let begun = cpu_ns();
-        let place = &self.place;
-        let (reader, machine) = self.reading.get_or_insert_with(|| {
-            let mut reader = Reader::new(place, SOURCES.iter().filter_map(|name| find(name)));
-            // The first time opens the files.
-            reader.snapshot();
-            (reader, Machine::default())
-        });
-        let warm = cpu_ns();
-        reader.sample(&mut self.snapshot);
-        let digest = machine.digest(&self.snapshot);
-        let end = cpu_ns();
-        let price = end - warm;
-        // Smoothed, and one that was disturbed counts little.
-        self.price_ns =
-            if self.price_ns == 0 { price } else { (3 * self.price_ns + price.min(2 * self.price_ns)) / 4 };
-        self.spent_ns += end - begun;
+        let (digest, cost_ns) = self.probe.read();
+        self.spent_ns += cost_ns;
         digest
     }
 
@@ -370,21 +303,11 @@ impl Observer {
         let (Some((_, sampler)), Some(open)) = (&mut self.sampler, &mut self.open) else { return };
         sampler.take(|row| {
             let Ok(numbers) = row.try_into() else { return };
-            let digest = Digest(numbers);
-            if digest.at_ns() > open.begin.at_ns() && digest.at_ns() < until_ns {
-                if let Some(running) = digest.running() {
-                    open.queue.add(running);
-                }
-                open.series.add(digest);
-            }
+            open.sample(Digest(numbers), until_ns);
         });
     }
 
     fn cost_ns(&self) -> i64 {
         self.spent_ns + self.sampler.as_ref().map_or(0, |(_, sampler)| sampler.account().cpu_ns)
     }
-}
-
-fn cpu_ns() -> i64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

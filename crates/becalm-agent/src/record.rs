@@ -1,0 +1,61 @@
+//! One record: what is gathered from before the first of its runs until after the last, and the load that comes of it.
+
+use becalm_core::load::machine::Digest;
+use becalm_core::load::own::Own;
+use becalm_core::load::{Load, Queue};
+use becalm_core::source::group::Counted;
+
+use crate::series::Samples;
+
+/// A record that has begun.
+pub struct Record {
+    pub first: u64,
+    pub last: Option<u64>,
+    pub begin: Digest,
+    pub around: Counted,
+    /// Whether all its programs were in the group of their own.
+    pub joined: bool,
+    /// CPU time that observing had taken when it began, ns.
+    pub spent_ns: i64,
+    pub own: Own,
+    pub queue: Queue,
+    pub series: Samples,
+}
+
+impl Record {
+    /// A record that begins with this run, when the machine and the group around the programs were so.
+    pub fn new(first: u64, (begin, around): (Digest, Counted), spent_ns: i64, series: Samples) -> Self {
+        let (own, queue) = (Own::none_yet(), Queue::default());
+        Self { first, last: None, begin, around, joined: true, spent_ns, own, queue, series }
+    }
+
+    /// Take a sample of the time before `until_ns`; an older one belongs to the record before.
+    pub fn sample(&mut self, digest: Digest, until_ns: i64) {
+        if digest.at_ns() > self.begin.at_ns() && digest.at_ns() < until_ns {
+            if let Some(running) = digest.running() {
+                self.queue.add(running);
+            }
+            self.series.add(digest);
+        }
+    }
+
+    /// The load of its runs up to `last`, with the machine and the group as they are now. `epoch_ns`: Unix time minus
+    /// CLOCK_MONOTONIC_RAW; `spent_ns`: CPU time that observing has taken until now.
+    pub fn load(&self, last: u64, (end, around): (&Digest, &Counted), epoch_ns: i64, spent_ns: i64) -> Load {
+        let around = around.since(&self.around);
+        let pressure_ns = if self.joined { around.pressure_ns } else { [None; 3] };
+        let both = self.begin.frequency_khz().zip(end.frequency_khz());
+        Load {
+            first: self.first,
+            last,
+            started_ns: self.begin.at_ns() + epoch_ns,
+            interval_ns: end.at_ns() - self.begin.at_ns(),
+            cpus: end.cpus().filter(|_| end.cpus() == self.begin.cpus()),
+            frequency_khz: both.map(|(one, two)| one.midpoint(two)),
+            counted: end.difference(&self.begin),
+            queue: self.queue,
+            own: Own { quota_ns: around.quota_ns, pressure_ns, ..self.own },
+            cost_ns: spent_ns - self.spent_ns,
+        }
+    }
+}
