@@ -11,7 +11,9 @@ use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
 use becalm_core::exec::now_ns;
-use becalm_core::load::machine::{source_of, Digest, Digests, COUNTED, SOURCES};
+use becalm_core::load::counted::{source_of, COUNTED, SOURCES};
+use becalm_core::load::digest::Digest;
+use becalm_core::load::machine::Digests;
 use becalm_core::load::own::Own;
 use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;

@@ -1,7 +1,9 @@
 //! Reading the machine's cheap sources as a digest, and what a reading costs.
 
 use becalm_core::exec::clock_ns;
-use becalm_core::load::machine::{Digest, Machine, SOURCES};
+use becalm_core::load::counted::SOURCES;
+use becalm_core::load::digest::Digest;
+use becalm_core::load::machine::Machine;
 use becalm_core::source::file::Place;
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::table::find;

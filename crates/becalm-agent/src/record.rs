@@ -1,6 +1,6 @@
 //! One record: what is gathered from before the first of its runs until after the last, and the load that comes of it.
 
-use becalm_core::load::machine::Digest;
+use becalm_core::load::digest::Digest;
 use becalm_core::load::own::Own;
 use becalm_core::load::{Load, Queue};
 use becalm_core::source::group::Counted;

@@ -1,6 +1,7 @@
 //! The samples of one record, and what is sent of them: how far each counter moved between two samples.
 
-use becalm_core::load::machine::{Digest, COUNTED};
+use becalm_core::load::counted::COUNTED;
+use becalm_core::load::digest::Digest;
 use becalm_core::source::file::Place;
 use becalm_core::source::processes::Processes;
 use becalm_core::source::sampler::Account;

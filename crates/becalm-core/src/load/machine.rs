@@ -1,124 +1,17 @@
-//! What the machine did, in the few numbers of a record: a digest of a snapshot, and differences between two.
+//! Digests of the snapshots of one reader.
 //!
 //! Which of a snapshot's values belong to a column is looked up when the layout of a source changes, not for each
-//! snapshot. A digest is flat, so that the sampler's ring can carry it.
+//! snapshot.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::counted::{columns, COUNTED, SOURCES};
+use super::digest::{Digest, CPUS, DEVICES, FREQUENCY, RUNNING, WIDTH};
 use crate::source::layout::{Kind, Layout, UNKNOWN};
 use crate::source::sampler::Rows;
-use crate::source::snapshot::{known, wrapped, Section, Snapshot, Unknown};
-
-pub use crate::source::snapshot::Change;
-
-/// Sources of a record, the cheap ones: what is read before and after.
-pub const SOURCES: [&str; 8] =
-    ["stat", "vmstat", "diskstats", "netdev", "psi", "loadavg", "nfs", "frequency"];
-
-/// Columns that are differences of counters, in ns, bytes or events.
-pub const COUNTED: [&str; 27] = [
-    "busy_ns",
-    "idle_ns",
-    "iowait_ns",
-    "irq_ns",
-    "softirq_ns",
-    "steal_ns",
-    "interrupts",
-    "switches",
-    "swap_out_bytes",
-    "swap_in_bytes",
-    "refaults",
-    "direct_reclaims",
-    "major_faults",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "disk_busy_ns",
-    "net_in_bytes",
-    "net_out_bytes",
-    "net_packets",
-    "net_errors",
-    "loopback_bytes",
-    "pressure_cpu_ns",
-    "pressure_io_ns",
-    "pressure_memory_ns",
-    "nfs_calls",
-    "nfs_retransmissions",
-    "throttled",
-];
-
-/// The source of each column, by its place in `SOURCES`.
-const OF: [usize; COUNTED.len()] =
-    [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 6, 6, 7];
-
-/// The source of a column of `COUNTED`.
-pub fn source_of(column: usize) -> &'static str {
-    SOURCES[OF[column]]
-}
-
-/// Numbers of a flat digest: the time, the counted columns, three states, and for each source a number that
-/// stands for the devices that were counted.
-pub const WIDTH: usize = 1 + COUNTED.len() + 3 + SOURCES.len();
-
-const CPUS: usize = 1 + COUNTED.len();
-const RUNNING: usize = CPUS + 1;
-const FREQUENCY: usize = CPUS + 2;
-const DEVICES: usize = CPUS + 3;
-
-/// A tick of /proc/stat: USER_HZ is 100 on every architecture of today (include/asm-generic/param.h).
-const TICK_NS: u64 = 10_000_000;
-
-/// One snapshot in the numbers of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub [u64; WIDTH]);
-
-impl Digest {
-    /// CLOCK_MONOTONIC_RAW just before the first source was read, ns.
-    pub fn at_ns(&self) -> i64 {
-        self.0[0] as i64
-    }
-
-    /// CPUs online.
-    pub fn cpus(&self) -> Option<u64> {
-        known(self.0[CPUS])
-    }
-
-    /// Runnable tasks, whoever reads included.
-    pub fn running(&self) -> Option<u64> {
-        known(self.0[RUNNING])
-    }
-
-    /// Mean frequency of the CPUs, kHz.
-    pub fn frequency_khz(&self) -> Option<u64> {
-        known(self.0[FREQUENCY])
-    }
-
-    /// How far a column of `COUNTED` moved since an earlier digest of the same `Machine`.
-    pub fn since(&self, before: &Self, column: usize) -> Change {
-        let devices = DEVICES + OF[column];
-        if self.0[devices] != before.0[devices] {
-            return Err(Unknown::Changed);
-        }
-        let (Some(one), Some(two)) = (known(before.0[1 + column]), known(self.0[1 + column])) else {
-            return Err(Unknown::Unread);
-        };
-        let unit = match COUNTED[column] {
-            // Sums of milliseconds of which 32 bits are printed: when one of them begins again, the sum loses 2^32.
-            "disk_busy_ns" => 1_000_000,
-            "nfs_calls" | "nfs_retransmissions" => 1,
-            _ => return two.checked_sub(one).ok_or(Unknown::Backwards),
-        };
-        two.checked_sub(one)
-            .or_else(|| wrapped(one / unit, two / unit).map(|moved| moved * unit))
-            .ok_or(Unknown::Backwards)
-    }
-
-    /// All columns since an earlier digest.
-    pub fn difference(&self, before: &Self) -> [Change; COUNTED.len()] {
-        std::array::from_fn(|column| self.since(before, column))
-    }
-}
+use crate::source::snapshot::{known, Section, Snapshot};
 
 /// Makes digests of the snapshots of one reader.
 #[derive(Default)]
@@ -234,77 +127,12 @@ fn is_disk(disk: &str, names: &[(String, Kind)], values: &[u64]) -> bool {
     is("whole") && is("physical")
 }
 
-/// The columns that a value of a source counts in, and how many of their units one of it is.
-fn columns(source: &str, name: &str) -> Vec<(&'static str, u64)> {
-    let page = page_bytes();
-    let last = name.rsplit_once('.').map_or(name, |(_, last)| last);
-    match source {
-        "stat" => match name {
-            "cpu.user" | "cpu.nice" | "cpu.system" => vec![("busy_ns", TICK_NS)],
-            "cpu.idle" => vec![("idle_ns", TICK_NS)],
-            "cpu.iowait" => vec![("idle_ns", TICK_NS), ("iowait_ns", TICK_NS)],
-            "cpu.irq" => vec![("irq_ns", TICK_NS)],
-            "cpu.softirq" => vec![("softirq_ns", TICK_NS)],
-            "cpu.steal" => vec![("steal_ns", TICK_NS)],
-            "intr" => vec![("interrupts", 1)],
-            "ctxt" => vec![("switches", 1)],
-            _ => vec![],
-        },
-        "vmstat" => match name {
-            "pswpout" | "zswpout" => vec![("swap_out_bytes", page)],
-            "pswpin" | "zswpin" => vec![("swap_in_bytes", page)],
-            // Split into anonymous and file pages since Linux 5.9.
-            "workingset_refault" | "workingset_refault_anon" | "workingset_refault_file" => {
-                vec![("refaults", 1)]
-            }
-            "pgmajfault" => vec![("major_faults", 1)],
-            // One for each zone since Linux 4.10.
-            name if name.starts_with("allocstall") => vec![("direct_reclaims", 1)],
-            _ => vec![],
-        },
-        "diskstats" => match last {
-            "sectors_read" => vec![("disk_read_bytes", 512)],
-            "sectors_written" => vec![("disk_write_bytes", 512)],
-            "busy_ms" => vec![("disk_busy_ns", 1_000_000)],
-            _ => vec![],
-        },
-        "netdev" if name == "lo.received_bytes" => vec![("loopback_bytes", 1)],
-        "netdev" if name.starts_with("lo.") => vec![],
-        "netdev" => match last {
-            "received_bytes" => vec![("net_in_bytes", 1)],
-            "sent_bytes" => vec![("net_out_bytes", 1)],
-            "received_packets" | "sent_packets" => vec![("net_packets", 1)],
-            "receive_errors" | "receive_drops" | "send_errors" | "send_drops" | "collisions" => {
-                vec![("net_errors", 1)]
-            }
-            _ => vec![],
-        },
-        "psi" => match name {
-            "cpu.some.total_us" => vec![("pressure_cpu_ns", 1000)],
-            "io.some.total_us" => vec![("pressure_io_ns", 1000)],
-            "memory.some.total_us" => vec![("pressure_memory_ns", 1000)],
-            _ => vec![],
-        },
-        "nfs" => match name {
-            "rpc.calls" => vec![("nfs_calls", 1)],
-            "rpc.retransmissions" => vec![("nfs_retransmissions", 1)],
-            _ => vec![],
-        },
-        // A package's throttling counts once for each of its CPUs: the cores' alone add up.
-        "frequency" if last == "core_throttles" => vec![("throttled", 1)],
-        _ => vec![],
-    }
-}
-
-fn page_bytes() -> u64 {
-    // SAFETY: no pointers; it is known on every Linux.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::counted::{page_bytes, TICK_NS};
     use crate::source::file::Place;
+    use crate::source::snapshot::Unknown;
     use crate::source::table::find;
     use crate::source::Reader;
     use std::fs;
@@ -412,20 +240,6 @@ mod tests {
         assert_eq!(c.since(&b, at("disk_read_bytes")), Ok(0));
         assert_eq!(d.since(&c, at("disk_read_bytes")), Err(Unknown::Changed));
         assert_eq!(d.since(&a, at("disk_read_bytes")), Ok(0), "the same one disk");
-    }
-
-    #[test]
-    fn milliseconds_of_32_bits_begin_again() {
-        let column = at("disk_busy_ns");
-        let digest = |ms: u64| {
-            let mut numbers = [0; WIDTH];
-            numbers[1 + column] = ms * 1_000_000;
-            Digest(numbers)
-        };
-        let near = (1 << 32) - 5;
-        assert_eq!(digest(7).since(&digest(near), column), Ok(12_000_000));
-        assert_eq!(digest(near + 7).since(&digest(2 * near), column), Ok(12_000_000), "one of two disks");
-        assert_eq!(digest(7).since(&digest(1 << 31), column), Err(Unknown::Backwards), "a reset");
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! The record of what was counted while programs ran: the columns of the agent's `loads` event.
 //!
-//! `machine` digests snapshots of the sources into the counters of a record and takes their differences; `own` sums what
-//! the kernel tells of the programs themselves, `family` finds out which ended tasks those are. A `Load` is one record. The
-//! agent's observer makes them.
+//! `counted` says which values of the sources are the counters of a record, `machine` makes a `digest` of a snapshot, and
+//! of two digests their difference; `own` sums what the kernel tells of the programs themselves, `family` finds out which
+//! ended tasks those are. A `Load` is one record. The agent's observer makes them.
 
+pub mod counted;
+pub mod digest;
 pub mod family;
 pub mod machine;
 pub mod own;
 
 use std::io::Write;
 
-use machine::{Change, COUNTED};
+use counted::COUNTED;
+use digest::Change;
 use own::Own;
 
 /// Names of the columns, in the order in which `Load::write` writes them (docs/protocol.md).

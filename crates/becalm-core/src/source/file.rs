@@ -24,7 +24,7 @@ pub struct Place {
     root: PathBuf,
     /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
     pub process: String,
-    /// Read no more than the records of load need (`load::machine`): some sources have much that costs and that they
+    /// Read no more than the records of load need (`load::counted`): some sources have much that costs and that they
     /// do not use.
     pub brief: bool,
 }
