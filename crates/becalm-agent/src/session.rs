@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use becalm_core::exec::now_ns;
-use becalm_core::exec::program::{Surroundings, LARGEST_PADDING};
+use becalm_core::exec::program::Surroundings;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{readable, until_readable};
@@ -21,6 +21,7 @@ use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
 use serde_json::{json, Map, Value};
 
 use crate::conversation::{Attention, Conversation};
+use crate::defined::Defined;
 use crate::follow::{follow, Wish};
 use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
@@ -28,7 +29,6 @@ use crate::observe::{Observer, Wanted};
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request};
 use crate::read::{describe, Reading};
-use crate::ready::Ready;
 
 /// One conversation with becalm.
 pub struct Session {
@@ -37,8 +37,7 @@ pub struct Session {
     machine: Machine,
     user: Option<User>,
     base: Option<Surroundings>,
-    workloads: Vec<Ready>,
-    settings: Vec<Option<Settings>>,
+    defined: Defined,
     reading: Reading,
     observer: Observer,
 }
@@ -48,10 +47,9 @@ type Answer = Result<Value, Failure>;
 impl Session {
     /// A session; workloads run as `user`, or as this process's own user.
     pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
-        let (workloads, settings) = (Vec::new(), Vec::new());
         let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns);
-        let reading = Reading::default();
-        Self { talk, runner, machine, user, base: None, workloads, settings, reading, observer }
+        let (defined, reading) = (Defined::default(), Reading::default());
+        Self { talk, runner, machine, user, base: None, defined, reading, observer }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
@@ -210,29 +208,9 @@ impl Session {
         // What is on now would be taken for the machine's own state.
         self.machine.switch(&Changes::default())?;
         let base = opened(self.base.as_ref())?;
-        let parsed = settings
-            .iter()
-            .map(|values| {
-                values
-                    .as_ref()
-                    .map(|values| Settings::read(values, &self.machine.tree, dangerous))
-                    .transpose()
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        // SAFETY: cannot fail.
-        if parsed.iter().flatten().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
-            return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
-        }
-        for each in parsed.iter().flatten().filter(|each| !each.empty) {
-            self.runner.try_settings(&each.process, base.user.as_ref())?;
-        }
-        let ready = workloads
-            .into_iter()
-            .map(|workload| Ready::new(workload, base))
-            .collect::<Result<Vec<_>, _>>()?;
-        let programs: Vec<String> = ready.iter().map(Ready::path).collect();
-        (self.workloads, self.settings) = (ready, parsed);
-        Ok(json!({"programs": programs}))
+        self.defined =
+            Defined::read(workloads, settings, dangerous, (&self.machine.tree, &mut self.runner, base))?;
+        Ok(json!({"programs": self.defined.programs()}))
     }
 
     fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
@@ -266,17 +244,8 @@ impl Session {
             Ok(base) => base,
             Err(failure) => return Ok(Err(failure)),
         };
-        let known = |step: &Step| {
-            let settings = self.settings.get(step.1 as usize);
-            (step.0 as usize) < self.workloads.len() && settings.is_some_and(Option::is_some)
-        };
-        if let Some(bad) = steps.iter().find(|step| !known(step)) {
-            let message = format!("Step {bad:?} names a workload or settings that were not defined.");
-            return Ok(Err(Failure::new("usage", message)));
-        }
-        if let Some(bad) = steps.iter().find(|step| step.2 as usize > LARGEST_PADDING) {
-            let message = format!("Step {bad:?} asks for more padding than {LARGEST_PADDING} bytes.");
-            return Ok(Err(Failure::new("domain", message)));
+        if let Err(failure) = self.defined.check(steps) {
+            return Ok(Err(failure));
         }
         let others = self.talk.descriptors();
         self.talk.output.begin(id);
@@ -294,7 +263,7 @@ impl Session {
             if readable(&others)? && self.talk.attend()? != Attention::Nothing {
                 break;
             }
-            let Some(settings) = &mut self.settings[step.1 as usize] else { continue };
+            let Some((workload, settings)) = self.defined.of(step) else { continue };
             let started = now_ns();
             if self.machine.forks_for(&settings.changes) {
                 self.observer.alone();
@@ -307,7 +276,7 @@ impl Session {
             switching_ns += now_ns() - started;
             settings.process.join = self.observer.join(step.0, self.machine.join());
             let result = self.runner.step(
-                &mut self.workloads[step.0 as usize],
+                workload,
                 settings,
                 base,
                 (first + ran, *step),

@@ -1,0 +1,71 @@
+//! What the request `define` made known: the workloads and settings that steps name by their numbers.
+
+use becalm_core::exec::program::{Surroundings, LARGEST_PADDING};
+use becalm_core::knob::settings::Settings;
+use becalm_core::knob::tree::Tree;
+use becalm_core::types::{Step, Workload};
+use serde_json::{Map, Value};
+
+use crate::measure::Runner;
+use crate::protocol::Failure;
+use crate::ready::Ready;
+
+/// Workloads and settings by number; None where a number of settings is not used.
+#[derive(Default)]
+pub struct Defined {
+    workloads: Vec<Ready>,
+    settings: Vec<Option<Settings>>,
+}
+
+impl Defined {
+    /// Read and try them, on this machine and from these surroundings. An error when one of them cannot be.
+    pub fn read(
+        workloads: Vec<Workload>,
+        settings: &[Option<Map<String, Value>>],
+        dangerous: bool,
+        (tree, runner, base): (&Tree, &mut Runner, &Surroundings),
+    ) -> Result<Self, Failure> {
+        let settings = settings
+            .iter()
+            .map(|values| values.as_ref().map(|values| Settings::read(values, tree, dangerous)).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: cannot fail.
+        if settings.iter().flatten().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
+            return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
+        }
+        for each in settings.iter().flatten().filter(|each| !each.empty) {
+            runner.try_settings(&each.process, base.user.as_ref())?;
+        }
+        let ready = |workload| Ready::new(workload, base);
+        let workloads = workloads.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { workloads, settings })
+    }
+
+    /// The program of each workload.
+    pub fn programs(&self) -> Vec<String> {
+        self.workloads.iter().map(Ready::path).collect()
+    }
+
+    /// Whether all steps can be run.
+    pub fn check(&self, steps: &[Step]) -> Result<(), Failure> {
+        let known = |step: &Step| {
+            let settings = self.settings.get(step.1 as usize);
+            (step.0 as usize) < self.workloads.len() && settings.is_some_and(Option::is_some)
+        };
+        if let Some(bad) = steps.iter().find(|step| !known(step)) {
+            let message = format!("Step {bad:?} names a workload or settings that were not defined.");
+            return Err(Failure::new("usage", message));
+        }
+        if let Some(bad) = steps.iter().find(|step| step.2 as usize > LARGEST_PADDING) {
+            let message = format!("Step {bad:?} asks for more padding than {LARGEST_PADDING} bytes.");
+            return Err(Failure::new("domain", message));
+        }
+        Ok(())
+    }
+
+    /// What a step runs, and under which settings; None when that was not defined.
+    pub fn of(&mut self, step: &Step) -> Option<(&mut Ready, &mut Settings)> {
+        let workload = self.workloads.get_mut(step.0 as usize)?;
+        Some((workload, self.settings.get_mut(step.1 as usize)?.as_mut()?))
+    }
+}
