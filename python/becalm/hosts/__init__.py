@@ -127,7 +127,7 @@ class Row:
 
 
 TABLE = (
-    Row("local", "becalm.hosts.agent", "open_local", "this machine, through the agent"),
+    Row("local", "becalm.hosts.local", "open_local", "this machine, through the agent"),
     Row("ssh", "becalm.hosts.ssh", "open_ssh", "another machine: ssh://[user@]name[:port]"),
     Row("guest", "becalm.hosts.guest", "open_guest", "a virtual machine with a kernel of its own: guest:6.1?cpus=2"),
     Row("cluster", "becalm.hosts.cluster", "open_worker", "a machine of --cluster, while that is open"),

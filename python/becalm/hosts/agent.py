@@ -1,7 +1,6 @@
-"""The host behind `becalm-agent`: one code path for this machine and, later, for others.
+"""The host behind `becalm-agent`: one code path for this machine (`becalm.hosts.local`) and for others.
 
-`AgentHost` speaks the protocol of docs/protocol.md over a `Link`; `open_local` starts the agent that the package
-carries, as a child in a process group of its own so that Ctrl-C reaches becalm and not the workload.
+`AgentHost` speaks the protocol of docs/protocol.md over a `Link`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import contextlib
 import importlib.resources
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink
-from becalm.hosts.link import Link, ProcessLink
+from becalm.hosts.link import Link
 from becalm.knobs import Knob
 from becalm.load.record import LoadSink, Series, load_of
 from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
@@ -51,59 +49,6 @@ def agent_path() -> str:
             "which builds it (Rust is needed)."
         )
     return path
-
-
-def open_local(rest: str, access: Access) -> AgentHost:
-    """Start the agent on this machine; `rest` is what follows "local:" in a host's name and must be empty."""
-    if rest:
-        raise UsageError(f"The host 'local' takes nothing after it, but {rest!r} was given.")
-    command = [agent_path(), "serve"]
-    inherited: list[int] = []
-    if access.user is not None:
-        command += ["--user", access.user]
-    if access.root is not None:
-        command += ["--root", access.root]
-    if access.sudo and os.geteuid() != 0:
-        command = [*_sudo(), *command]
-        if access.spool is not None:
-            # sudo closes every descriptor above 2, so the file travels by name and is opened as the invoking user.
-            command += ["--spool", os.readlink(f"/proc/self/fd/{access.spool}")]
-    else:
-        for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
-            if descriptor is not None and _is_open(descriptor):
-                copy = os.dup(descriptor)
-                inherited.append(copy)
-                command += [option, str(copy)]
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=inherited, process_group=0
-        )
-    except OSError as error:
-        raise MachineError(f"The agent cannot be started: {command[0]}: {error.strerror}.") from error
-    finally:
-        for descriptor in inherited:
-            os.close(descriptor)
-    return AgentHost("local", ProcessLink(process), access)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
-
-
-def _sudo() -> list[str]:
-    """The sudo command that starts the agent, after asking for the password while the terminal is still ours."""
-    try:
-        if subprocess.run(["sudo", "-n", "-v"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            subprocess.run(["sudo", "-v"], check=True)
-    except FileNotFoundError:
-        raise MachineError("--sudo was asked for, but there is no sudo on this machine. Run becalm as root.") from None
-    except subprocess.CalledProcessError:
-        raise MachineError("sudo refused. Nothing was started. Run without --sudo, or ask for the right.") from None
-    return ["sudo", "-n", "--"]
 
 
 @dataclass(frozen=True, slots=True)
