@@ -161,7 +161,7 @@ def test_a_file_that_is_no_machine_is_said(config, text):
     ],
 )  # fmt: skip
 def test_what_ssh_says_is_said_in_a_sentence(err, words):
-    said = explain(err, Address("bench", "ada"))
+    said, _ = explain(err, Address("bench", "ada"))
     assert words in said
     assert said.endswith("Nothing was started.")
 
@@ -171,7 +171,7 @@ def test_host_keys_are_always_checked_and_nothing_given_is_part_of_a_command(tmp
     connection = Connection(Address("bench", "ada", 22, "/etc/my config"))
     templates = (installing.LOOK, installing.COPY, installing.SUDO, installing.START)
     for template in templates:
-        command = connection._command(agent.script(template, sudo="", silence="60"))
+        command = connection._command(agent.script(template, sudo="", silence="60", spool=""))
         assert not any("HostKey" in word or "KnownHosts" in word for word in command)
         assert command[-2:-1] == ["bench"]
         assert command[-3] == "--"
