@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from becalm.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.errors import UsageError
-from becalm.explanation import Bottleneck, Case, Explanation, Point
+from becalm.explanation import Case, Explanation, Point
 from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.others import Observed, observed, pooled
 from becalm.load.record import Load
 from becalm.load.times import Times, middle
-from becalm.load.waterfall import NAMES, REFERENCE, Bar, waterfall
+from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns import Run, Settings, StoredStudy
 from becalm.report.explain import sentences
 from becalm.report.sentence import recovered
@@ -26,9 +27,6 @@ MOST_POINTS = 400
 
 SHORTEST_NS = 100_000_000
 """The kernel counts busy time in steps of 10 ms: shorter intervals would be mostly rounding."""
-
-SLOW = 1.005
-"""A mean delay below half a percent has no bottleneck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def explain(
             cases.append(_case(shown, each.designed))
     if not cases and not findings:
         raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
-    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(_bottlenecks(cases)), tuple(findings))
+    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(findings))
     return replace(made, sentence=sentences.explanation(made))
 
 
@@ -231,9 +229,8 @@ def _case(shown: Evidence, designed: bool) -> Case:
     mean = pooled(shown.found).times
     fall = waterfall(mean, shown.reference)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
-    factor = sum(p.delay.factor * p.runs for p in points) / shown.runs
     refused = "" if fall is None else fall.refused
-    name, share = _largest(bars) if factor >= SLOW and not refused else (None, None)
+    name, share = (None, None) if refused else bottleneck(bars, mean_delay(points, shown.runs))
     case = Case(
         program=shown.program,
         machine=shown.machine,
@@ -250,52 +247,3 @@ def _case(shown: Evidence, designed: bool) -> Case:
         refused=refused,
     )
     return replace(case, sentence=sentences.case(case))
-
-
-def _largest(bars: Iterable[Bar]) -> tuple[str | None, float | None]:
-    """The largest bar on top of the reference and its share of all that came on top."""
-    above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
-    if not above:
-        return None, None
-    name, most = max(above, key=lambda each: each[1])
-    return name, most / sum(ns for _, ns in above)
-
-
-def _bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
-    """The two-way table: each program on each machine, then each machine and each program over all."""
-    found = [
-        Bottleneck(c.program, c.machine, c.runs, _mean_delay(c), c.bottleneck, c.bottleneck_share, c.attribution.cause)
-        for c in cases
-    ]
-    machines = dict.fromkeys(case.machine for case in cases)
-    programs = dict.fromkeys(case.program for case in cases)
-    if len(programs) > 1:
-        found += [_together([c for c in cases if c.machine == m], None, m) for m in machines]
-    if len(machines) > 1:
-        found += [_together([c for c in cases if c.program == p], p, None) for p in programs]
-    return found
-
-
-def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:
-    """The bar that dominates over several cases: by its mean share of what came on top, each case counting alike."""
-    shares: dict[str, float] = dict.fromkeys(NAMES[1:], 0.0)
-    slow = [case for case in cases if case.bottleneck is not None]
-    for case in slow:
-        above = {bar.name: max(0.0, bar.ns or 0.0) for bar in case.bars if bar.name != REFERENCE}
-        for name, ns in above.items():
-            shares[name] += ns / sum(above.values()) / len(slow)
-    bar = max(shares, key=lambda name: shares[name]) if slow else None
-    causes = {case.attribution.cause for case in slow}
-    return Bottleneck(
-        program,
-        machine,
-        sum(case.runs for case in cases),
-        sum(_mean_delay(case) for case in cases) / len(cases),
-        bar,
-        None if bar is None else shares[bar],
-        causes.pop() if len(causes) == 1 else None,
-    )
-
-
-def _mean_delay(case: Case) -> float:
-    return sum(point.delay.factor * point.runs for point in case.points) / case.runs
