@@ -4,7 +4,7 @@
 other programs that used most CPU time, how much the kernel let be known and what would tell more, and what observing
 cost. Pure: the verb fetches, the report shows.
 
-Public: Course, Watched, watched, circumstances, plain_reference, courses.
+Public: Course, Watched, watched, plain_reference, courses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from becalm.load.times import Times
 from becalm.load.times import of as times_of
 from becalm.load.watching import Consumer
 from becalm.load.waterfall import Waterfall, waterfall
-from becalm.nouns import Json, Run, Settings
+from becalm.nouns import Json, Run
 from becalm.verdict import SCHEMA, finite
 
 
@@ -133,34 +133,6 @@ def plain_reference(wall_ns: int, run: Run) -> Times:
     reaches it had the CPU time of this run. What else was in that time is not known."""
     cpu = None if run.user_ns is None or run.system_ns is None else float(min(wall_ns, run.user_ns + run.system_ns))
     return Times(1, float(wall_ns), cpu_ns=cpu, exec_ns=cpu, wait_ns=0.0, steal_ns=0.0, busy_ns=float(wall_ns))
-
-
-def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Circumstances:
-    """What is known of the competition for CPUs: run queue, CPUs, nice value, and whether sessions are groups."""
-    values = dict(settings.values)
-    cpus = None if load is None else load.cpus
-    chosen = values.get("cpus")
-    if chosen is not None and cpus is not None:
-        cpus = _cpus(str(chosen), cpus)
-    nice = values.get("nice", 0)
-    grouped = (facts.get("scheduler") or {}).get("autogroup")
-    return Circumstances(
-        queue=None if load is None else load.queue,
-        cpus=cpus,
-        nice=int(nice) if str(nice).lstrip("-").isdecimal() else 0,
-        grouped=None if grouped is None else bool(grouped) or None,
-    )
-
-
-def _cpus(chosen: str, online: int) -> int:
-    """How many CPUs a list such as "0-2,5" names."""
-    count = 0
-    for part in chosen.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            return online
-        count += int(last) - int(first) + 1 if dash else 1
-    return min(count, online)
 
 
 def courses(load: Load | None, series: Series | None) -> tuple[Course, ...]:

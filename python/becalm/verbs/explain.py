@@ -10,6 +10,7 @@ from typing import Any
 from becalm.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.errors import UsageError
 from becalm.explanation import Case, Explanation, Point
+from becalm.load.circumstances import circumstances
 from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.others import Observed, observed, pooled
@@ -136,7 +137,11 @@ def _look(
     names = [each.name + _label(settings) for each in study.workloads for settings in study.settings]
     apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
     rounds = {run.seq: run.round for run in runs}
-    found = observed(stored.number, machine, names, apart, loads, _around(stored))
+
+    def around(run: Run, load: Load) -> Circumstances:
+        return circumstances(load, study.settings[run.settings], stored.facts)
+
+    found = observed(stored.number, machine, names, apart, loads, around)
     for name in dict.fromkeys(names):
         mine = [each for each in found if each.program == name]
         if not mine or (program is not None and program not in name):
@@ -176,33 +181,6 @@ def _thinned(found: list[Observed]) -> list[Observed]:
 
 def _label(settings: Settings) -> str:
     return "" if not settings.values else " [" + ", ".join(f"{name}={value}" for name, value in settings.values) + "]"
-
-
-def _around(stored: StoredStudy) -> Callable[[Run, Load], Circumstances]:
-    """What the facts of the machine and the settings of a run say of the competition for CPUs."""
-    scheduler: Any = stored.facts.get("scheduler") or {}
-    autogroup = scheduler.get("autogroup") if isinstance(scheduler, Mapping) else None
-
-    def around(run: Run, load: Load) -> Circumstances:
-        settings = dict(stored.study.settings[run.settings].values)
-        nice, listed = settings.get("nice", 0), settings.get("cpus")
-        cpus = _count(str(listed)) if listed is not None else load.cpus
-        whole = int(nice) if str(nice).lstrip("-").isdigit() else 0
-        # Without autogroup there may still be control groups, which nobody has asked about.
-        return Circumstances(load.queue, cpus, nice=whole, grouped=True if autogroup else None)
-
-    return around
-
-
-def _count(cpus: str) -> float | None:
-    """How many CPUs a list as 0-3,8 names; None for anything else."""
-    total = 0
-    for part in cpus.split(","):
-        low, dash, high = part.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
-            return None
-        total += int(high) - int(low) + 1 if dash else 1
-    return float(total) if total > 0 else None
 
 
 def _reference(seen: _Seen) -> Times | None:

@@ -12,8 +12,9 @@ from recorded import SECOND, load, run, series
 from rich.console import Console
 
 from becalm.errors import MachineError, UsageError
+from becalm.load.circumstances import circumstances
 from becalm.load.delay import Circumstances
-from becalm.load.watched import circumstances, courses, plain_reference, watched
+from becalm.load.watched import courses, plain_reference, watched
 from becalm.nouns import Settings, Study, Workload
 from becalm.report.formats import Document, writer
 from becalm.report.formats import series as formats
@@ -130,6 +131,8 @@ def test_circumstances_come_from_settings_and_facts():
     settings = Settings.of({"cpus": "1", "nice": -5})
     assert circumstances(load(), settings, {}) == Circumstances(3.1, 1, nice=-5, grouped=None)
     assert circumstances(load(cpus=8), Settings.of({"cpus": "0-2,6"}), {}).cpus == 4
+    assert circumstances(load(cpus=2), Settings.of({"cpus": "0-7"}), {}).cpus == 2, "no more than there are"
+    assert circumstances(None, Settings.of({"cpus": "0-7"}), {}).cpus == 8
     assert circumstances(load(cpus=8), Settings.of({"cpus": "isolated"}), {}).cpus == 8, "not known: those online"
 
 

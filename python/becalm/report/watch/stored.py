@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.load.circumstances import circumstances
 from becalm.load.times import Times
-from becalm.load.watched import Watched, circumstances, plain_reference, watched
+from becalm.load.watched import Watched, plain_reference, watched
 from becalm.nouns import Run
 from becalm.report import sentence
 from becalm.report.formats import Document
