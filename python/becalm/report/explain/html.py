@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 
-from becalm._version import VERSION
-from becalm.errors import UsageError
 from becalm.explanation import Case, Explanation
 from becalm.load.attribution import Answer
 from becalm.report.explain import figures, tables
-from becalm.report.steady.html import Part, Picture
+from becalm.report.page import Part, Picture, filled
 
 MOODS = {Answer.NAMED: "bad", Answer.NONE: "good", Answer.NO_LOAD: "good"}
 
@@ -28,27 +25,15 @@ class Section:
 
 def page(found: Explanation) -> str:
     """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UsageError(
-            "The HTML report needs jinja2, which is not installed. Install it with pip install 'becalm[report]', or "
-            "take --markdown."
-        ) from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    here = resources.files("becalm.report")
-    source = here.joinpath("explain/page.html").read_text(encoding="utf-8")
-    filled = environment.from_string(source).render(
+    return filled(
+        "explain/page.html",
+        "--markdown",
         title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
-        version=VERSION,
-        style=here.joinpath("page.css").read_text(encoding="utf-8"),
         summary=tables.summary(found) if len(found.cases) > 1 else None,
         sections=tuple(_section(case) for case in found.cases),
         findings=found.findings,
         facts=tables.studies(found),
     )
-    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
-    return str(filled).encode("utf-8", "replace").decode("utf-8")
 
 
 def _section(case: Case) -> Section:

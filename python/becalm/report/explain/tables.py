@@ -10,7 +10,7 @@ from becalm.explanation import Bottleneck, Case, Explanation
 from becalm.load.waterfall import REFERENCE
 from becalm.report.explain.sentences import TITLES, interval, shape, share
 from becalm.report.sentence import duration
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 
 SUMMARY = "Bottlenecks"
 DELAYS = "Delay factor"

@@ -12,7 +12,7 @@ from becalm.explanation import Case, Explanation
 from becalm.load.attribution import Answer
 from becalm.report.explain import tables
 from becalm.report.explain.diagram import diagram
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 from becalm.report.terminal import findings
 
 STYLES = {Answer.NAMED: "bold red", Answer.NONE: "bold green", Answer.NO_LOAD: "bold green"}

@@ -1,37 +1,13 @@
-"""A tune study as one HTML page that needs nothing else: no network, no scripts, pictures and style within.
-
-`page.html` is the template; jinja2 fills it and escapes every name of a program. Both jinja2 and matplotlib are
-imported only here and in `figures`, when a page is asked for.
-"""
+"""A tune study as one HTML page that needs nothing else: no network, no scripts, pictures and style within."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 
-from becalm._version import VERSION
-from becalm.errors import UsageError
+from becalm.report.page import Part, Picture, filled
 from becalm.report.steady import figures, sentences, tables
 from becalm.steadiness import UNTOUCHED, Steadiness
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """An SVG element and what it shows."""
-
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A section of the page. `folded`: its table is for those who ask."""
-
-    title: str
-    pictures: tuple[Picture, ...] = ()
-    table: tables.Table | None = None
-    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +27,12 @@ class Answer:
 
 def page(found: Steadiness) -> str:
     """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UsageError(
-            "The HTML report needs jinja2, which is not installed. Install it with pip install 'becalm[report]', or "
-            "take --format markdown."
-        ) from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    source = resources.files("becalm.report.steady").joinpath("page.html").read_text(encoding="utf-8")
     answers = tuple(_answers(found))
     lines = found.sentence.splitlines()
-    filled = environment.from_string(source).render(
+    return filled(
+        "steady/page.html",
+        "--format markdown",
         title=f"becalm tune: {' and '.join(found.programs)}",
-        version=VERSION,
-        style=resources.files("becalm.report").joinpath("page.css").read_text(encoding="utf-8"),
         several=len(found.programs) > 1,
         answers=answers,
         lines=lines[len(answers) :],
@@ -75,8 +42,6 @@ def page(found: Steadiness) -> str:
         findings=found.findings,
         facts=tables.facts(found),
     )
-    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
-    return str(filled).encode("utf-8", "replace").decode("utf-8")
 
 
 def _answers(found: Steadiness) -> Iterator[Answer]:

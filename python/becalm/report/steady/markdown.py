@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from becalm.report.steady import sentences, tables
+from becalm.report.table import Table
 from becalm.steadiness import Steadiness
 
 
@@ -34,7 +35,7 @@ def _lines(found: Steadiness) -> Iterator[str]:
     yield escaped(tables.facts(found))
 
 
-def grid(table: tables.Table) -> Iterator[str]:
+def grid(table: Table) -> Iterator[str]:
     """A table, line by line."""
     yield _row(table.head)
     yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from becalm.report.sentence import counted, duration, spent
 from becalm.report.steady import sentences
 from becalm.report.steady.sentences import change, ends, factor, share, value_text
+from becalm.report.table import Table
 from becalm.steadiness import AND, TUNED, UNTOUCHED, WITHOUT, Arm, Contribution, Steadier, Steadiness
 
 NAMES = {UNTOUCHED: "no settings", TUNED: "chosen settings"}
@@ -19,17 +19,6 @@ KNOBS = "What each setting does"
 
 TESTS = "Tests"
 """Title of the table of textbook tests."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()
-    note: str = ""
 
 
 def arm_name(arm: str) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from becalm.report.steady import sentences, tables
 from becalm.report.steady.sentences import factor
+from becalm.report.table import Table
 from becalm.report.terminal import findings
 from becalm.steadiness import Contribution, Steadiness
 
@@ -73,7 +74,7 @@ def _now(found: Steadiness, plain: bool) -> RenderableType:
     return Group(grid, Text(f"It sets   {sentences.settings_text(found.settings)}"))
 
 
-def _grid(table: tables.Table, plain: bool, title: str = "") -> RenderableType:
+def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(table.head):
         right = index in table.numbers

@@ -8,7 +8,7 @@ from html import escape
 from becalm.load.measures import Unit
 from becalm.load.watched import Course, Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 from becalm.report.watch import sentences, tables
 
 STYLE = """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from becalm.load.measures import Unit
 from becalm.load.watched import Watched
 from becalm.report.steady.markdown import code, escaped
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 from becalm.report.watch import sentences, tables
 from becalm.report.watch.numbers import sparkline, stretched
 

@@ -7,7 +7,7 @@ from becalm.load.measures import MEASURES, Unit, find
 from becalm.load.watched import Course, Watched
 from becalm.load.waterfall import Bar, Waterfall
 from becalm.report.sentence import counted, duration
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 from becalm.report.watch.numbers import number
 
 WHERE = "Where the time went"

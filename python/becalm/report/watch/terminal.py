@@ -11,7 +11,7 @@ from rich.text import Text
 from becalm.load.measures import Unit
 from becalm.load.watched import Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
-from becalm.report.steady.tables import Table
+from becalm.report.table import Table
 from becalm.report.watch import sentences, tables
 from becalm.report.watch.numbers import sparkline, stretched
 

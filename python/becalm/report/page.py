@@ -1,0 +1,57 @@
+"""A report as one HTML page that needs nothing else: no network, no scripts, pictures and style within.
+
+`page.html` is what all pages have, `grid.html` a table; the template of a kind of report extends them. jinja2 fills
+them and escapes every name of a program. Both jinja2 and matplotlib, which draws the pictures, are imported only when
+a page is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+from becalm._version import VERSION
+from becalm.errors import UsageError
+from becalm.report.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An SVG element and what it shows."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of the page. `folded`: its table is for those who ask."""
+
+    title: str
+    pictures: tuple[Picture, ...] = ()
+    table: Table | None = None
+    folded: bool = False
+
+
+def filled(template: str, instead: str, **values: object) -> str:
+    """The page of a template, by its path below `becalm/report`. `instead`: the option that needs no jinja2.
+
+    Raises UsageError where jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError:
+        raise UsageError(
+            "The HTML report needs jinja2, which is not installed. Install it with pip install 'becalm[report]', or "
+            f"take {instead}."
+        ) from None
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
+    )
+    made = environment.get_template(template).render(version=VERSION, style=_text("page.css"), **values)
+    # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
+    return made.encode("utf-8", "replace").decode("utf-8")
+
+
+def _text(path: str) -> str:
+    return resources.files("becalm.report").joinpath(path).read_text(encoding="utf-8")

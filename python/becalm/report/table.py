@@ -1,0 +1,16 @@
+"""A table of a report as text in cells, the same for the terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+    note: str = ""
