@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from becalm.explanation import Explanation
 from becalm.report.explain import tables
-from becalm.report.steady.markdown import escaped, grid
+from becalm.report.markdown import escaped, grid, written
 
 
 def write(found: Explanation) -> str:
-    """The whole report; tables as of GitHub Flavored Markdown, section 4.10."""
-    return ("\n".join(_lines(found)) + "\n").encode("utf-8", "replace").decode("utf-8")
+    """The whole report."""
+    return written(_lines(found))
 
 
 def _lines(found: Explanation) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from becalm.report.formats import Document, by_program
+from becalm.report.markdown import code
 from becalm.report.sentence import duration, percent
 from becalm.report.steady import markdown as steady
 from becalm.steadiness import from_json
@@ -24,7 +25,7 @@ def write(document: Document) -> str:
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, runs in by_program(document):
-        cells = ["`" + name.replace("|", "\\|").replace("`", "'") + "`", str(len(runs))]
+        cells = [code(name), str(len(runs))]
         if runs:
             wall = np.array([run.wall_ns for run in runs], dtype=np.float64)
             cells += [duration(float(f(wall))) for f in (np.mean, np.median, np.min, np.max)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from becalm.report.markdown import code, escaped, grid, written
 from becalm.report.steady import sentences, tables
-from becalm.report.table import Table
 from becalm.steadiness import Steadiness
 
 
 def write(found: Steadiness) -> str:
-    """The whole report; tables as of GitHub Flavored Markdown, section 4.10."""
-    return ("\n".join(_lines(found)) + "\n").encode("utf-8", "replace").decode("utf-8")
+    """The whole report."""
+    return written(_lines(found))
 
 
 def _lines(found: Steadiness) -> Iterator[str]:
@@ -33,24 +32,3 @@ def _lines(found: Steadiness) -> Iterator[str]:
     if found.findings:
         yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in found.findings), "")
     yield escaped(tables.facts(found))
-
-
-def grid(table: Table) -> Iterator[str]:
-    """A table, line by line."""
-    yield _row(table.head)
-    yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
-    yield from map(_row, table.rows)
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(map(escaped, cells)) + " |"
-
-
-def escaped(text: str) -> str:
-    """Text in which nothing is markup: names of programs hold anything."""
-    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
-
-
-def code(text: str) -> str:
-    """A command in back-ticks, within a table."""
-    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from becalm.load.measures import Unit
 from becalm.load.watched import Watched
-from becalm.report.steady.markdown import code, escaped
+from becalm.report.markdown import escaped, grid, written
 from becalm.report.table import Table
 from becalm.report.watch import sentences, tables
 from becalm.report.watch.numbers import sparkline, stretched
@@ -16,8 +16,8 @@ WIDTH = 30
 
 
 def write(found: Watched) -> str:
-    """The whole report; tables as of GitHub Flavored Markdown, section 4.10."""
-    return ("\n".join(_lines(found)) + "\n").encode("utf-8", "replace").decode("utf-8")
+    """The whole report."""
+    return written(_lines(found))
 
 
 def _lines(found: Watched) -> Iterator[str]:
@@ -28,7 +28,7 @@ def _lines(found: Watched) -> Iterator[str]:
     if (delays := tables.delays(found)) is not None:
         yield from _table(delays)
     if found.courses:
-        yield from _table(courses(found))
+        yield from _table(courses(found), codes=1)
     if others := sentences.consumers(found):
         yield from (f"Others that used most CPU time: {escaped(others)}.", "")
     yield escaped(sentences.known(found))
@@ -47,19 +47,11 @@ def courses(found: Watched) -> Table:
         whole = course.at_ns[-1] if course.at_ns else 0.0
         values = stretched(course.at_ns, course.values, whole, WIDTH)
         line = sparkline(values, WIDTH, unit, least=cpus if unit is Unit.TASKS else 0.0)
-        rows.append((cells[0], code(line) if line.strip() else "", *cells[1:]))
+        rows.append((cells[0], line, *cells[1:]))
     return Table(table.title, ("", "over time", *table.head[1:]), tuple(rows), (2, 3, 4), table.note)
 
 
-def _table(table: Table) -> Iterator[str]:
-    yield from (f"## {escaped(table.title)}", "")
-    yield _row(table.head)
-    yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
-    yield from map(_row, table.rows)
-    yield ""
+def _table(table: Table, codes: int | None = None) -> Iterator[str]:
+    yield from (f"## {escaped(table.title)}", "", *grid(table, codes), "")
     for line in table.note.splitlines():
         yield from (escaped(line), "")
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cell if cell.startswith("`") else escaped(cell) for cell in cells) + " |"

@@ -1,0 +1,36 @@
+"""GitHub Flavored Markdown: text of which nothing is markup by chance, and tables (section 4.10 of its description)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from becalm.report.table import Table
+
+
+def written(lines: Iterable[str]) -> str:
+    """Lines as a text. A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold."""
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
+
+
+def grid(table: Table, codes: int | None = None) -> Iterator[str]:
+    """A table, line by line. `codes`: a column of code."""
+    yield _row(table.head)
+    yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
+    for row in table.rows:
+        yield _row(row, codes)
+
+
+def _row(cells: tuple[str, ...], codes: int | None = None) -> str:
+    shown = (code(cell) if index == codes and cell.strip() else escaped(cell) for index, cell in enumerate(cells))
+    return "| " + " | ".join(shown) + " |"
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is markup: names of programs hold anything."""
+    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """A command in back-ticks, within a table."""
+    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
