@@ -32,9 +32,9 @@ def needed(version):
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def guest(request):
-    """One machine for many tests: two CPUs, one of them kept free of ticks, and a module."""
+    """One machine for many tests: two CPUs, one of them kept free of ticks, a module, and a network."""
     needed(request.param)
-    name = f"guest:{request.param}?cpus=2&modules=zram&append=nohz_full=1,rcu_nocbs=1"
+    name = f"guest:{request.param}?cpus=2&modules=zram&net=user&append=nohz_full=1,rcu_nocbs=1"
     with hosts.open(name) as opened:
         opened.version = request.param
         # One boot for all that the tests will run.
@@ -75,18 +75,23 @@ def test_it_is_another_kernel(guest):
 
 
 def test_what_was_asked_for_is_there(guest):
-    line, cpus, isolated, modules, link = said(
+    line, cpus, isolated, modules, link, network = said(
         guest,
         (shell("cat /proc/cmdline"), 0),
         (shell("nproc --all"), 0),
         (shell("cat /sys/devices/system/cpu/nohz_full"), 0),
         (shell("cat /proc/modules"), 0),
         (shell("cat /sys/class/net/lo/operstate /sys/class/net/lo/flags; cat /sys/block/zram0/disksize"), 0),
+        (shell("cat /proc/net/route /proc/net/fib_trie /etc/resolv.conf; cat /sys/class/net/eth0/operstate"), 0),
     )
     assert "nohz_full=1 rcu_nocbs=1" in line
     assert (cpus, isolated) == ("2", "1")
     assert any(each.startswith("zram ") for each in modules.splitlines())
     assert int(link.split()[1], 16) & 1, "IFF_UP"
+    routes = [row.split()[:3] for row in network.splitlines() if row.startswith("eth0")]
+    assert ["eth0", "00000000", "0202000A"] in routes, "the gateway 10.0.2.2, in the order of the network"
+    assert "|-- 10.0.2.15" in network
+    assert network.splitlines()[-2:] == ["nameserver 10.0.2.3", "up"]
 
 
 def test_knobs_are_the_guests(guest):

@@ -1,24 +1,28 @@
 //! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/guest.md).
 //!
-//! It makes the directory tree that programs expect, loads the kernel modules asked for, starts the agent proper on the
-//! second serial port and reaps whatever is orphaned; when the agent ends, the machine is switched off. The agent is
-//! its child and not process 1 itself, because an agent kills every orphan it is given (`exec::tree::sweep`), and its
-//! guard has to be nobody's child.
+//! It makes the directory tree that programs expect, loads the kernel modules asked for, brings up the interfaces
+//! (`interface`), starts the agent proper on the second serial port and reaps whatever is orphaned; when the agent
+//! ends, the machine is switched off. The agent is its child and not process 1 itself, because an agent kills every
+//! orphan it is given (`exec::tree::sweep`), and its guard has to be nobody's child.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::{mem, ptr};
+
+use crate::interface;
 
 /// The port that becalm listens to. The first one is the kernel's console.
 const PORT: &str = "/dev/ttyS1";
 /// One module a line, in the order of loading: its file, then its parameters. Written by becalm.
 const MODULES: &str = "/etc/becalm/modules";
+/// One interface a line, as `interface::connect` takes it. Written by becalm; not there in a guest without a network.
+const NETWORK: &str = "/etc/becalm/network";
 /// Arguments of `becalm-agent serve`, one a line. Written by becalm.
 const ARGUMENTS: &str = "/etc/becalm/serve";
 
@@ -65,12 +69,17 @@ fn life() -> Result<(), String> {
         }
     }
     controllers();
-    loopback().map_err(|error| format!("The loopback interface cannot be brought up: {error}."))?;
+    // Programs that talk to themselves expect it.
+    interface::up("lo").map_err(|error| format!("The loopback interface cannot be brought up: {error}."))?;
     // SAFETY: a live buffer of that length.
     unsafe { libc::sethostname(c"guest".as_ptr(), 5) };
     for line in fs::read_to_string(MODULES).unwrap_or_default().lines() {
         let (file, parameters) = line.split_once(' ').unwrap_or((line, ""));
         load(file, parameters).map_err(|error| format!("The module {file} cannot be loaded: {error}."))?;
+    }
+    // After the modules: the interface's driver may be one.
+    for line in fs::read_to_string(NETWORK).unwrap_or_default().lines() {
+        interface::connect(line)?;
     }
     let status = serve()?;
     if status.success() {
@@ -108,28 +117,6 @@ fn controllers() {
         fs::read_to_string(group.join("cgroup.controllers")).unwrap_or_default().split_ascii_whitespace()
     {
         drop(fs::write(group.join("cgroup.subtree_control"), format!("+{name}")));
-    }
-}
-
-/// Bring up the interface `lo`, as programs that talk to themselves expect (netdevice(7)).
-fn loopback() -> io::Result<()> {
-    // SAFETY: a structure of integers and bytes may be all zero; the name fits; the descriptor is closed below.
-    unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut request: libc::ifreq = mem::zeroed();
-        ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 3);
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        let done = libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &request);
-        let error = io::Error::last_os_error();
-        libc::close(socket);
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(error)
-        }
     }
 }
 

@@ -6,8 +6,8 @@
 //! once and by itself, `booting` has the machine start with other kernel parameters, `read` tells what else the
 //! machine does, `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `copies`
-//! starts programs several times at once, `overhead` measures the agent itself, `init` is process 1 of a guest.
-//! `main` sets the process up and hands over.
+//! starts programs several times at once, `overhead` measures the agent itself, `init` is process 1 of a guest and
+//! `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
 mod booting;
@@ -18,6 +18,7 @@ mod follow;
 mod guard;
 mod init;
 mod input;
+mod interface;
 mod load;
 mod machine;
 mod measure;

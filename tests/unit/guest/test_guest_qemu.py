@@ -67,6 +67,11 @@ def test_the_command_line_is_what_works(tmp_path):
     assert [each for each in words if each.startswith("chardev:")] == ["chardev:console", "chardev:agent"], (
         "in this order"
     )
+    assert "-netdev" not in words
+    more = qemu.command(
+        "qemu", wanted, kernel.Kernel("6.1", Path("/k/vmlinuz"), None), Path("/t"), "kvm", ("-net", "x")
+    )
+    assert more[-6:-4] == ["-net", "x"]
 
 
 @pytest.mark.parametrize(

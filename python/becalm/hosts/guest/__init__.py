@@ -2,7 +2,7 @@
 
 Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
 kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted
-again when others are.
+again when others are. It may have a `network`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Access, TextSink
 from becalm.hosts.agent import agent_path
 from becalm.hosts.booting import Booting, Parameters
-from becalm.hosts.guest import kernel, needs, qemu
+from becalm.hosts.guest import kernel, needs, network, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
@@ -61,9 +61,10 @@ class GuestHost(Booting):
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
-        self._modules = kernel.modules(found, wanted.modules)
+        self._network = network.of(wanted.net, found)
+        self._modules = kernel.modules(found, [*self._network.modules, *wanted.modules])
         self._start(name)
-        # The agent in a guest is always root; nothing of this machine can be reached from there.
+        # The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user.
         self.privileged = True
 
     def define(
@@ -194,7 +195,7 @@ class GuestHost(Booting):
                     f"it needs mem={least}M, not {self._wanted.mem}M."
                 )
             wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
-            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel)
+            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel, self._network.qemu)
             return link
         except BaseException:
             scratch.cleanup()
@@ -214,9 +215,9 @@ class GuestHost(Booting):
             passwd += f"{user.pw_name}:x:{user.pw_uid}:{user.pw_gid}::{user.pw_dir}:{user.pw_shell or '/bin/sh'}\n"
             group += f"{user.pw_name}:x:{user.pw_gid}:\n"
         lines = "".join(f"/etc/becalm/{name}.ko\n" for name, _ in self._modules)
-        written = {"passwd": passwd, "group": group, "becalm/serve": arguments, "becalm/modules": lines}
-        for name, text in written.items():
-            cpio.data(f"/etc/{name}", text.encode())
+        written = {"/etc/passwd": passwd, "/etc/group": group, "/etc/becalm/serve": arguments}
+        for place, text in (*written.items(), ("/etc/becalm/modules", lines), *self._network.files):
+            cpio.data(place, text.encode())
         for name, data in self._modules:
             cpio.data(f"/etc/becalm/{name}.ko", data)
         cpio.end()

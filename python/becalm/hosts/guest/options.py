@@ -21,7 +21,8 @@ class Wanted:
     """A guest as it was asked for.
 
     `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters
-    of the kernel's command line. `accel`: "auto", "kvm" or "tcg" (software emulation). `limit_s`: seconds to boot in.
+    of the kernel's command line. `accel`: "auto", "kvm" or "tcg" (software emulation). `net`: "none" or "user"
+    (`network`). `limit_s`: seconds to boot in.
     """
 
     kernel: str
@@ -31,6 +32,7 @@ class Wanted:
     modules: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     accel: str = "auto"
+    net: str = "none"
     limit_s: float = 120.0
 
 
@@ -100,6 +102,12 @@ def _accel(wanted: Wanted, value: str) -> Wanted:
     return replace(wanted, accel=value)
 
 
+def _net(wanted: Wanted, value: str) -> Wanted:
+    if value not in ("none", "user"):
+        raise UsageError(f"net is none, or user (the network of QEMU that needs no rights), not {value}.")
+    return replace(wanted, net=value)
+
+
 def _limit(wanted: Wanted, value: str) -> Wanted:
     return replace(wanted, limit_s=duration_ns(value) / 1e9)
 
@@ -111,6 +119,7 @@ READERS = {
     "modules": _modules,
     "files": _files,
     "accel": _accel,
+    "net": _net,
     "limit": _limit,
 }
 """One more option is one more row."""

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,8 +67,11 @@ def accelerators(wanted: str) -> tuple[str, ...]:
     return ("kvm", EMULATED) if kvm and wanted == "auto" else (EMULATED,)
 
 
-def command(qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str) -> list[str]:
+def command(
+    qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
+) -> list[str]:
     """QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
+    `devices`: words for what it has besides (`network`).
 
     The kernel's console is the first serial port, into a file; the agent's is the second, QEMU's own input and output.
     """
@@ -78,6 +82,7 @@ def command(qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str) 
     # In an option of QEMU's a comma is written twice.
     console = str(place / "console").replace(",", ",,")
     words += ["-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"]
+    words += devices
     return [*words, "-chardev", "stdio,id=agent,signal=off", "-serial", "chardev:agent"]
 
 
@@ -180,7 +185,11 @@ class GuestLink(ProcessLink):
 
 
 def start(
-    wanted: Wanted, kernel: Kernel, scratch: tempfile.TemporaryDirectory[str], accels: tuple[str, ...]
+    wanted: Wanted,
+    kernel: Kernel,
+    scratch: tempfile.TemporaryDirectory[str],
+    accels: tuple[str, ...],
+    devices: Sequence[str] = (),
 ) -> tuple[GuestLink, tuple[str, ...]]:
     """Boot with the first of the accelerators that works; gives the link and those that are left to try next time.
 
@@ -189,7 +198,7 @@ def start(
     qemu, place = program(), Path(scratch.name)
     for index, accel in enumerate(accels):
         last = index == len(accels) - 1
-        words = command(qemu, wanted, kernel, place, accel)
+        words = command(qemu, wanted, kernel, place, accel, devices)
         try:
             return boot(words, scratch, wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)), accels[index:]
         except MachineError:

@@ -1,0 +1,140 @@
+//! Network interfaces of a guest (docs/guest.md): `up` switches one on, `connect` gives it an address and the way out.
+//!
+//! By the requests of netdevice(7) and rt(7), because most kernels of distributions are built without IP_PNP, so the
+//! parameter `ip=` does nothing on them. `init` calls both.
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::{io, mem, ptr};
+
+/// A route as the kernel takes it (struct rtentry, include/uapi/linux/route.h); the libc crate has none for glibc.
+#[repr(C)]
+struct Route {
+    pad1: libc::c_ulong,
+    destination: libc::sockaddr,
+    gateway: libc::sockaddr,
+    mask: libc::sockaddr,
+    flags: libc::c_ushort,
+    pad2: libc::c_short,
+    pad3: libc::c_ulong,
+    pad4: *mut libc::c_void,
+    metric: libc::c_short,
+    device: *mut libc::c_char,
+    mtu: libc::c_ulong,
+    window: libc::c_ulong,
+    round_trip: libc::c_ushort,
+}
+
+/// Switch an interface on.
+pub fn up(name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    call(libc::SIOCSIFFLAGS, &request)
+}
+
+/// "eth0 10.0.2.15 255.255.255.0 10.0.2.2": an interface, its address and mask, and the gateway of the default route.
+pub fn connect(line: &str) -> Result<(), String> {
+    let mut words = line.split_ascii_whitespace();
+    let (Some(name), Some(own), Some(mask), Some(gateway), None) =
+        (words.next(), address(words.next()), address(words.next()), address(words.next()), words.next())
+    else {
+        return Err(format!("This is no interface with its address, mask and gateway: {line}."));
+    };
+    let failed = |what: &'static str| move |error: io::Error| format!("{name} {what}: {error}.");
+    let mut request = request(name).map_err(failed("is no interface"))?;
+    request.ifr_ifru.ifru_addr = own;
+    call(libc::SIOCSIFADDR, &request).map_err(failed("takes no address"))?;
+    request.ifr_ifru.ifru_netmask = mask;
+    call(libc::SIOCSIFNETMASK, &request).map_err(failed("takes no network mask"))?;
+    up(name).map_err(failed("cannot be brought up"))?;
+    let nothing = socket_address(Ipv4Addr::UNSPECIFIED);
+    let route = Route {
+        destination: nothing,
+        gateway,
+        mask: nothing,
+        flags: libc::RTF_UP | libc::RTF_GATEWAY,
+        // SAFETY: integers and pointers, which may all be zero.
+        ..unsafe { mem::zeroed() }
+    };
+    call(libc::SIOCADDRT, &route).map_err(failed("has no way to its gateway"))
+}
+
+fn address(word: Option<&str>) -> Option<libc::sockaddr> {
+    word?.parse().ok().map(socket_address)
+}
+
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    let whole = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: both are 16 bytes, and sockaddr has no invalid values (ip(7)).
+    unsafe { mem::transmute(whole) }
+}
+
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    // SAFETY: a structure of integers and bytes may be all zero; the name fits, with a zero behind it.
+    unsafe {
+        let mut request: libc::ifreq = mem::zeroed();
+        ptr::copy_nonoverlapping(name.as_ptr().cast(), request.ifr_name.as_mut_ptr(), name.len());
+        Ok(request)
+    }
+}
+
+fn call<T>(number: libc::c_ulong, argument: &T) -> io::Result<()> {
+    // SAFETY: the descriptor is new and owned; the argument is the structure that the request takes.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        if libc::ioctl(socket.as_raw_fd(), number as _, ptr::from_ref(argument)) == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_line_is_refused_before_anything_is_asked_of_the_kernel() {
+        for line in [
+            "",
+            "eth0",
+            "eth0 10.0.2.15 255.255.255.0",
+            "eth0 10.0.2 255.0.0.0 10.0.2.2",
+            "a 1.1.1.1 1.1.1.1 1.1.1.1 b",
+        ] {
+            assert!(connect(line).unwrap_err().starts_with("This is no interface"), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_said() {
+        // Who is not root is told so first.
+        let expected = [Some(libc::ENODEV), Some(libc::EPERM)];
+        for name in ["becalm-none", "a-name-that-is-longer-than-any"] {
+            assert!(expected.contains(&up(name).unwrap_err().raw_os_error()));
+            let said = connect(&format!("{name} 192.0.2.1 255.255.255.0 192.0.2.2")).unwrap_err();
+            assert!(said.starts_with(name), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_route_has_the_layout_of_the_kernel() {
+        assert_eq!(
+            (size_of::<Route>(), mem::offset_of!(Route, flags), mem::offset_of!(Route, device)),
+            (120, 56, 88)
+        );
+    }
+}
