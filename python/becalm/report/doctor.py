@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from becalm.diagnosis import Advice, Diagnosis, Noise, Overhead, Severity
 from becalm.report.advice import fact
 from becalm.report.sentence import counted, duration, memory, percent
+from becalm.report.terminal import apart
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.NOTE: "bold", Severity.GOOD: "bold green"}
 MARKS = {Severity.WARNING: "!", Severity.NOTE: "-", Severity.GOOD: "+"}
@@ -26,8 +27,7 @@ def render(diagnosis: Diagnosis, *, plain: bool = False) -> RenderableType:
     if diagnosis.findings:
         parts.append(_findings(diagnosis.findings))
     parts += _abilities(diagnosis.facts, "->" if plain else "→")
-    spaced = [line for part in parts for line in (Text(), part)]
-    return Group(*spaced[1:])
+    return apart(parts)
 
 
 def _header(diagnosis: Diagnosis) -> RenderableType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
@@ -32,6 +32,12 @@ def _terminal(stderr: bool) -> bool:
 def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `run` and `compare`."""
     return Group(*_spaced(_parts(found, plain)))
+
+
+def apart(parts: Iterable[RenderableType]) -> RenderableType:
+    """Parts with an empty line between them."""
+    lines = [line for part in parts for line in (Text(), part)]
+    return Group(*lines[1:])
 
 
 def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:

@@ -13,17 +13,14 @@ from becalm.load.attribution import Answer
 from becalm.report.explain import tables
 from becalm.report.explain.diagram import diagram
 from becalm.report.table import Table
-from becalm.report.terminal import findings
+from becalm.report.terminal import apart, findings
 
 STYLES = {Answer.NAMED: "bold red", Answer.NONE: "bold green", Answer.NO_LOAD: "bold green"}
 
 
 def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `explain`. `plain`: ASCII but for the units, no colours."""
-    parts: list[RenderableType] = []
-    for part in _parts(found, plain):
-        parts += [Text(), part] if parts else [part]
-    return Group(*parts)
+    return apart(_parts(found, plain))
 
 
 def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from becalm.report.steady import sentences, tables
 from becalm.report.steady.sentences import factor
 from becalm.report.table import Table
-from becalm.report.terminal import findings
+from becalm.report.terminal import apart, findings
 from becalm.steadiness import Contribution, Steadiness
 
 WIDTH = 44
@@ -28,10 +28,7 @@ STYLES = {"helps": "green", "may go": "yellow", "undecided": ""}
 
 def steadiness(found: Steadiness, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `tune`. `plain`: ASCII but for the units, no colours."""
-    parts: list[RenderableType] = []
-    for part in _parts(_ascii(found) if plain else found, plain):
-        parts += [Text(), part] if parts else [part]
-    return Group(*parts)
+    return apart(_parts(_ascii(found) if plain else found, plain))
 
 
 def _ascii(found: Steadiness) -> Steadiness:

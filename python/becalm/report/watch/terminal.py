@@ -12,6 +12,7 @@ from becalm.load.measures import Unit
 from becalm.load.watched import Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
 from becalm.report.table import Table
+from becalm.report.terminal import apart
 from becalm.report.watch import sentences, tables
 from becalm.report.watch.numbers import sparkline, stretched
 
@@ -26,10 +27,7 @@ STYLES = {REFERENCE: "green", UNEXPLAINED: "yellow"}
 
 def watched(found: Watched, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `becalm watch -- CMD`."""
-    parts: list[RenderableType] = []
-    for part in _parts(found, plain):
-        parts += [Text(), part] if parts else [part]
-    return Group(*parts)
+    return apart(_parts(found, plain))
 
 
 def _parts(found: Watched, plain: bool) -> Iterator[RenderableType]:
