@@ -81,7 +81,12 @@ def test_a_command_gets_the_signals_of_the_terminal(number, tmp_path):
     """Ctrl-C goes to the whole foreground group: the command decides, and its end is the load's."""
     script = f"trap 'exit 9' {number.value}; touch {tmp_path}/ready; while :; do sleep 0.05; done"
     command = [agent_path(), "load", '{"cpu": 1}', "--", "sh", "-c", script]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+
+    # A shell cannot trap what was ignored when it began, as SIGINT is in the background of another shell.
+    def heed() -> None:
+        signal.signal(number, signal.SIG_DFL)
+
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed)
     wait_for((tmp_path / "ready").exists)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
     said = process.communicate(timeout=60)[1].splitlines()

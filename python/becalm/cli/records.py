@@ -117,7 +117,7 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
     if isinstance(verdict, Watched):
         from becalm.report.watch.terminal import watched
 
-        out.print(watched(verdict, plain=plain))
+        out.print(watched(verdict, plain=plain, columns=out.width))
         return
     if isinstance(verdict, Steadiness):
         from becalm.report.steady.terminal import steadiness

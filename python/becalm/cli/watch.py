@@ -106,7 +106,8 @@ def _run(command: tuple[str, ...], given: dict[str, Any], *, as_json: bool, quie
         from becalm.report.terminal import console
         from becalm.report.watch.terminal import watched
 
-        console(plain=plain).print(watched(found, plain=plain))
+        out = console(plain=plain)
+        out.print(watched(found, plain=plain, columns=out.width))
     sys.stdout.flush()
     return 0 if found.run.outcome == "ok" else 130 if found.run.outcome == "aborted" else 4
 

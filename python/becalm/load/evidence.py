@@ -69,7 +69,14 @@ def evidence(
         for name in NAMES[1:]
     }
     refused = sum(bool(fall.refused) for fall in falls) / len(falls)
-    rows = Rows(np.array([late.factor for late in delays]), measures, carried, designed, refused)
+    asked = _sampled(measures["queue"])
+    rows = Rows(
+        np.array([delays[index].factor for index in asked]),
+        {name: [values[index] for index in asked] for name, values in measures.items()},
+        {name: values[asked] for name, values in carried.items()},
+        designed,
+        refused,
+    )
     first = kept[0][1]
     return Evidence(
         program=first.program,
@@ -81,3 +88,17 @@ def evidence(
         measures=measures,
         attribution=attribute(rows, seed=seed),
     )
+
+
+UNSAMPLED = 0.25
+"""Up to this share of observations may be left out of the attribution for want of a sample of the run queue."""
+
+
+def _sampled(queue: Sequence[float | None]) -> list[int]:
+    """Observations that the attribution rests on: those with a run queue, unless that costs too many, and then all.
+
+    The queue is sampled, and a short observation may be without. One of them would else cost the measure that the CPU
+    is mostly judged by.
+    """
+    known = [index for index, value in enumerate(queue) if value is not None]
+    return known if len(known) >= (1 - UNSAMPLED) * len(queue) else list(range(len(queue)))

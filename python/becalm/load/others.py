@@ -102,7 +102,8 @@ STATES = frozenset(
 def pooled(found: Sequence[Observed]) -> Observed:
     """Several observations of one program as one: the same load held for all of them. Raises ValueError for none.
 
-    Counters are added, states averaged by time, times by runs.
+    Counters are added, states averaged by time, times by runs. The run queue is sampled: an interval that was too short
+    for a sample says nothing of it, so the others speak for it.
     """
     if len(found) == 1:
         return found[0]
@@ -119,12 +120,13 @@ def pooled(found: Sequence[Observed]) -> Observed:
         values = [getattr(load, name) for load in loads]
         return None if any(value is None for value in values) else sum(values)
 
+    sampled = [(each.queue, length) for each, length in zip(loads, seconds, strict=True) if each.queue is not None]
     frequency = mean([load.frequency_khz for load in loads], seconds)
     sums: dict[str, Any] = {name: total(name) for name in Load._fields if name not in STATES}
     load = loads[0]._replace(
         **sums,
         last=max(each.last for each in loads),
-        queue=mean([each.queue for each in loads], seconds),
+        queue=mean(*map(list, zip(*sampled, strict=True))) if sampled else None,
         queue_peak=max((each.queue_peak for each in loads if each.queue_peak is not None), default=None),
         frequency_khz=None if frequency is None else round(frequency),
         samples=sum(each.samples for each in loads),

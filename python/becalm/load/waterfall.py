@@ -4,7 +4,7 @@ For one thread the sum is an identity: wall = CPU time + run-queue wait + waits 
 unloaded run every bar is a difference, so that the program's normal waits are no delay. What the kernel only gives as
 spans around other waits (swap-in, thrashing, reclaim) is moved out of the bar it lies in and never added to it. Where
 several threads or processes took part, their seconds do not add up to wall time: they are divided by how many were
-at work at a time, bounded by the pressure of their own control group, and marked as not exact.
+at work at a time, bounded by the whole of them, and marked as not exact.
 
 Public: Bar, Waterfall, waterfall.
 """
@@ -234,10 +234,9 @@ def _bars(
     note = "" if before is not None else "only an unloaded run tells a slower processor from more work"
     yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower)), note)
     quota = () if not times.quota_ns or not now.wait_ns else (Part("quota", min(times.quota_ns, now.wait_ns)),)
-    yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns, times.own_cpu_pressure_ns))
+    yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns))
     note = "" if times.block_ns is not None else "needs kernel.task_delayacct=1 and the right to read it"
-    io_ends = _bounds(times, times.block_ns, times.own_io_pressure_ns)
-    yield bar(IO, terms.io, single and not terms.memory, (), note, io_ends)
+    yield bar(IO, terms.io, single and not terms.memory, (), note, _bounds(times, times.block_ns))
     yield bar(MEMORY, terms.memory, single and terms.memory == 0.0)
     yield bar(STEAL, terms.steal, terms.steal == 0.0 and times.steal_ns == 0.0)
     known = (base_ns, terms.slower, terms.queue, terms.io, terms.memory, terms.steal)
@@ -255,9 +254,10 @@ def _slower_parts(now: Times, before: Times | None, slower: float | None) -> Ite
     yield Part("fewer instructions per cycle", slower - clock)
 
 
-def _bounds(times: Times, spent: float | None, pressure: float | None) -> Ends:
-    """What several tasks' waits can have cost of wall time: nothing at least, and at most the time in which one of
-    them waited (PSI "some" of their own group, else the whole of the waits)."""
-    if not times.several or spent is None:
-        return None, None
-    return 0.0, min(times.wall_ns, spent if pressure is None else min(spent, pressure))
+def _bounds(times: Times, spent: float | None) -> Ends:
+    """What several tasks' waits can have cost of wall time: nothing at least, and at most the whole of them.
+
+    The pressure of their own control group (PSI "some") is no bound: it is an average over CPUs, weighted by how long
+    each had work (kernel/sched/psi.c, collect_percpu_times), and may be less than the time in which one waited.
+    """
+    return (None, None) if not times.several or spent is None else (0.0, min(times.wall_ns, spent))

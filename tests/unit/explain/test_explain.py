@@ -263,3 +263,24 @@ def test_the_command(place, tmp_path):
 def test_what_the_command_refuses(place, arguments, words):
     told = call(*arguments, "--store", place)
     assert words in str(told.exception)
+
+
+def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue(tmp_path):
+    """The run queue is sampled. Neighbours of one step speak for it, and a step without any is left out, up to a
+    quarter of them."""
+    path = str(tmp_path / "store.db")
+    with Store.open(path) as store:
+        rng = np.random.default_rng(3)
+        levels = hypercube(40, rng, LOADS)
+        for lost in (6, 20):
+            runs, loads = simulate(levels, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
+            loads = [load._replace(queue=None) if place < lost else load for place, load in enumerate(loads)]
+            design = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}}
+            number = store.begin(Study("explain", (Workload.of("spin"),), options=design), {})
+            store.append(number, runs)
+            store.append_loads(number, loads)
+    (some,) = explain(1, store=path).cases
+    assert (some.attribution.cause, some.attribution.runs, len(some.points)) == ("CPU", 34, 40)
+    (many,) = explain(2, store=path).cases
+    assert "queue" in many.attribution.missing
+    assert many.attribution.cause == "CPU" or "could not be judged" in many.sentence

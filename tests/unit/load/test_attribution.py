@@ -10,8 +10,9 @@ import pytest
 
 from becalm.load.attribution import FALSE_NAMING, Answer, Rows, attribute
 from becalm.load.campaign import CAUSES_OF, Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.delay import Circumstances
 from becalm.load.evidence import evidence
-from becalm.load.others import MEASURES, Observed, observed, others, unloaded
+from becalm.load.others import MEASURES, Observed, observed, others, pooled, unloaded
 from becalm.load.record import Load
 from becalm.load.times import Times
 from becalm.nouns import Run
@@ -196,3 +197,12 @@ def test_levels_of_a_hypercube_are_spread_and_hardly_related():
     assert len(set(table[:, 0])) == 31
     loaded = table[table.sum(axis=1) > 0]
     assert np.abs(np.corrcoef(loaded.T) - np.eye(4)).max() < 0.35
+
+
+def test_pooled_intervals_without_a_sample_leave_the_run_queue_to_the_others():
+    def one(queue, seconds):
+        load = Load(0, 0, 0, int(seconds * 1e9), cpus=2, queue=queue)
+        return Observed(1, "spin", "vm", Times(1, 1e8), load, Circumstances(queue, 2))
+
+    assert pooled([one(None, 0.1), one(4.0, 0.1), one(7.0, 0.2)]).around.queue == pytest.approx(6.0)
+    assert pooled([one(None, 0.1), one(None, 0.2)]).load.queue is None

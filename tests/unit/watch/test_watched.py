@@ -34,7 +34,7 @@ def make(reference=None, the_run=None, the_load=None, the_series=None, around=AR
 
 def text(found, width=80, plain=False):
     out = Console(file=io.StringIO(), width=width, color_system=None)
-    out.print(drawn(found, plain=plain))
+    out.print(drawn(found, plain=plain, columns=width))
     return out.file.getvalue()
 
 
@@ -142,6 +142,14 @@ def test_it_fits_eighty_columns(plain):
         drawing = text(make(reference), 80, plain)
         assert max(map(len, drawing.splitlines())) <= 80
     assert plain == drawing.isascii()
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_bars_have_the_room_that_numbers_leave(width):
+    tables = text(make(), width).partition("Where the time went")[2].partition("Known of the program")[0]
+    assert "…" not in tables
+    longest = max(line.count("█") for line in tables.splitlines())
+    assert longest <= 10 if width == 60 else longest > 30
 
 
 def test_names_of_programs_are_no_markup():

@@ -96,7 +96,14 @@ def advice(a: Attribution) -> str:
 def _none(found: Case, a: Attribution) -> str:
     p = "" if a.p_value is None else f" (p = {a.p_value:.2g})"
     most = f" Most of the delay is {found.bottleneck}." if found.bottleneck else ""
-    return f"no load that was recorded explains its times{p}.{most}"
+    return f"no load that was recorded explains its times{p}.{most}{_unsampled(a)}"
+
+
+def _unsampled(a: Attribution) -> str:
+    """Why nothing may be said of the CPUs; empty where something may."""
+    if "queue" not in a.missing:
+        return ""
+    return " The run queue is not known beside many of its runs, so load on the CPUs could not be judged by it."
 
 
 def _disagrees(found: Case, a: Attribution) -> str:
@@ -122,7 +129,7 @@ def _few(found: Case, a: Attribution) -> str:
 
 def _no_load(found: Case, a: Attribution) -> str:
     most = f" Most of what came on top of the reference is {found.bottleneck}." if found.bottleneck else ""
-    return f"hardly any load varied beside its runs, so there is nothing to explain them by.{most}"
+    return f"hardly any load varied beside its runs, so there is nothing to explain them by.{most}{_unsampled(a)}"
 
 
 _ANSWERS = {

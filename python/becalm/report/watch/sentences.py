@@ -57,9 +57,12 @@ def _lines(found: Watched) -> Iterator[str]:
             "waiting for the network or for other processes, or for what is not known below."
         )
         return
-    yield f"{'Most' if _leads(largest, falls.delay_ns) else 'The largest part'} of the delay, " + (
-        f"{duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, was {CAUSES[largest.name]}."
-    )
+    part, whole = duration(largest.ns or 0.0), duration(falls.delay_ns)
+    if part == whole:
+        yield f"All of the delay, {whole}, was {CAUSES[largest.name]}."
+        return
+    most = "Most" if _leads(largest, falls.delay_ns) else "The largest part"
+    yield f"{most} of the delay, {part} of {whole}, was {CAUSES[largest.name]}."
 
 
 def _leads(bar: Bar, delay_ns: float) -> bool:

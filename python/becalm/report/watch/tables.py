@@ -47,8 +47,8 @@ def bars(falls: Waterfall) -> Table:
     notes = [remark(bar) for bar in falls.bars]
     if falls.parallel is not None:
         notes.append(
-            f"{falls.parallel:.1f} tasks were at work at a time: their seconds do not add up to wall time and were "
-            "divided by that, so these bars are estimates."
+            f"It had several threads or processes, {falls.parallel:.3g} at work at a time on average: their seconds do "
+            "not add up to wall time and were divided by that, so these bars are estimates."
         )
     return Table(WHERE, ("", "time", "share", ""), tuple(rows), (1, 2), "\n".join(filter(None, notes)))
 

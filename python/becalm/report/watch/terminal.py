@@ -16,8 +16,13 @@ from becalm.report.terminal import apart
 from becalm.report.watch import sentences, tables
 from becalm.report.watch.numbers import sparkline, stretched
 
-WIDTH = 30
-"""Characters of a bar, and of a sparkline, on a terminal of 80 columns."""
+COLUMNS = 80
+"""Of a terminal whose width is not known."""
+
+BESIDE = 50
+"""Characters that stand beside a bar or a sparkline; these have what a terminal is wider than that, within BARS."""
+
+BARS = (8, 60)
 
 LABEL = 18
 
@@ -25,20 +30,20 @@ STYLES = {REFERENCE: "green", UNEXPLAINED: "yellow"}
 """Colours of bars; all others are red: they are what came on top."""
 
 
-def watched(found: Watched, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees at the end of `becalm watch -- CMD`."""
-    return apart(_parts(found, plain))
+def watched(found: Watched, *, plain: bool = False, columns: int = COLUMNS) -> RenderableType:
+    """Everything a person sees at the end of `becalm watch -- CMD`, on so many columns."""
+    return apart(_parts(found, plain, min(max(columns - BESIDE, BARS[0]), BARS[1])))
 
 
-def _parts(found: Watched, plain: bool) -> Iterator[RenderableType]:
+def _parts(found: Watched, plain: bool, width: int) -> Iterator[RenderableType]:
     lines = found.sentence.splitlines()
     yield Group(*(Text(line, "" if plain or index else "bold") for index, line in enumerate(lines)))
     if found.waterfall is not None:
-        yield _waterfall(found.waterfall, plain)
+        yield _waterfall(found.waterfall, plain, width)
     if (delays := tables.delays(found)) is not None:
         yield _grid(delays, plain)
     if found.courses:
-        yield _courses(found, plain)
+        yield _courses(found, plain, width)
     if others := sentences.consumers(found):
         yield Text(f"Others that used most CPU time: {others}.")
     yield Group(*(Text(line, "" if plain else "dim") for line in _below(found)))
@@ -53,19 +58,19 @@ def _below(found: Watched) -> Iterator[str]:
         yield f"Study {found.study}. Again: becalm show {found.study}"
 
 
-def _waterfall(falls: Waterfall, plain: bool) -> RenderableType:
+def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
     """Bars one below the other, each beginning where the one before ends, on the axis of wall time."""
     grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL - 1, no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(width=WIDTH, no_wrap=True)
+    grid.add_column(width=width, no_wrap=True)
     grid.add_column(style="" if plain else "dim", no_wrap=True)
     table = tables.bars(falls)
     begin = 0.0
     for bar, cells in zip(falls.bars, table.rows, strict=False):
         length = bar.ns or 0.0
-        drawn = _bar(begin, begin + length, falls.wall_ns, plain)
+        drawn = _bar(begin, begin + length, falls.wall_ns, plain, width)
         style = "" if plain else STYLES.get(bar.name, "red")
         grid.add_row(cells[0], cells[1], cells[2], Text(drawn, style), cells[3])
         begin += length
@@ -73,23 +78,23 @@ def _waterfall(falls: Waterfall, plain: bool) -> RenderableType:
     return Group(Text(table.title, "" if plain else "bold"), grid, *_note(table, plain))
 
 
-def _bar(begin: float, end: float, whole: float, plain: bool) -> str:
+def _bar(begin: float, end: float, whole: float, plain: bool, width: int) -> str:
     """From `begin` to `end` of `whole`, either way round; anything but nothing shows."""
-    low, high = sorted((begin / whole * WIDTH, end / whole * WIDTH))
-    low, high = max(0.0, low), min(float(WIDTH), high)
+    low, high = sorted((begin / whole * width, end / whole * width))
+    low, high = max(0.0, low), min(float(width), high)
     first, last = round(low), round(high)
     if end == begin:
         return ""
     if first == last:
-        return " " * min(first, WIDTH - 1) + ("|" if plain else "▏")
+        return " " * min(first, width - 1) + ("|" if plain else "▏")
     return " " * first + ("#" if plain else "█") * (last - first)
 
 
-def _courses(found: Watched, plain: bool) -> RenderableType:
+def _courses(found: Watched, plain: bool, width: int) -> RenderableType:
     table = tables.machine(found)
     grid = Grid(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     grid.add_column("", width=LABEL - 5, no_wrap=True)
-    grid.add_column("", width=WIDTH, no_wrap=True)
+    grid.add_column("", width=width, no_wrap=True)
     for head in table.head[1:]:
         grid.add_column(head, justify="right", no_wrap=True, min_width=9)
     cpus = float((found.load.cpus if found.load else None) or 1)
@@ -97,7 +102,7 @@ def _courses(found: Watched, plain: bool) -> RenderableType:
         unit = Unit(course.unit)
         least = cpus if unit is Unit.TASKS else 0.0
         whole = course.at_ns[-1] if course.at_ns else 0.0
-        line = sparkline(stretched(course.at_ns, course.values, whole, WIDTH), WIDTH, unit, least=least, plain=plain)
+        line = sparkline(stretched(course.at_ns, course.values, whole, width), width, unit, least=least, plain=plain)
         grid.add_row(cells[0], Text(line, "" if plain else "cyan"), *cells[1:])
     return Group(Text(table.title, "" if plain else "bold"), grid, *_note(table, plain))
 
