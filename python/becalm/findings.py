@@ -214,14 +214,16 @@ def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, d
                        if counts[limit.measure])  # fmt: skip
     first = ", ".join(map(str, sorted(rounds)[:NAMED_ROUNDS]))
     more = ", …" if len(rounds) > NAMED_ROUNDS else ""
-    said = f"{len(rounds):,} of {complete:,} rounds were contaminated by other load ({beyond}; rounds {first}{more})"
+    every = len(rounds) == complete > 1
+    head, which = (
+        (f"All {complete:,}", "") if every else (f"{len(rounds):,} of {complete:,}", f"; rounds {first}{more}")
+    )
+    said = f"{head} rounds were contaminated by other load ({beyond}{which})"
     if dropped:
         said += f". They are left out by the rule {by.text}, all programs alike; {complete - len(rounds):,} count."
     else:
-        said += (
-            f". They are kept and counted. `becalm explain` says what it did; --drop-contaminated '{by.text}' leaves "
-            "such rounds out of the next measurement."
-        )
+        said += ". They are kept and counted. `becalm explain` says what it did"
+        said += "." if every else f"; --drop-contaminated '{by.text}' leaves such rounds out of the next measurement."
     numbers = {"rounds": sorted(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
     return (Finding("contaminated", said, {**numbers, "measures": dict(counts)}),)
 

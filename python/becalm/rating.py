@@ -16,7 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from becalm._version import VERSION
 from becalm.nouns import Json
+from becalm.verdict import SCHEMA
 
 DAY_NS = 86_400 * 10**9
 
@@ -65,8 +67,8 @@ class Ratings:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name."""
-        value: dict[str, Any] = asdict(self)
+        """The documented form (docs/suite.md)."""
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **asdict(self)}
         return value
 
     @property

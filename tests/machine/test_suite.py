@@ -9,6 +9,8 @@ import pytest
 from becalm.errors import UsageError, WorkloadError
 from becalm.rating import geometric_mean, rate
 from becalm.store import Store
+from becalm.verbs.records import show
+from becalm.verbs.review import review
 from becalm.verbs.suite import suite
 
 pytestmark = pytest.mark.machine
@@ -61,6 +63,7 @@ def test_everything_is_run_and_rated(file, tmp_path):
             assert program.delay == sum(together) / sum(alone)
         assert tuning.ratio == geometric_mean(each.ratio for each in tuning.programs)
     assert "2 programs, median of 2" in found.sentence
+    assert review(show(found.study, store)) == found
 
 
 def command(*words, directory):

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from becalm.nouns import COLUMNS, Run, Settings
+from becalm.rated_runs import Cell, cells
+from becalm.rated_runs import ratings as of_runs
 from becalm.rating import DAY_NS, Ratings, geometric_mean, rate, rated, ratio, tuning
 from becalm.report import suite as report
 
@@ -55,21 +58,21 @@ def ratings():
 def test_the_sentence_says_the_means_and_what_is_missing(ratings):
     # Ratios 3 and 12, rates 9600 and 43200: means 6 and 20364.67.
     assert report.sentence(ratings) == (
-        "office, base: 2 programs, median of 3; geometric mean: ratio 6, rate 20,400 with 2 copies."
+        "office, base: 2 programs, median of 3 runs; geometric mean: ratio 6.00, rate 20,400 with 2 copies."
     )
     gap = rated("gap", None, None, [S], [], None, failed=2)
     said = report.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
-    assert said.splitlines()[0] == "x, peak: 1 program, median of 1."
+    assert said.splitlines()[0] == "x, peak: 1 program, median of 1 run."
     assert "2 runs did not end well" in said
-    assert "no ratio: gap" in said
+    assert "no ratio, and no geometric mean: gap" in said
 
 
 def test_tables(ratings):
     lines = report.markdown(ratings).splitlines()
     assert "## base (aslr=off)" in lines
     assert "| program | reference | time | spread | ratio | 2 copies | rate | delay |" in lines
-    assert "| pack\\|x | 12.00 s | 4.000 s | 75.0% | 3 | 9.000 s | 9,600 | 2.25 |" in lines
-    assert "| geometric mean |  |  |  | 6 |  | 20,400 |  |" in lines
+    assert "| pack\\|x | 12.00 s | 4.000 s | 75.0 % | 3.00 | 9.000 s | 9,600 | 2.25 |" in lines
+    assert "| geometric mean |  |  |  | 6.00 |  | 20,400 |  |" in lines
     from becalm.report import terminal
 
     console = terminal.console(plain=True)
@@ -83,7 +86,34 @@ def test_tables(ratings):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.01234, "0.0123"), (1.0, "1"), (12.345, "12.3"), (123.4, "123"), (20364.7, "20,400"), (None, "–")],
+    [(0.01234, "0.0123"), (1.0, "1.00"), (12.345, "12.3"), (123.4, "123"), (20364.7, "20,400"), (None, "–")],
 )
 def test_three_digits(value, text):
     assert report.number(value) == text
+
+
+def test_ratings_of_stored_runs():
+    """Two programs, base and peak, alone and twice: each workload has its place; warm-ups and failures count for
+    nothing."""
+    kinds = cells(2, 2, 2)
+    assert kinds.index(Cell(1, 0, True)) == 6
+    assert cells(1, 2, None) == [Cell(0, 0, False), Cell(0, 1, False)]
+    about = {"suite": "s", "tunings": ["base", "peak"], "copies": 2}
+    about |= {"programs": ["a", "b"], "references_ns": [10 * S, None]}
+    empty = Run._make([None] * len(COLUMNS))
+    rows = [
+        empty._replace(workload=index, wall_ns=(index + 1) * S, round=number, outcome="ok")
+        for number in (-1, 0, 1)
+        for index in range(8)
+        if number >= 0 or not kinds[index].together
+    ]
+    rows[-1] = rows[-1]._replace(outcome="failed")
+    peak = Settings.of({"nice": 5})
+    found = of_runs(about, (Settings(), peak), rows, study=7, host="local", runs=2)
+    base, other = found.tunings
+    assert (base.programs[0].times_ns, base.programs[0].rate_times_ns) == ((S, S), (3 * S, 3 * S))
+    assert (other.programs[0].ratio, other.programs[0].rate_median_ns) == (10 / 5, 7 * S)
+    assert (other.programs[1].ratio, other.programs[1].failed, found.failed) == (None, 1, 1)
+    assert other.settings == {"nice": 5}
+    alone = of_runs({**about, "copies": None}, (Settings(), peak), rows[:4], study=None, host="local", runs=1)
+    assert alone.tunings[0].programs[0].rate is None

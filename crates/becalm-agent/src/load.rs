@@ -80,6 +80,10 @@ pub fn run(options: Options) -> ExitCode {
         }
         Err(error) => {
             tell(&json!({"event": "error", "message": error.0}));
+            // Who has the report says it to the person.
+            if options.report.is_some() {
+                return ExitCode::from(3);
+            }
             refuse(&error.0)
         }
     }

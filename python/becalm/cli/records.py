@@ -96,6 +96,7 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
         regrouped(study, store, as_json=as_json, plain=plain, warned=_warned)
         return
     from becalm.load.watched import Watched
+    from becalm.rating import Ratings
     from becalm.steadiness import Steadiness
     from becalm.verbs.records import show
     from becalm.verbs.review import review
@@ -107,6 +108,10 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
         from becalm.report.formats.becalm_json import loads_to_json
 
         value = verdict.to_json()
+        if isinstance(verdict, Ratings):
+            # As `becalm suite --json`, where `runs` is the number of rounds; `becalm export` has the runs.
+            click.echo(json.dumps(value, indent=2, allow_nan=False))
+            return
         value["runs"] = {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]}
         value["loads"] = loads_to_json(document.loads)
         click.echo(json.dumps(value, indent=2, allow_nan=False))
@@ -123,6 +128,11 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
         from becalm.report.steady.terminal import steadiness
 
         out.print(steadiness(verdict, plain=plain))
+        return
+    if isinstance(verdict, Ratings):
+        from becalm.report.suite import terminal as suite
+
+        out.print(suite(verdict, plain=plain))
         return
     if document.environment == "unknown":
         out.print("Imported from another tool: machine, order and conditions of these runs are unknown.")

@@ -58,11 +58,7 @@ def command_suite(
     with listener(quiet=quiet, live=not plain, lines=not (as_json or markdown), plain=plain) as heard:
         found = suite(file, rates=not no_rate, listener=heard, **given)
     if as_json:
-        from becalm._version import VERSION
-        from becalm.verdict import SCHEMA
-
-        head = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite"}
-        click.echo(json.dumps({**head, **found.to_json()}, indent=2, allow_nan=False))
+        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
     elif markdown:
         click.echo(report.markdown(found), nl=False)
     elif quiet:

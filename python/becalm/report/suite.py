@@ -23,15 +23,15 @@ def sentence(found: Ratings) -> str:
     without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
     if without:
         lines.append(
-            f"Without a reference time there is no ratio: {', '.join(without)}. Write one into the file, for example "
-            'the median: reference = "12.3s"'
+            f"Without a reference time there is no ratio, and no geometric mean: {', '.join(without)}. Write one into "
+            'the file, for example the median: reference = "12.3s"'
         )
     return "\n".join(lines)
 
 
 def _line(found: Ratings, tuning: Tuning) -> str:
     count = f"{len(tuning.programs)} programs" if len(tuning.programs) > 1 else "1 program"
-    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs}"
+    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs} {'run' if found.runs == 1 else 'runs'}"
     parts = []
     if tuning.ratio is not None:
         parts.append(f"ratio {number(tuning.ratio)}")
@@ -51,7 +51,7 @@ def number(value: float | None) -> str:
         return UNKNOWN
     if value >= 1000:
         return f"{round(value, 2 - len(str(int(value))) + 1):,.0f}"
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+    return f"{value:#.3g}".rstrip(".") if value < 100 else f"{value:.0f}"
 
 
 def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
@@ -64,6 +64,8 @@ def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
         for row in _rows(found, tuning, plain):
             table.add_row(*row)
         parts += [Text(), table]
+    if found.study is not None:
+        parts += [Text(), Text(f"Study {found.study}. Again: becalm show {found.study}", style="" if plain else "dim")]
     return Group(*parts)
 
 
@@ -116,4 +118,4 @@ def _spread(each: Rated) -> str:
     """From the fastest to the slowest run, over the median: three runs have no standard deviation to speak of."""
     if each.median_ns is None or len(each.times_ns) < 2:
         return UNKNOWN
-    return f"{(max(each.times_ns) - min(each.times_ns)) / each.median_ns:.1%}"
+    return f"{(max(each.times_ns) - min(each.times_ns)) / each.median_ns * 100:.1f} %"

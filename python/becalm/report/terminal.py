@@ -77,7 +77,8 @@ def _comparison(found: Verdict, plain: bool) -> Table:
     by_name = {d.name: d for d in found.differences}
     for summary in found.summaries:
         d = by_name.get(summary.name)
-        cells = [summary.name, duration(summary.median_ns.value), f"{percent(summary.cv.value)} %"]
+        spread = f"{percent(summary.cv.value)} %" if summary.runs > 1 else "?"
+        cells = [summary.name, duration(summary.median_ns.value), spread]
         if d is None:
             cells += ["reference", ""]
         else:

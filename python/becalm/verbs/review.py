@@ -23,15 +23,19 @@ from becalm.load.contamination import USUAL, contaminated, rule
 from becalm.load.watched import Watched
 from becalm.nouns import Averages, Run
 from becalm.plan import Goal
+from becalm.rated_runs import ratings
+from becalm.rating import Ratings
 from becalm.report import sentence
 from becalm.report.formats import Document
+from becalm.report.suite import sentence as of_suite
 from becalm.report.watch.stored import conclude
 from becalm.steadiness import Steadiness
 from becalm.verdict import Stopped, Verdict, from_json
 
 
-def review(document: Document) -> Verdict | Steadiness | Watched:
-    """The verdict that a study came to; else one from its runs, whose intervals hold for this one look.
+def review(document: Document) -> Verdict | Steadiness | Watched | Ratings:
+    """The verdict that a study came to; else one from its runs, whose intervals hold for this one look. Of a suite its
+    ratings.
 
     Raises UsageError for a search for settings that was not finished: its runs by themselves conclude nothing.
     """
@@ -39,6 +43,8 @@ def review(document: Document) -> Verdict | Steadiness | Watched:
         return _steadiness(document)
     if document.study.kind == "watch":
         return conclude(document, document.number)
+    if document.study.kind == "suite" and "programs" in document.study.options:
+        return _ratings(document)
     if document.verdict is not None:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             return replace(from_json(document.verdict), study=document.number)
@@ -84,6 +90,15 @@ def review(document: Document) -> Verdict | Steadiness | Watched:
         seed=study.seed,
         sentence="\n".join(lines) or "This study has no finished run.",
     )
+
+
+def _ratings(document: Document) -> Ratings:
+    study, rows = document.study, document.runs
+    rounds = max((run.round for run in rows), default=-1) + 1
+    if not rounds:
+        raise UsageError("The study has no finished round: becalm was ended before anything was counted.")
+    found = ratings(study.options, study.settings, rows, study=document.number, host=study.host, runs=rounds)
+    return replace(found, sentence=of_suite(found))
 
 
 def _steadiness(document: Document) -> Steadiness:

@@ -133,8 +133,8 @@ def on_hosts(
     measured = [_on_host(name, found[name], store, keeps, listener) for name in hosts]
     if needs and all(each.verdict is None for each in measured):
         first = next(each.error for each in (found[name] for name in hosts) if each.error is not None)
-        others = "" if len(hosts) == 1 else f" No host gave anything; that was {hosts[0]}."
-        raise type(first)(f"{first}{others}")
+        others = "" if len(hosts) == 1 else f"No host gave anything. {hosts[0]}: "
+        raise type(first)(f"{others}{first}")
     return measured
 
 

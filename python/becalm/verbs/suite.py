@@ -1,8 +1,8 @@
 """`becalm suite`: a suite of one's own programs, rated against reference times as SPEC rates its own.
 
 `suite` reads the file (`becalm.sources.suite`), measures each program alone and in copies, in base and peak, in
-randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.rating`). Workloads of the study
-are, for each tuning, the programs alone and then the programs in copies; its settings are those of the tunings.
+randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.rated_runs`, which says what its
+workloads are); its settings are those of the tunings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.measure import measure
 from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
 from becalm.plan import Goal
-from becalm.rating import Ratings, Tuning, rated, tuning
+from becalm.rated_runs import Cell, cells, ratings
+from becalm.rating import Ratings
 from becalm.report import sentence
 from becalm.report.suite import copies as counted
 from becalm.report.suite import sentence as concluding
@@ -31,15 +32,6 @@ RUNS = 3
 """As SPEC's rules have it: three runs, the median counts."""
 
 TUNINGS = ("base", "peak")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What one workload of the study stands for."""
-
-    tuning: int
-    program: int
-    together: bool
 
 
 @dataclass(slots=True)
@@ -104,30 +96,28 @@ def suite(
     given = Settings.of(measuring.settings)
     with studying(measuring, "becalm suite") as opened:
         number = copies or found.copies or _processors(opened.host.facts()) if rates else None
-        workloads, cells = _workloads(found, names, number)
+        workloads = _workloads(found, names, number)
         settings = tuple(_settings(found, name, given) for name in names)
         study = measuring.study("suite", workloads, Goal(runs=runs), 0, None)
         about = {
             "suite": found.name,
             "tunings": list(names),
             "copies": number,
+            "programs": [each.workload.name for each in found.programs],
             "references_ns": [each.reference_ns for each in found.programs],
         }
         study = replace(study, settings=settings, options={**study.options, **about})
         opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
         opened.begin(study)
-        state = _Rounds(cells, runs, np.random.default_rng(study.seed))
+        state = _Rounds(cells(len(names), len(found.programs), number), runs, np.random.default_rng(study.seed))
         measuring.listener.started(opened.shown, sentence.short([each.name for each in workloads]), Goal(runs=runs))
         sink = opened.sink(study)
         measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed, opened.loads())
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
             raise _nothing(state, workloads, opened.store.texts(opened.number or 0))
-        made = tuple(
-            _rate(found, name, settings[index], index, cells, state.rows, number) for index, name in enumerate(names)
-        )
-        ratings = Ratings(found.name, opened.shown, measuring.host, runs, number, made)
-        return replace(ratings, sentence=concluding(ratings))
+        made = ratings(about, settings, state.rows, study=opened.shown, host=measuring.host, runs=runs)
+        return replace(made, sentence=concluding(made))
 
 
 class _Lasting:
@@ -159,18 +149,15 @@ def _processors(facts: dict[str, Any]) -> int:
     return (facts.get("cpu") or {}).get("allowed_count") or len(os.sched_getaffinity(0))
 
 
-def _workloads(found: Suite, names: Sequence[str], copies: int | None) -> tuple[list[Workload], list[Cell]]:
+def _workloads(found: Suite, names: Sequence[str], copies: int | None) -> list[Workload]:
     workloads: list[Workload] = []
-    cells: list[Cell] = []
-    for number, name in enumerate(names):
-        for together in (False, True) if copies is not None else (False,):
-            for index, listed in enumerate(found.programs):
-                made = _chosen(listed, name)
-                mark = f" ({name}, {counted(copies or 1)})" if together else f" ({name})"
-                shown = made.name + (mark if together or len(names) > 1 else "")
-                workloads.append(replace(made, name=shown, copies=copies or 1 if together else 1))
-                cells.append(Cell(number, index, together))
-    return workloads, cells
+    for cell in cells(len(names), len(found.programs), copies):
+        name, number = names[cell.tuning], copies or 1
+        made = _chosen(found.programs[cell.program], name)
+        mark = f" ({name}, {counted(number)})" if cell.together else f" ({name})"
+        shown = made.name + (mark if cell.together or len(names) > 1 else "")
+        workloads.append(replace(made, name=shown, copies=number if cell.together else 1))
+    return workloads
 
 
 def _chosen(listed: Listed, name: str) -> Workload:
@@ -180,34 +167,6 @@ def _chosen(listed: Listed, name: str) -> Workload:
 def _settings(found: Suite, name: str, given: Settings) -> Settings:
     own = found.peak if name == "peak" and found.peak is not None else found.base
     return Settings.of({**dict(own.values), **dict(given.values)})
-
-
-def _rate(
-    found: Suite,
-    name: str,
-    settings: Settings,
-    number: int,
-    cells: Sequence[Cell],
-    rows: Sequence[Run],
-    copies: int | None,
-) -> Tuning:
-    """Figures of one tuning from the counted runs."""
-    references = [each.reference_ns for each in found.programs]
-    longest = max((each for each in references if each is not None), default=None)
-
-    def times(program: int, together: bool) -> tuple[list[int], int]:
-        wanted = cells.index(Cell(number, program, together)) if copies is not None or not together else -1
-        of = [run for run in rows if run.workload == wanted and run.round >= 0]
-        good = [run.wall_ns for run in of if run.outcome == Outcome.OK]
-        return good, sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in of)
-
-    def one(index: int, listed: Listed) -> Any:
-        alone, failed = times(index, False)
-        together, also = times(index, True)
-        named = listed.workload.name
-        return rated(named, listed.reference_ns, longest, alone, together, copies, failed + also)
-
-    return tuning(name, settings.to_json(), [one(index, each) for index, each in enumerate(found.programs)])
 
 
 def _nothing(state: _Rounds, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from becalm.report.sentence import counted, duration, listed, percent
 from becalm.several import Across, OnHost, Several, Times
 from becalm.steadiness import Transfer
-from becalm.verdict import Answer
+from becalm.verdict import Answer, Verdict
 
 FEW = 3
 """Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""
@@ -112,6 +112,9 @@ def several(found: Several) -> str:
     """The whole in words, one line a statement."""
     lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.times)]
     lines += [transfer(each, found.confidence) for each in found.transfer]
+    if not lines:
+        lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
+                 for line in each.verdict.sentence.splitlines()]  # fmt: skip
     if found.fail_above is not None:
         bound = f"{percent(found.fail_above)} %"
         over = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is False]

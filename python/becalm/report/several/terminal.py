@@ -36,8 +36,10 @@ def _parts(found: Several, plain: bool) -> Iterator[RenderableType]:
     studies = [str(each.study) for each in found.hosts if each.study is not None]
     if studies:
         yield Text()
-        several_ = f"Studies {', '.join(studies)}" if len(studies) < 9 else f"Studies {studies[0]} … {studies[-1]}"
-        yield Text(f"{several_}. Each by itself: becalm show {studies[0]}; again: --together", "dim")
+        numbers = ", ".join(studies) if len(studies) < 9 else f"{studies[0]} … {studies[-1]}"
+        head = "Study" if len(studies) == 1 else "Studies"
+        show = f"becalm show {studies[0]}"
+        yield Text(f"{head} {numbers}. Each by itself: {show}; together: {show} --together", "dim")
 
 
 def transferred(found: Several, *, plain: bool = False) -> RenderableType:

@@ -15,6 +15,9 @@ SMALL = 0.02
 LEAST_SHARE = 0.01
 """Of one CPU: who used less is not named."""
 
+LEAST_NS = 100_000_000
+"""In a shorter time than ten ticks of 10 ms (USER_HZ, proc(5)) the CPU time of other programs says nothing."""
+
 MOST = 5
 """So many other programs are named."""
 
@@ -98,8 +101,11 @@ def cost(found: Watched) -> str:
     """What observing took, and what was lost."""
     if found.cost is None or found.load is None:
         return ""
-    said = f"Observing took {duration(found.load.cost_ns or 0)} of CPU time, {percent(found.cost)} % of one CPU"
-    said += f", for {counted(found.samples, 'sample')}"
+    said = f"Observing took {duration(found.load.cost_ns or 0)} of CPU time"
+    if found.samples:
+        said += f", {percent(found.cost)} % of one CPU, for {counted(found.samples, 'sample')}"
+    else:
+        said += " before and after the run, without a sample between"
     lost = [f"{counted(found.dropped, 'sample')} dropped"] if found.dropped else []
     lost += [f"{counted(found.skipped, 'sample')} left out"] if found.skipped else []
     return said + (f"; {', '.join(lost)} so as not to disturb the run." if lost else ".")
@@ -108,5 +114,7 @@ def cost(found: Watched) -> str:
 def consumers(found: Watched) -> str:
     """Other programs that used most CPU time, in one line; empty without any worth naming."""
     wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
+    if wall < LEAST_NS:
+        return ""
     worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
     return ", ".join(f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
