@@ -73,7 +73,7 @@ def test_names_and_values_are_never_cut_and_words_are_whole(becalm, root, monkey
     for row in knobs(root=str(root)):
         assert row.name in words
         assert (row.steady or row.name) in words
-        if columns >= 80:
+        if columns >= 80 and row.supported:
             assert set(row.matters.split()) <= words
 
 
