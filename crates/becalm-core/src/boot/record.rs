@@ -3,15 +3,16 @@
 //! The journal of settings belongs to one boot; this file outlives restarts, as what it lists does. One line, a checksum
 //! and JSON as in the journal. It is replaced as a whole, so that it is either there or not.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use super::BootError;
-use crate::knob::journal::{checksum, directory, Begin};
+use crate::knob::checksum;
+use crate::knob::journal::{directory, emptied, Begin};
 use crate::knob::tree::Tree;
 
 const PATH: &str = "/var/lib/becalm/boot";
@@ -37,16 +38,9 @@ pub fn save(tree: &Tree, recorded: &Recorded) -> Result<(), BootError> {
 fn written(tree: &Tree, recorded: &Recorded) -> io::Result<()> {
     directory(&tree.path(DIRECTORY))?;
     let fresh = tree.path(FRESH);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(&fresh)?;
+    let mut file = emptied(&fresh)?;
     file.set_permissions(Permissions::from_mode(0o644))?;
-    let json = serde_json::to_string(recorded)?;
-    writeln!(file, "{:08x} {json}", checksum(json.as_bytes()))?;
+    file.write_all(checksum::line(recorded)?.as_bytes())?;
     file.sync_all()?;
     fs::rename(&fresh, tree.path(PATH))?;
     File::open(tree.path(DIRECTORY))?.sync_all()
@@ -64,11 +58,7 @@ pub fn load(tree: &Tree) -> Result<Option<Recorded>, BootError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let understood = std::str::from_utf8(&bytes).ok().and_then(|text| {
-        let (sum, json) = text.strip_suffix('\n')?.split_once(' ')?;
-        let whole = u32::from_str_radix(sum, 16).ok()? == checksum(json.as_bytes());
-        serde_json::from_str(json).ok().filter(|_| whole)
-    });
+    let understood = bytes.strip_suffix(b"\n").and_then(checksum::value);
     let damaged = || BootError::Damaged { path: tree.path(PATH).display().to_string() };
     understood.map(Some).ok_or_else(damaged)
 }

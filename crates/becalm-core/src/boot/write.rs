@@ -1,9 +1,9 @@
 //! One write of a plan: made, looked at, undone. Files are replaced as a whole, so each is as before or as planned,
 //! whenever the power goes. Undoing needs nothing but the write itself and may be repeated.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{chown, symlink, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::efi;
 use super::grub_env::Block;
 use super::plan::Write;
+use crate::knob::journal::emptied;
 use crate::knob::tree::Tree;
 
 /// What has become of a write.
@@ -216,13 +217,7 @@ fn beside(path: &Path) -> PathBuf {
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = beside(path);
     let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o644)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(&fresh)?;
+        let mut file = emptied(&fresh)?;
         let about = file.metadata()?;
         let (mode, owner) = match fs::metadata(path) {
             Ok(old) => (old.mode() & 0o7777, Some((old.uid(), old.gid()))),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::checksum;
 use super::place::Place;
 use super::tree::Tree;
 
@@ -107,6 +108,17 @@ pub fn directory(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
+/// A file that will take another's place, empty. What somebody put there to lead elsewhere is not followed.
+pub fn emptied(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+}
+
 impl Journal {
     /// Begin a journal. There must be none.
     pub fn create(tree: &Tree, begin: &Begin) -> io::Result<Self> {
@@ -163,8 +175,7 @@ impl Journal {
     fn append(&mut self, records: &[Record]) -> io::Result<()> {
         let mut text = String::new();
         for record in records {
-            let json = serde_json::to_string(record)?;
-            text.push_str(&format!("{:08x} {json}\n", checksum(json.as_bytes())));
+            text.push_str(&checksum::line(record)?);
         }
         let written = self.file.write_all(text.as_bytes());
         match written {
@@ -201,13 +212,7 @@ pub fn remove(tree: &Tree) -> io::Result<()> {
 pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io::Result<()> {
     let path = path(tree);
     let fresh = path.with_extension("new");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(&fresh)?;
+    let file = emptied(&fresh)?;
     file.set_permissions(Permissions::from_mode(0o644))?;
     let mut journal = Journal { file, length: 0 };
     let kept: Vec<&Entry> =
@@ -265,7 +270,7 @@ fn parse(bytes: &[u8]) -> Recorded {
         if line.is_empty() {
             continue;
         }
-        match record(line) {
+        match checksum::value(line) {
             Some(Record::Begin(begin)) => found.begin = begin,
             Some(Record::Place { index, knob, place, original, side_effect }) => {
                 let ours = Vec::new();
@@ -287,33 +292,9 @@ fn parse(bytes: &[u8]) -> Recorded {
     found
 }
 
-fn record(line: &[u8]) -> Option<Record> {
-    let text = std::str::from_utf8(line).ok()?;
-    let (sum, json) = text.split_once(' ')?;
-    let whole = u32::from_str_radix(sum, 16).ok()? == checksum(json.as_bytes());
-    serde_json::from_str(json).ok().filter(|_| whole)
-}
-
-/// CRC-32 (IEEE 802.3), bit by bit: a journal has some hundred short lines.
-pub fn checksum(bytes: &[u8]) -> u32 {
-    let mut sum = !0_u32;
-    for byte in bytes {
-        sum ^= u32::from(*byte);
-        for _ in 0..8 {
-            sum = if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
-        }
-    }
-    !sum
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_the_usual_one() {
-        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
-    }
 
     fn lines() -> Vec<String> {
         let place = |index| Record::Place {
@@ -324,11 +305,7 @@ mod tests {
             side_effect: false,
         };
         let ours = |index| Record::Ours { index, value: "1".to_owned() };
-        let spelled = |record: Record| {
-            let json = serde_json::to_string(&record).unwrap();
-            format!("{:08x} {json}\n", checksum(json.as_bytes()))
-        };
-        [place(0), ours(0), place(1), ours(1)].map(spelled).to_vec()
+        [place(0), ours(0), place(1), ours(1)].map(|record| checksum::line(&record).unwrap()).to_vec()
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod affected;
 pub mod catalogue;
+pub mod checksum;
 pub mod cpus;
 pub mod cpuset;
 pub mod effect;
