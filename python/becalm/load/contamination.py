@@ -16,11 +16,8 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.load.others import MIB, own_cpu_ns
-from becalm.load.record import Load
+from becalm.load.record import TICK_NS, Load
 from becalm.nouns import Run
-
-TICK_NS = 10_000_000
-"""Resolution of /proc/stat (USER_HZ, proc(5)): so much of an interval is not known on each CPU."""
 
 
 def _cpu(load: Load, own_ns: float | None) -> float | None:

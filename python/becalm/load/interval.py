@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from becalm.load.record import Load
+from becalm.load.record import TICK_NS, Load
 
 SOURCES = ("loadavg", "stat", "psi", "vmstat", "diskstats", "netdev", "nfs", "frequency")
 """What is asked for. `interrupts` and `softirqs` are left out: their files grow with CPUs times sources."""
-
-TICK_NS = 10_000_000
-"""A tick of /proc/stat: USER_HZ is 100 on every architecture of today (include/asm-generic/param.h)."""
 
 SECTOR = 512
 """Bytes of a sector in /proc/diskstats, whatever the disk's own are (Documentation/admin-guide/iostats.rst)."""

@@ -102,6 +102,10 @@ class Load(NamedTuple):
 
 LOAD_COLUMNS = Load._fields
 
+TICK_NS = 10_000_000
+"""A tick, in which the kernel tells CPU time (proc(5)): USER_HZ is 100 on every architecture of today
+(include/asm-generic/param.h). So much of an interval is not known on each CPU."""
+
 _OWN_KINDS: Mapping[str, tuple[type, ...]] = {"queue": (int, float), "scope": (str,)}
 _KNOWN = ("first", "last", "started_ns", "interval_ns", "samples", "level", "scope")
 

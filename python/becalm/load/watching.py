@@ -11,14 +11,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from becalm.load.record import LOAD_COLUMNS, Load
+from becalm.load.record import LOAD_COLUMNS, TICK_NS, Load
 from becalm.nouns import Json
 
 MACHINE = LOAD_COLUMNS[: LOAD_COLUMNS.index("level")]
 """Columns of a Load that are of the machine, not of programs."""
-
-TICK_NS = 10_000_000
-"""What utime and stime are counted in (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True)

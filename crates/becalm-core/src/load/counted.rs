@@ -1,5 +1,7 @@
 //! The counters of a record: which columns there are, and which values of which source count in them.
 
+use crate::source::TICK_NS;
+
 /// Sources of a record, the cheap ones: what is read before and after.
 pub const SOURCES: [&str; 8] =
     ["stat", "vmstat", "diskstats", "netdev", "psi", "loadavg", "nfs", "frequency"];
@@ -48,9 +50,6 @@ pub fn place_of(column: usize) -> usize {
 pub fn source_of(column: usize) -> &'static str {
     SOURCES[OF[column]]
 }
-
-/// A tick of /proc/stat: USER_HZ is 100 on every architecture of today (include/asm-generic/param.h).
-pub(super) const TICK_NS: u64 = 10_000_000;
 
 /// The columns that a value of a source counts in, and how many of their units one of it is.
 pub(super) fn columns(source: &str, name: &str) -> Vec<(&'static str, u64)> {

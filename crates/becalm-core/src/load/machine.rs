@@ -130,11 +130,12 @@ fn is_disk(disk: &str, names: &[(String, Kind)], values: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::counted::{page_bytes, TICK_NS};
+    use crate::load::counted::page_bytes;
     use crate::source::file::Place;
     use crate::source::snapshot::Unknown;
     use crate::source::table::find;
     use crate::source::Reader;
+    use crate::source::TICK_NS;
     use std::fs;
     use std::path::{Path, PathBuf};
 

@@ -46,6 +46,10 @@ use layout::{Layout, Record};
 use snapshot::{Section, Snapshot};
 use table::{Row, Source, TABLE};
 
+/// A tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture of today
+/// (include/asm-generic/param.h).
+pub const TICK_NS: u64 = 10_000_000;
+
 /// Sources of one machine, open for reading.
 pub struct Reader {
     sources: Vec<Open>,

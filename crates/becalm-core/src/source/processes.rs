@@ -8,9 +8,7 @@ use std::fs;
 
 use super::file::Place;
 use super::pid_stat::PidStat;
-
-/// A tick is 10 ms (USER_HZ).
-const TICK_NS: u64 = 10_000_000;
+use super::TICK_NS;
 
 /// A process and its CPU time until now.
 #[derive(Debug, Clone, PartialEq, Eq)]
