@@ -73,9 +73,9 @@ def unpacked():
 
 
 def _fetch(scratch):
-    # Only simulated, which needs no rights: it lists what is missing here.
+    # Only simulated, which needs no rights: it lists what is missing. What is only older has a version in brackets.
     planned = _done("apt-get", "-s", "-q", "install", "--no-install-recommends", *PACKAGES)
-    names = set(re.findall(r"^Inst (\S+)", planned, re.MULTILINE)) | set(PACKAGES)
+    names = set(re.findall(r"^Inst (\S+) \(", planned, re.MULTILINE)) | set(PACKAGES)
     _done("apt-get", "download", "-q", *sorted(names), cwd=scratch)
     for package in scratch.glob("*.deb"):
         _done("dpkg", "-x", package, scratch / "root")

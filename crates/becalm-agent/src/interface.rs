@@ -5,7 +5,11 @@
 
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::{io, mem, ptr};
+use std::time::{Duration, Instant};
+use std::{fs, io, mem, ptr, thread};
+
+/// Ten times what it takes at most when emulated.
+const LINK_LIMIT: Duration = Duration::from_secs(10);
 
 /// A route as the kernel takes it (struct rtentry, include/uapi/linux/route.h); the libc crate has none for glibc.
 #[repr(C)]
@@ -61,7 +65,23 @@ pub fn connect(line: &str) -> Result<(), String> {
         // SAFETY: integers and pointers, which may all be zero.
         ..unsafe { mem::zeroed() }
     };
-    call(libc::SIOCADDRT, &route).map_err(failed("has no way to its gateway"))
+    call(libc::SIOCADDRT, &route).map_err(failed("has no way to its gateway"))?;
+    carries(name)
+}
+
+/// Wait until an interface carries packets: the kernel takes up to a second for that (net/core/link_watch.c), and drops
+/// what is sent before.
+fn carries(name: &str) -> Result<(), String> {
+    let state = format!("/sys/class/net/{name}/operstate");
+    let began = Instant::now();
+    while began.elapsed() < LINK_LIMIT {
+        // Drivers that do not watch their link leave it unknown (Documentation/networking/operstates.rst).
+        if fs::read_to_string(&state).is_ok_and(|state| matches!(state.trim(), "up" | "unknown")) {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Err(format!("{name} was brought up, but its link stays down."))
 }
 
 fn address(word: Option<&str>) -> Option<libc::sockaddr> {
