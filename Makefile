@@ -88,9 +88,14 @@ guest-kernels: debian-packages build
 guest-image: debian-packages build
 	@PYTHONPATH=python $(BIN)/python tests/guest/image.py >/dev/null || echo "The tests that need it will be skipped."
 
+# Virtual machines mostly wait for their own clocks: their tests go on beside the others, and say so when those are done.
+GUESTS := $(VENV)/guest-tests.txt
 test: guest-kernels guest-image
 	cargo test --workspace --locked
-	$(BIN)/python -m pytest
+	@echo "The tests of virtual machines run meanwhile; what they say comes at the end."
+	@$(BIN)/python -m pytest -m guest >$(GUESTS) 2>&1 & guests=$$!; \
+	$(BIN)/python -m pytest -m 'not guest'; others=$$?; \
+	wait $$guests; guests=$$?; cat $(GUESTS); exit $$(( others || guests ))
 
 lint: build
 	$(BIN)/ruff check .

@@ -1,34 +1,95 @@
-"""Another machine that is one: Debian with GRUB, systemd and sshd, in QEMU, reached through ssh."""
+"""Another machine that is one, a Debian with GRUB, systemd and sshd: programs, settings, restarts, a power cut.
+
+It is reached through ssh and runs in QEMU. A restart takes about a minute here, so that few tests do much.
+"""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
-from debian import Debian
+from debian import BOOT_LIMIT_S, Debian
 
-from becalm.hosts import known
+import becalm
+from becalm import hosts
+from becalm.errors import BootError
+from becalm.hosts import Access, known, returning, service, ssh
+from becalm.listener import Quiet
+from becalm.nouns import Settings, Step, Workload
+from becalm.store import Store
 
 pytestmark = [pytest.mark.guest, pytest.mark.machine]
+
+# Mild: an emulated machine with nohz_full, say, may hang where other work keeps the processors busy.
+BY_BOOT = {"mitigations": "off", "stat_interval": 23}
+PLACES = "/boot/grub /etc/default /etc/grub.d /etc/systemd/system /var/lib/becalm"
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    """One machine for the tests of this file, on a disk of their own; `bench` is its name for becalm, too."""
-    path = tmp_path_factory.mktemp("bench")
+    """A machine with the service that puts things back at its start; `bench` is its name for becalm, too."""
+    path = tmp_path_factory.mktemp("restarts")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             patch.setenv(name, str(path / name))
         patch.setenv("BECALM_STORE", str(path / "runs.db"))
+        # Where other work keeps the processors busy, an emulated machine takes long to come back.
+        patch.setattr(returning, "RETURN_SECONDS", 1200)
         made = Debian(path / "machine")
         known.add("bench", "ssh://ada@bench", str(made.config))
         try:
-            yield made.switch_on()
+            made.switch_on()
+            install(made, path / "tree")
+            yield made
         finally:
             made.close()
 
 
-def becalm(*words):
+def install(bench, tree):
+    """What `becalm install-service` does, on a machine that has no becalm but its agent."""
+    becalm.status("bench")
+    service.install_service(tree, start=False)
+    unit = (tree / service.UNIT).read_text()
+    bench.root(
+        f"install -D /home/ada/.cache/becalm/agent-* /{service.AGENT}; cat > /{service.UNIT} <<'END'\n{unit}\nEND"
+    )
+    bench.root(f"systemctl enable --quiet {service.NAME}; mkdir -p /var/lib/becalm; sync")
+
+
+def files(bench):
+    """Every file that has to do with starting the machine, and its hash."""
+    found = bench.root(f"find {PLACES} -type f -exec sha256sum {{}} + ; find {PLACES} -type l -printf '%l %p\\n'")
+    return sorted(line for line in found.splitlines() if not line.endswith("/last-restore"))
+
+
+def line_of(bench):
+    return bench.root("cat /proc/cmdline")
+
+
+class PowerCut(Quiet):
+    """Cuts the machine's power at the second look at the data, and looks at it when it is up again."""
+
+    def __init__(self, bench):
+        self.bench, self.calls, self.said = bench, 0, []
+        self.during = self.after = self.left = self.interval = None
+
+    def progressed(self, state):
+        self.calls += 1
+        if self.calls == 2:
+            self.during = (line_of(self.bench), self.bench.root("cat /proc/sys/vm/stat_interval"))
+            self.bench.cut_power()
+            self.bench.switch_on()
+            self.after, self.left = line_of(self.bench), files(self.bench)
+            self.interval = self.bench.root("cat /proc/sys/vm/stat_interval")
+
+    def warned(self, sentence):
+        self.said.append(sentence)
+
+
+def command(*words):
     """becalm as a person calls it, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "becalm", *words],
@@ -41,7 +102,7 @@ def becalm(*words):
 
 def test_programs_are_run_there(bench):
     words = ("--runs", "2", "--output", "inherit", "--", "cat", "/proc/version", "/etc/hostname")
-    done = becalm("run", "--host", "bench", *words)
+    done = command("run", "--host", "bench", *words)
     assert done.returncode == 0, done.stderr
     assert bench.root("uname -r") in done.stdout
     assert "bench" in done.stdout.split()
@@ -51,8 +112,104 @@ def test_settings_are_put_on_and_off_there(bench):
     read = "cat /proc/sys/vm/stat_interval"
     before = bench.root(read)
     words = ("--runs", "2", "--warmup", "0", "--output", "inherit", "--set", "stat_interval=23", "--", *read.split())
-    done = becalm("run", "--host", "bench", "--sudo", *words)
+    done = command("run", "--host", "bench", "--sudo", *words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split().count("23") == 2
     assert bench.root(read) == before
-    assert json.loads(becalm("status", "--host", "bench", "--json").stdout)["anything"] is False
+    assert json.loads(command("status", "--host", "bench", "--json").stdout)["anything"] is False
+
+
+def test_a_study_goes_on_through_restarts_and_a_power_cut_and_leaves_nothing(bench):
+    before, line = files(bench), line_of(bench)
+    cut = PowerCut(bench)
+    program = ["sh", "-c", "cat /proc/cmdline /proc/sys/vm/stat_interval"]
+    verdict = becalm.run(
+        program,
+        host="bench",
+        sudo=True,
+        allow_reboot=True,
+        dangerous=True,
+        settings=BY_BOOT,
+        runs=12,
+        output="keep",
+        listener=cut,
+    )
+    # It was on the entry, came back on the usual one by itself, and there the service had removed everything.
+    assert "mitigations=off" in cut.during[0]
+    assert cut.during[1] == "23"
+    assert cut.after == line
+    assert cut.interval == "1"
+    assert cut.left == before
+    # becalm has restarted it again for the rest of the runs, all of which had the settings, and at last as before.
+    with Store.open() as store:
+        rows, texts = list(store.runs(verdict.study)), store.texts(verdict.study)
+    assert [run.seq for run in rows] == list(range(13)), "one of them is the warm-up"
+    assert all("mitigations=off" in texts[run.seq][1] and texts[run.seq][1].endswith("\n23\n") for run in rows)
+    restarts = [sentence for sentence in cut.said if "is restarted" in sentence]
+    assert restarts == ["bench is restarted with mitigations=off."] * 2 + ["bench is restarted as it was before."]
+    assert line_of(bench) == line
+    assert files(bench) == before
+    assert becalm.status("bench").anything is False
+
+
+def test_an_entry_that_was_not_started_is_said_and_the_rest_goes_on(bench, monkeypatch):
+    """Somebody else has told GRUB what to start next: the machine comes back on its usual entry."""
+    before, line = files(bench), line_of(bench)
+    restart = ssh.SshHost.restart
+
+    def elsewhere(self):
+        bench.root("grub-editenv /boot/grub/grubenv unset next_entry")
+        restart(self)
+
+    monkeypatch.setattr(ssh.SshHost, "restart", elsewhere)
+    said = []
+    with hosts.open("bench", Access(sudo=True, reboot=True, say=said.append)) as host:
+        host.define([Workload.of("true")], [Settings(), Settings.of({"mitigations": "off"})], dangerous=True)
+        with pytest.raises(BootError, match="did not come up with mitigations=off"):
+            list(host.measure(0, (Step(0, 1, 0, 0),)))
+        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        host.settle()
+    assert said == ["bench is restarted with mitigations=off."], "it was not restarted for the rest"
+    assert line_of(bench) == line
+    assert files(bench) == before
+
+
+def test_an_armed_entry_is_understood_by_all_who_read_it_and_removed_by_reset(bench):
+    before = files(bench)
+    with hosts.open("bench", Access(sudo=True, reboot=True)) as host:
+        entry = host.boot(["mitigations=off"], dangerous=True)["entry"]
+        assert files(bench) != before
+    assert f"next_entry={entry}" in bench.root("grub-editenv /boot/grub/grubenv list")
+    bench.root("grub-script-check /boot/grub/custom.cfg && systemd-analyze verify /etc/systemd/system/becalm-boot.*")
+    becalm.reset("bench", sudo=True)
+    assert files(bench) == before
+
+
+def test_a_boot_that_nobody_finds_healthy(bench):
+    """The machine restarts by itself when its limit has passed, with its own entry, and removes the other."""
+    before, line, former = files(bench), line_of(bench), bench.boot_id()
+    seen = bench.console().count("becalm, for one start")
+    with hosts.open("bench", Access(sudo=True, reboot=True)) as host:
+        host.boot(["mitigations=off"], limit_s=60, dangerous=True)
+        host.restart()
+    # However long this machine takes to start, and whether anybody reaches it meanwhile.
+    end = time.monotonic() + 4 * BOOT_LIMIT_S
+    while time.monotonic() < end:
+        done = bench._ssh("root", "cat /proc/sys/kernel/random/boot_id /proc/cmdline", timeout=30)
+        if done.returncode == 0 and former not in done.stdout and done.stdout.splitlines()[1] == line:
+            break
+        time.sleep(1)
+    assert bench.boot_id() != former
+    assert line_of(bench) == line
+    assert bench.console().count("becalm, for one start") == seen + 1
+    bench.root("systemctl is-active becalm-restore.service || systemctl start becalm-restore.service")
+    assert files(bench) == before
+
+
+def test_a_machine_whose_clock_is_years_ahead(bench):
+    bench.root("date -s '+5 years'")
+    verdict = becalm.run("true", host="bench", runs=5, warmup=0)
+    with Store.open() as store:
+        rows = list(store.runs(verdict.study))
+    assert rows[0].started_ns > Path(os.environ["BECALM_STORE"]).stat().st_mtime_ns + 4 * 365 * 86400 * 10**9
+    assert 0 < verdict.elapsed_ns < 10**12
