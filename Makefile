@@ -93,7 +93,7 @@ GUESTS := $(VENV)/guest-tests.txt
 test: guest-kernels guest-image
 	cargo test --workspace --locked
 	@echo "The tests of virtual machines run meanwhile; what they say comes at the end."
-	@$(BIN)/python -m pytest -m guest >$(GUESTS) 2>&1 & guests=$$!; \
+	@env --default-signal=INT,QUIT $(BIN)/python -m pytest -m guest >$(GUESTS) 2>&1 & guests=$$!; \
 	$(BIN)/python -m pytest -m 'not guest'; others=$$?; \
 	wait $$guests; guests=$$?; cat $(GUESTS); exit $$(( others || guests ))
 
