@@ -55,6 +55,9 @@ const PERIOD_NS: i64 = 100_000_000;
 /// Largest share of one CPU that sampling the run queue alone may take: snapshots need the rest of the thousandth.
 const QUEUE_SHARE: f64 = LARGEST_SHARE / 2.0;
 
+/// The same for a series: a quarter is left for reading at both ends.
+const SERIES_SHARE: f64 = LARGEST_SHARE * 0.75;
+
 /// Samples that the sampler keeps until they are fetched, which is once a second or more often.
 const ROOM: usize = 256;
 
@@ -289,7 +292,7 @@ impl Observer {
             None => {
                 let begun = cpu_ns();
                 let (sources, share) = match self.wanted {
-                    Wanted::Series => (&SOURCES[..], LARGEST_SHARE),
+                    Wanted::Series => (&SOURCES[..], SERIES_SHARE),
                     _ => (&["loadavg"][..], QUEUE_SHARE),
                 };
                 let columns = |_: &Snapshot| -> Box<dyn Rows> { Box::new(Digests::default()) };
