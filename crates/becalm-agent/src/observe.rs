@@ -53,7 +53,7 @@ const GAP_NS: i64 = 2_000_000;
 const PERIOD_NS: i64 = 100_000_000;
 
 /// Largest share of one CPU that sampling the run queue alone may take: snapshots need the rest of the thousandth.
-const QUEUE_SHARE: f64 = LARGEST_SHARE / 2.0;
+const QUEUE_SHARE: f64 = LARGEST_SHARE * 0.3;
 
 /// The same for a series: a quarter is left for reading at both ends.
 const SERIES_SHARE: f64 = LARGEST_SHARE * 0.75;
