@@ -134,6 +134,15 @@ def save(path: Path, result: Mapping[str, Any]) -> None:
     part.replace(path)
 
 
+def saved(path: Path) -> Record:
+    """A result that `save` wrote. Raises SystemExit with a sentence when there is none."""
+    try:
+        result: Record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SystemExit(f"There is nothing to report: {path}: {error.strerror}. Run the bench first.") from None
+    return result
+
+
 def becalm_command() -> list[str]:
     """The installed `becalm`: beside this Python, else in PATH, else the same by `python -m`, from the source tree."""
     beside = Path(sys.executable).parent / "becalm"

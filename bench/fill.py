@@ -29,6 +29,11 @@ def fill(text: str, name: str, body: str) -> str:
     return filled
 
 
+def put(document: Path, name: str, body: str) -> None:
+    """Replace the block of one bench in a document. Raises SystemExit as `fill` does."""
+    document.write_text(fill(document.read_text(encoding="utf-8"), name, body), encoding="utf-8")
+
+
 def reported(name: str, source: Path) -> str:
     """The tables of one bench, and how they compare with what the project wants."""
     bench = importlib.import_module(name)

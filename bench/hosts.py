@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from becalm.stats.random_effects import combine
-from fill import fill
+from fill import put
 
 Floats = npt.NDArray[np.float64]
 HOSTS = (2, 3, 4, 6, 10, 20)
@@ -91,8 +91,7 @@ def main() -> None:
     made = table(chosen.studies, chosen.seed)
     print(made)
     if chosen.document is not None:
-        text = chosen.document.read_text(encoding="utf-8")
-        chosen.document.write_text(fill(text, "hosts", made), encoding="utf-8")
+        put(chosen.document, "hosts", made)
 
 
 if __name__ == "__main__":

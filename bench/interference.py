@@ -11,7 +11,6 @@ becalm, and what the kernel counted for sar and vmstat when they ended (wait4), 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import random
@@ -30,7 +29,7 @@ from scipy.stats import t
 from becalm import hosts
 from becalm.load.record import Load, Series
 from becalm.nouns import Settings, Step, Workload
-from campaign import OUT, Record, describe, machine, save, table
+from campaign import OUT, Record, describe, machine, save, saved, table
 
 ROOT = Path(__file__).parents[1]
 LARGEST_SHARE = 0.001
@@ -151,12 +150,7 @@ def main() -> None:
     if chosen.rounds < 2:
         raise SystemExit("An interval needs two rounds or more.")
     if chosen.report:
-        try:
-            result = json.loads(chosen.out.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SystemExit(
-                f"There is nothing to report: {chosen.out}: {error.strerror}. Run the bench first."
-            ) from None
+        result = saved(chosen.out)
     else:
         result = {"machine": machine(), **measure(chosen.rounds, chosen.seconds)}
         save(chosen.out, result)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from campaign import OUT, Record, describe, machine, save, table, timed
+from campaign import OUT, Record, describe, machine, save, saved, table, timed
 
 ROOT = Path(__file__).parents[1]
 LARGEST_SHARE = 0.001
@@ -121,12 +121,7 @@ def main() -> None:
     if chosen.quick:
         chosen.samples, chosen.seconds, chosen.out = 50, 2.0, chosen.out.with_name("observe-quick.json")
     if chosen.report:
-        try:
-            result = json.loads(chosen.out.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SystemExit(
-                f"There is nothing to report: {chosen.out}: {error.strerror}. Run the bench first."
-            ) from None
+        result = saved(chosen.out)
     else:
         result = {"machine": machine(), **measure(chosen.samples, chosen.seconds)}
         save(chosen.out, result)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from campaign import OUT, Record, describe, machine, save, table, timed
+from campaign import OUT, Record, describe, machine, save, saved, table, timed
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 WANTED_BYTES = 150_000_000
@@ -118,9 +118,7 @@ def main() -> None:
             result["rows"].append(json.loads(done.stdout))
             print(f"{size:,} runs: {done.wall_s:.1f} s", file=sys.stderr)
         save(chosen.out, result)
-    elif not chosen.out.exists():
-        raise SystemExit(f"There is nothing to report: {chosen.out} does not exist. Run the bench first.")
-    result = json.loads(chosen.out.read_text(encoding="utf-8"))
+    result = saved(chosen.out)
     print(report(result))
     print("\n".join(["", *judged(result["rows"])]))
 

@@ -30,7 +30,7 @@ from becalm.nouns import Settings
 from becalm.search import NO_SETTINGS, Ask, Sample, Search
 from becalm.space import Candidate, Group, Space
 from campaign import OUT
-from fill import fill
+from fill import put
 
 Floats = npt.NDArray[np.float64]
 
@@ -276,8 +276,7 @@ def main() -> None:
     (OUT / "search.json").write_text(json.dumps(record))
     print(report(record))
     if chosen.document:
-        text = chosen.document.read_text(encoding="utf-8")
-        chosen.document.write_text(fill(text, "search", report(record)), encoding="utf-8")
+        put(chosen.document, "search", report(record))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 from becalm.stats.peers import benjamini_hochberg, loop_estimates, peers, trimmed_loops
-from fill import fill
+from fill import put
 
 Floats = npt.NDArray[np.float64]
 MACHINES, KINDS = 10_000, 20
@@ -129,8 +129,7 @@ def main() -> None:
     made = table(chosen.surveys, chosen.seed)
     print(made)
     if chosen.document is not None:
-        text = chosen.document.read_text(encoding="utf-8")
-        chosen.document.write_text(fill(text, "survey", made), encoding="utf-8")
+        put(chosen.document, "survey", made)
 
 
 if __name__ == "__main__":
