@@ -314,3 +314,11 @@ def test_a_killed_agent_leaves_its_runs_and_ends(agent, tmp_path):
     time.sleep(0.2)
     agent.process.kill()
     assert agent.process.wait(timeout=30) == -9
+    # The group that it had made is gone when the next one has measured.
+    after = Agent()
+    try:
+        assert len(observed(after, *spinning(0.15))[0]) == 1
+    finally:
+        after.close()
+    if (home := unified()) is not None:
+        assert not (home / f"becalm-{agent.process.pid}").exists()
