@@ -42,6 +42,7 @@ def test_normal_waits_of_the_unloaded_run_are_no_delay():
     reference = times(150, wait_ns=5, block_ns=40)
     found = waterfall(times(260, wait_ns=105, block_ns=50), reference)
     assert found[REFERENCE].ns == 150 * MS
+    assert found.delay_ns == 110 * MS
     assert found[QUEUE].ns == pytest.approx(100 * MS)
     assert found[IO].ns == pytest.approx(10 * MS)
     assert found[SLOWER].ns == 0
