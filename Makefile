@@ -6,6 +6,8 @@ USER_VENV := .venv
 VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
+# The engine's tables (knobs, columns, sources), which the Python package reads.
+TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio mmdebstrap sysstat \
   procps slurmctld slurmd slurm-client munge
@@ -50,7 +52,10 @@ $(AGENT): $(RUST) | check-tools
 	cargo rustc -q --release --locked -p becalm-agent --bin becalm-agent -- -C target-feature=+crt-static
 	cp target/release/becalm-agent $@.new && mv $@.new $@
 
-build: $(VENV)/.develop $(AGENT)
+$(TABLES): $(AGENT)
+	$(AGENT) tables > $@.new && mv $@.new $@
+
+build: $(VENV)/.develop $(AGENT) $(TABLES)
 
 install: check-tools
 	$(PYTHON) -m pip install .
@@ -109,4 +114,4 @@ format: build
 	cargo fmt
 
 clean:
-	rm -rf target build dist $(USER_VENV) $(VENV) $(AGENT) python/*.egg-info
+	rm -rf target build dist $(USER_VENV) $(VENV) $(AGENT) $(TABLES) python/*.egg-info

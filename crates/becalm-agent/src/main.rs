@@ -6,7 +6,7 @@
 //! once and by itself, `booting` has the machine start with other kernel parameters, `read` tells what else the
 //! machine does, `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `copies`
-//! starts programs several times at once, `overhead` measures the agent itself, `init` is process 1 of a guest and
+//! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init` is process 1 of a guest and
 //! `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
@@ -36,6 +36,7 @@ mod series;
 mod session;
 mod setup;
 mod streams;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,10 @@ fn main() -> ExitCode {
         }
         Ok(options::Command::Copies(copies)) => return copies::run(&copies),
         Ok(options::Command::Load(options)) => return load::run(options),
+        Ok(options::Command::Tables) => {
+            println!("{}", tables::tables());
+            return ExitCode::SUCCESS;
+        }
         Ok(options::Command::Version) => {
             println!("becalm-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;

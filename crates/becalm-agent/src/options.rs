@@ -19,6 +19,8 @@ pub enum Command {
     Copies(crate::copies::Copies),
     /// Make known load.
     Load(crate::load::Options),
+    /// Print the engine's tables.
+    Tables,
     Version,
 }
 
@@ -47,6 +49,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
         Some("restore") => return restore(arguments),
         Some("copies") => return crate::copies::parse(arguments).map(Command::Copies),
         Some("load") => return crate::load::parse(arguments).map(Command::Load),
+        Some("tables") => return Ok(Command::Tables),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),
     }
@@ -111,6 +114,7 @@ mod tests {
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
         assert_eq!(options.silence, Some(60));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
+        assert_eq!(of(&["tables"]), Ok(Command::Tables));
         assert_eq!(
             of(&["restore"]),
             Ok(Command::Restore { root: "/".into(), force: false, at_start: false })

@@ -17,7 +17,8 @@ use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
 use becalm_core::load;
-use becalm_core::types::{Outcome, Step, Text, Workload, COLUMNS};
+use becalm_core::run_columns;
+use becalm_core::types::{Outcome, Step, Text, Workload};
 use serde_json::{json, Map, Value};
 
 use crate::conversation::{Attention, Conversation};
@@ -82,8 +83,8 @@ impl Session {
             "uid": uid,
             "user": user,
             "boot_id": boot_id.as_deref().map(str::trim),
-            "columns": COLUMNS,
-            "load_columns": load::COLUMNS.as_slice(),
+            "columns": run_columns::NAMES,
+            "load_columns": load::table::NAMES.as_slice(),
         }))
     }
 

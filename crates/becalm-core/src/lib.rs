@@ -1,6 +1,6 @@
 //! The engine of becalm: what starts, watches and accounts for a program, and what reads the machine.
 //!
-//! `types` are the nouns as the protocol carries them, `exec` runs one program once, `knob` is the table of settings,
+//! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program once, `knob` is the table of settings,
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
 //! what it does, `load` the records of that around runs, `stress` makes it busy. Nothing here prints, and nothing here
 //! knows the protocol's framing.
@@ -10,6 +10,7 @@ pub mod exec;
 pub mod facts;
 pub mod knob;
 pub mod load;
+pub mod run_columns;
 pub mod source;
 pub mod stress;
 pub mod types;

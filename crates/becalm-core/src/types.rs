@@ -7,28 +7,6 @@ use std::ffi::CString;
 
 use serde::Deserialize;
 
-/// Names of the columns of a run, in the order in which `Row::write` writes them.
-pub const COLUMNS: [&str; 18] = [
-    "seq",
-    "workload",
-    "settings",
-    "round",
-    "padding",
-    "started_ns",
-    "wall_ns",
-    "user_ns",
-    "system_ns",
-    "wait_ns",
-    "max_rss_bytes",
-    "minor_faults",
-    "major_faults",
-    "voluntary",
-    "involuntary",
-    "outcome",
-    "status",
-    "left_behind",
-];
-
 /// A string of the operating system: plain when it is UTF-8, `{"hex": "…"}` when it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -202,7 +180,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Append the row as a JSON array in the order of `COLUMNS`.
+    /// Append the row as a JSON array in the order of `run_columns`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let Step(workload, settings, padding, round) = self.step;
         let head = [
@@ -256,6 +234,7 @@ fn number(out: &mut Vec<u8>, value: Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_columns;
 
     #[test]
     fn text_in_both_forms() {
@@ -290,8 +269,8 @@ mod tests {
         row.write(&mut out);
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let list = value.as_array().unwrap();
-        assert_eq!(list.len(), COLUMNS.len());
-        let at = |name: &str| &list[COLUMNS.iter().position(|c| *c == name).unwrap()];
+        assert_eq!(list.len(), run_columns::WIDTH);
+        let at = |name: &str| &list[run_columns::NAMES.iter().position(|c| *c == name).unwrap()];
         assert_eq!(at("round"), -1);
         assert_eq!(at("wait_ns"), 9);
         assert!(at("user_ns").is_null());

@@ -1,78 +1,23 @@
 //! The record of what was counted while programs ran: the columns of the agent's `loads` event.
 //!
-//! `counted` says which values of the sources are the counters of a record, `machine` makes a `digest` of a snapshot, and
+//! `table` lists them, each a `column`. `counted` says which values of the sources are the counters of a record, `machine` makes a `digest` of a snapshot, and
 //! of two digests their difference; `own` sums what the kernel tells of the programs themselves, `family` finds out which
 //! ended tasks those are. A `Load` is one record. The agent's observer makes them.
 
+pub mod column;
 pub mod counted;
 pub mod digest;
 pub mod family;
 pub mod machine;
 pub mod own;
+pub mod table;
 
 use std::io::Write;
 
 use counted::COUNTED;
 use digest::Change;
 use own::Own;
-
-/// Names of the columns, in the order in which `Load::write` writes them (docs/protocol.md).
-pub const COLUMNS: [&str; 54] = [
-    "first",
-    "last",
-    "started_ns",
-    "interval_ns",
-    "cpus",
-    "busy_ns",
-    "idle_ns",
-    "iowait_ns",
-    "irq_ns",
-    "softirq_ns",
-    "steal_ns",
-    "queue",
-    "queue_peak",
-    "samples",
-    "swap_out_bytes",
-    "swap_in_bytes",
-    "refaults",
-    "direct_reclaims",
-    "major_faults",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "disk_busy_ns",
-    "net_in_bytes",
-    "net_out_bytes",
-    "net_packets",
-    "net_errors",
-    "loopback_bytes",
-    "nfs_calls",
-    "nfs_retransmissions",
-    "pressure_cpu_ns",
-    "pressure_io_ns",
-    "pressure_memory_ns",
-    "interrupts",
-    "switches",
-    "frequency_khz",
-    "throttled",
-    "level",
-    "scope",
-    "exec_ns",
-    "wait_ns",
-    "block_ns",
-    "swapin_ns",
-    "reclaim_ns",
-    "thrashing_ns",
-    "compact_ns",
-    "copy_ns",
-    "irq_delay_ns",
-    "quota_ns",
-    "own_cpu_pressure_ns",
-    "own_io_pressure_ns",
-    "own_memory_pressure_ns",
-    "tasks",
-    "lost",
-    "cost_ns",
-];
+use table::NAMES;
 
 /// What the samples of the run queue say: the sampler itself left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,9 +56,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// Append the record as a JSON array in the order of `COLUMNS`.
+    /// Append the record as a JSON array in the order of the table.
     pub fn write(&self, out: &mut Vec<u8>) {
-        for (index, name) in COLUMNS.iter().enumerate() {
+        for (index, name) in NAMES.iter().enumerate() {
             out.push(if index == 0 { b'[' } else { b',' });
             match *name {
                 "queue" => {
@@ -191,8 +136,8 @@ mod tests {
         load.write(&mut out);
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let list = value.as_array().unwrap();
-        assert_eq!(list.len(), COLUMNS.len());
-        let at = |name: &str| &list[COLUMNS.iter().position(|column| *column == name).unwrap()];
+        assert_eq!(list.len(), table::WIDTH);
+        let at = |name: &str| &list[table::NAMES.iter().position(|column| *column == name).unwrap()];
         assert_eq!((at("last"), at("busy_ns"), at("cost_ns")), (&9.into(), &70.into(), &11.into()));
         assert_eq!((at("queue"), at("queue_peak"), at("samples")), (&1.5.into(), &2.into(), &2.into()));
         assert_eq!(at("scope"), "leader");
@@ -203,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_column_has_a_value_somewhere() {
-        let named = |name: &&str| COLUMNS.contains(name);
+        let named = |name: &&str| table::NAMES.contains(name);
         assert!(COUNTED.iter().all(named));
         assert!(own::DELAYS.iter().all(named));
     }

@@ -1,0 +1,39 @@
+//! `becalm-agent tables`: the engine's tables as one JSON object, from which everything above the agent is told what there
+//! is. It is written beside the Python package when that is built (`make build`, setup.py), and never by hand.
+
+use becalm_core::load::table as load_columns;
+use becalm_core::run_columns;
+use becalm_core::source::table as sources;
+use serde_json::{json, Value};
+
+/// All tables.
+pub fn tables() -> Value {
+    json!({
+        "run_columns": run_columns::TABLE,
+        "load_columns": load_columns::TABLE,
+        "sources": sources::TABLE,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_name_of_its_own_and_says_what_it_is() {
+        let Value::Object(tables) = tables() else { panic!() };
+        for (table, rows) in &tables {
+            let rows = rows.as_array().unwrap();
+            let mut names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+            assert!(names.len() > 10, "{table}");
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), rows.len(), "{table}");
+        }
+        for row in
+            tables["load_columns"].as_array().unwrap().iter().chain(tables["run_columns"].as_array().unwrap())
+        {
+            assert!(row["meaning"].as_str().unwrap().len() > 5, "{row}");
+        }
+    }
+}

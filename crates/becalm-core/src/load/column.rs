@@ -1,0 +1,102 @@
+//! What one column of a record of load is: a row of `table::TABLE`.
+
+use serde::Serialize;
+
+/// What a column is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// The record itself: which runs it covers, how long, what it cost.
+    Record,
+    /// The whole machine.
+    Machine,
+    /// The programs that were measured, summed over their runs.
+    Programs,
+}
+
+/// Whether a column tells what happened during the interval, or how things stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// How far counters moved, or a sum of what happened.
+    Difference,
+    State,
+}
+
+/// What becomes of the values of several records when they are put together as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    Sum,
+    /// Weighted by the records' lengths.
+    Mean,
+    Max,
+    Min,
+    /// That of the first record.
+    First,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    Integer,
+    Real,
+    Word,
+}
+
+/// How much of a column's unit one of the kernel's numbers is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Each {
+    One,
+    /// Of USER_HZ (`source::TICK_NS`).
+    Tick,
+    Page,
+    /// 512 bytes, whatever the disk's own are (Documentation/admin-guide/iostats.rst).
+    Sector,
+    Millisecond,
+    Microsecond,
+}
+
+/// How the sources' values become a column. Names are those of the source's values; `*` at the beginning or the end
+/// stands for anything, and of loopback and of devices that are no disk only what is named in full counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// The sum of counters, whose difference is told.
+    Sum {
+        of: &'static [&'static str],
+        each: Each,
+        /// The kernel prints 32 bits of each: when one begins again, the sum loses 2^32 of them.
+        wraps: bool,
+    },
+    /// So many values there are; known while it stays the same.
+    Count(&'static str),
+    /// The mean of the values, at both ends of the interval.
+    Mean(&'static str),
+    /// A value that whoever reads is counted in: the mean over samples within the interval, less one.
+    Sampled(&'static str),
+    /// Given by whoever makes the record.
+    Given,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Column {
+    pub name: &'static str,
+    /// Empty for a plain number or a word.
+    pub unit: &'static str,
+    pub form: Form,
+    pub subject: Subject,
+    pub kind: Kind,
+    /// A source of `source::table`, or another way of knowing it: "taskstats" of finished tasks, "group" of the control
+    /// group around the programs, "agent" itself.
+    pub source: &'static str,
+    pub pooling: Pooling,
+    /// Known in every record.
+    pub always: bool,
+    /// Name of its Prometheus metric, with a label where several columns share one; empty where it is not exposed.
+    pub metric: &'static str,
+    pub meaning: &'static str,
+    #[serde(skip)]
+    pub take: Take,
+}

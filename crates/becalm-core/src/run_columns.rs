@@ -1,0 +1,58 @@
+//! The columns of a run: a row each, in the order of the agent's `runs` rows.
+
+use serde::Serialize;
+
+/// One column of a run.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Column {
+    pub name: &'static str,
+    /// Empty for a plain number or a word.
+    pub unit: &'static str,
+    /// Known of every run.
+    pub always: bool,
+    pub meaning: &'static str,
+}
+
+const fn always(name: &'static str, unit: &'static str, meaning: &'static str) -> Column {
+    Column { name, unit, always: true, meaning }
+}
+
+const fn maybe(name: &'static str, unit: &'static str, meaning: &'static str) -> Column {
+    Column { name, unit, always: false, meaning }
+}
+
+/// All columns.
+pub const TABLE: &[Column] = &[
+    always("seq", "", "place in the study: `first` of the request plus the index of the step"),
+    always("workload", "", "index of the workload"),
+    always("settings", "", "index of the settings"),
+    always("round", "", "round of the plan; below 0: a warm-up"),
+    always("padding", "bytes", "length of the environment variable BECALM_PADDING"),
+    always("started_ns", "ns", "Unix time of the start: the wall clock read once at the agent's start plus monotonic raw time since, so that a stepped clock leaves no mark"),
+    always("wall_ns", "ns", "CLOCK_MONOTONIC_RAW from just before execve in the child to the wake-up on the pidfd"),
+    maybe("user_ns", "ns", "CPU time in user mode of the leader and its waited-for descendants (wait4)"),
+    maybe("system_ns", "ns", "CPU time in the kernel of the same"),
+    maybe("wait_ns", "ns", "time on a run queue, the leader's first thread alone, from /proc/PID/schedstat before reaping; unknown where the kernel has none"),
+    maybe("max_rss_bytes", "bytes", "largest resident set (wait4); at least the agent's own 2 MiB or so, which the kernel carries across execve"),
+    maybe("minor_faults", "events", "page faults for which nothing was read (wait4)"),
+    maybe("major_faults", "events", "page faults for which something was read (wait4)"),
+    maybe("voluntary", "events", "context switches of its own will (wait4)"),
+    maybe("involuntary", "events", "context switches against its will (wait4)"),
+    always("outcome", "", "ok, failed (an exit code not expected, or a signal), timeout, aborted, refused (prepare failed or the program could not be started)"),
+    maybe("status", "", "exit code, or minus the signal's number"),
+    always("left_behind", "processes", "descendants that still lived when the leader ended and, after cleanup, were killed"),
+];
+
+/// So many columns there are.
+pub const WIDTH: usize = TABLE.len();
+
+/// Their names, in the order of the table.
+pub const NAMES: [&str; WIDTH] = {
+    let mut names = [""; WIDTH];
+    let mut index = 0;
+    while index < WIDTH {
+        names[index] = TABLE[index].name;
+        index += 1;
+    }
+    names
+};
