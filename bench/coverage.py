@@ -19,10 +19,10 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 from scipy.special import ndtri, stdtrit
 
-from becalm.stats import series
+from becalm.stats import time_series
+from becalm.stats.classical_tests import wilcoxon
 from becalm.stats.describe import describe
 from becalm.stats.paired import RepeatedPairs
-from becalm.stats.tests import wilcoxon
 
 Floats = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -168,11 +168,11 @@ def described(seeds: int, runs: int) -> list[list[str]]:
 def diagnosed(seeds: int, runs: int) -> list[list[str]]:
     """False findings of the diagnoses of a series, on noise that has none of it."""
     tests: Sequence[Callable[[Floats], bool]] = (
-        lambda x: series.warmup(x).found,
-        lambda x: series.drift(x).found,
-        lambda x: series.period(x).found,
-        lambda x: series.bimodal(x).found,
-        lambda x: series.outliers(x).found,
+        lambda x: time_series.warmup(x).found,
+        lambda x: time_series.drift(x).found,
+        lambda x: time_series.period(x).found,
+        lambda x: time_series.bimodal(x).found,
+        lambda x: time_series.outliers(x).found,
     )
     wander = autoregression(0.98)
     noises: dict[str, Noise] = {
@@ -216,7 +216,7 @@ def main() -> None:
     sizes = (20, 100, 1000)
     rows = [row for runs in sizes for row in described(chosen.seeds, runs)]
     print(table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows))
-    print(f"\nFalse findings, level {series.LEVEL:g}.\n")
+    print(f"\nFalse findings, level {time_series.LEVEL:g}.\n")
     rows = [row for runs in (60, 300, 1000) for row in diagnosed(chosen.seeds, runs)]
     print(table(("Noise", "runs", "warm-up", "drift", "period", "two humps", "outliers"), rows))
 

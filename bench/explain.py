@@ -2,7 +2,7 @@
 
     python bench/explain.py [--campaigns 100] [--runs 30]
 
-The programs and the machine are models (becalm.load.campaign): 2 CPUs, run-to-run noise of 2 %, one run in twenty
+The programs and the machine are models (becalm.load.simulated): 2 CPUs, run-to-run noise of 2 %, one run in twenty
 hit by something unrecorded. Each campaign draws its own loads.
 """
 
@@ -15,9 +15,9 @@ from collections import Counter
 import numpy as np
 
 from becalm.load.attribution import FALSE_NAMING
-from becalm.load.campaign import CAUSES_OF, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.background_load import observed
 from becalm.load.evidence import evidence
-from becalm.load.others import observed
+from becalm.load.simulated import CAUSES_OF, Machine, Program, Sensitivity, hypercube, simulate
 
 LOADS = ("spinners", "page_outs", "disk", "network")
 DELAYS = (0.1, 0.25, 0.5)

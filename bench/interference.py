@@ -28,7 +28,9 @@ from scipy.stats import t
 
 from becalm import hosts
 from becalm.load.record import Load, Series
-from becalm.nouns import Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 from campaign import OUT, Record, describe, machine, save, saved, table
 
 ROOT = Path(__file__).parents[1]

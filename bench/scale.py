@@ -31,13 +31,13 @@ WANTED_SLOWDOWN = 1.5
 def child(store: Path, runs: int) -> Record:
     """Compare two programs on the host `null` with `runs` runs in all; called in a fresh process."""
     import becalm
-    from becalm.listener import Quiet
-    from becalm.plan import Goal
+    from becalm.nouns.progress import Quiet
+    from becalm.nouns.stopping_rule import StoppingRule
 
     moments: list[tuple[int, float]] = []
 
     class Clock(Quiet):
-        def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+        def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
             moments.append((0, time.monotonic()))
 
         def running(self, done: int) -> None:

@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from becalm.hosts import machine
-from becalm.hosts.disturbance import KINDS
-from becalm.hosts.machine import Effect, Machine, Noise, Running, catalogue
+from becalm.hosts.simulated import machine
+from becalm.hosts.simulated.disturbance import KINDS
+from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running, catalogue
 from becalm.methods import TABLE, Row
-from becalm.nouns import Settings
-from becalm.search import NO_SETTINGS, Ask, Sample, Search
-from becalm.space import Candidate, Group, Space
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
 from campaign import OUT
 from fill import put
 
@@ -135,7 +135,7 @@ def space_of(model: Machine, dangerous: bool) -> Space:
 def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
     """The choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
     simulation = Simulation(model, seed)
-    search = Search(row.load(), space, row.rule, seed)
+    search = SearchRun(row.load(), space, row.rule, seed)
     seen: dict[Settings, list[float]] = {}
     while search.ask is not None:
         samples = simulation.answer(search.ask)

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.signal import lfilter
 
+from becalm.stats.classical_tests import brown_forsythe, f_test, levene
 from becalm.stats.spread import spread_ratio
-from becalm.stats.tests import brown_forsythe, f_test, levene
 from campaign import percent, table
 from coverage import ALPHA, NOISES, Floats, Noise, autoregression
 

@@ -15,27 +15,30 @@ from typing import TYPE_CHECKING, Any
 from becalm._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from becalm.applied import Applied, Reset, Status
-    from becalm.diagnosis import Diagnosis
     from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
-    from becalm.explanation import Explanation
-    from becalm.knobs import Knob
-    from becalm.load.watched import Watched
-    from becalm.nouns import Run, Settings, Study, Workload
+    from becalm.load.explanation import Explanation
+    from becalm.load.run_report import Watched
+    from becalm.nouns.diagnosis import Diagnosis
+    from becalm.nouns.knob import Knob
+    from becalm.nouns.run import Run
+    from becalm.nouns.settings import Settings
+    from becalm.nouns.settings_change import ApplyResult, Reset, Status
+    from becalm.nouns.study import Study
+    from becalm.nouns.tune_verdict import TuneVerdict
+    from becalm.nouns.verdict import Difference, Finding, Summary, Verdict
+    from becalm.nouns.workload import Workload
     from becalm.profiles import Profile
-    from becalm.steadiness import Steadiness
     from becalm.store import Store
+    from becalm.study.multi_host import compare_on, run_on
+    from becalm.study.transfer import tune_on
     from becalm.verbs.compare import compare
     from becalm.verbs.doctor import doctor
     from becalm.verbs.explain import explain
     from becalm.verbs.run import run
     from becalm.verbs.settings import apply, reset, status
-    from becalm.verbs.several import compare_on, run_on
     from becalm.verbs.survey import survey
-    from becalm.verbs.transfer import tune_on
     from becalm.verbs.tune import tune
     from becalm.verbs.watch_run import watch
-    from becalm.verdict import Difference, Finding, Summary, Verdict
 
 _HOMES = {
     "BecalmError": "becalm.errors",
@@ -48,39 +51,39 @@ _HOMES = {
     "Study": "becalm.nouns",
     "Workload": "becalm.nouns",
     "Store": "becalm.store",
-    "Diagnosis": "becalm.diagnosis",
-    "Explanation": "becalm.explanation",
-    "Applied": "becalm.applied",
-    "Reset": "becalm.applied",
-    "Status": "becalm.applied",
-    "Knob": "becalm.knobs",
+    "Diagnosis": "becalm.nouns.diagnosis",
+    "Explanation": "becalm.load.explanation",
+    "ApplyResult": "becalm.nouns.settings_change",
+    "Reset": "becalm.nouns.settings_change",
+    "Status": "becalm.nouns.settings_change",
+    "Knob": "becalm.tuning.candidates",
     "Profile": "becalm.profiles",
-    "Steadiness": "becalm.steadiness",
+    "TuneVerdict": "becalm.nouns.tune_verdict",
     "apply": "becalm.verbs.settings",
     "reset": "becalm.verbs.settings",
     "status": "becalm.verbs.settings",
     "tune": "becalm.verbs.tune",
     "watch": "becalm.verbs.watch_run",
-    "Watched": "becalm.load.watched",
+    "Watched": "becalm.load.run_report",
     "compare": "becalm.verbs.compare",
-    "compare_on": "becalm.verbs.several",
-    "run_on": "becalm.verbs.several",
-    "tune_on": "becalm.verbs.transfer",
+    "compare_on": "becalm.study.multi_host",
+    "run_on": "becalm.study.multi_host",
+    "tune_on": "becalm.study.transfer",
     "survey": "becalm.verbs.survey",
     "doctor": "becalm.verbs.doctor",
     "explain": "becalm.verbs.explain",
     "run": "becalm.verbs.run",
-    "Difference": "becalm.verdict",
-    "Finding": "becalm.verdict",
-    "Summary": "becalm.verdict",
-    "Verdict": "becalm.verdict",
+    "Difference": "becalm.nouns.verdict",
+    "Finding": "becalm.nouns.verdict",
+    "Summary": "becalm.nouns.verdict",
+    "Verdict": "becalm.nouns.verdict",
 }
 
 __all__ = [
-    "Applied", "BecalmError", "Diagnosis", "Difference", "Explanation", "Finding", "Knob", "MachineError", "Profile",
-    "Reset", "Run", "Settings", "Status", "Steadiness", "Store", "StoreError", "Study", "Summary", "UsageError",
-    "Verdict", "Watched", "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on", "doctor",
-    "explain", "reset", "run", "run_on", "status", "survey", "tune", "tune_on", "watch",
+    "ApplyResult", "BecalmError", "Diagnosis", "Difference", "Explanation", "Finding", "Knob", "MachineError",
+    "Profile", "Reset", "Run", "Settings", "Status", "Store", "StoreError", "Study", "Summary", "TuneVerdict",
+    "UsageError", "Verdict", "Watched", "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on",
+    "doctor", "explain", "reset", "run", "run_on", "status", "survey", "tune", "tune_on", "watch",
 ]  # fmt: skip
 
 

@@ -5,11 +5,13 @@ import functools
 import itertools
 
 import pytest
-from far import Far
+from tests.machine.far import Far
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
-from becalm.nouns import Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 PROGRAMS = {"local": "true", "ssh": "true", "guest": "true", "cluster": "true", "null": "anything", "sim": "spin 1ms"}
 NAMES = {"sim": ("sim:drift", "sim:laptop-a"), "guest": ("guest:6.1",)}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from becalm import methods
-from becalm.nouns import Settings
-from becalm.search import NO_SETTINGS, Sample, Search
-from becalm.space import Candidate, Group, Space
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
 
 GROUPS = {"essential": 3, "isolation": 2, "normal": 7, "dangerous": 2}
 HELP = {"essential-0": 0.5, "isolation-0": 0.6, "normal-1": 0.3, "normal-4": 0.5, "dangerous-1": 0.4}
@@ -50,7 +50,7 @@ def answer(ask, rng, failing=(), spread=spread):
 def conduct(row, space, rule=None, seed=1, **world):
     """A whole search; returns it with its asks and samples."""
     rng = np.random.default_rng([seed, 2])
-    search, asks, told = Search(row.load(), space, rule or row.rule, seed), [], []
+    search, asks, told = SearchRun(row.load(), space, rule or row.rule, seed), [], []
     while search.ask is not None:
         asks.append(search.ask)
         told.append(answer(search.ask, rng, **world))
@@ -86,7 +86,7 @@ def test_another_seed_gives_another_search(row):
     space = a_space({"essential": 4, "isolation": 3, "normal": 20, "dangerous": 3})
 
     def asks(seed):
-        search, found = Search(row.load(), space, row.rule, seed), []
+        search, found = SearchRun(row.load(), space, row.rule, seed), []
         while search.ask is not None:
             found.append(search.ask.arms)
             wave = np.resize([1.0, -1.0], search.ask.runs)
@@ -99,7 +99,7 @@ def test_another_seed_gives_another_search(row):
 def test_a_search_goes_on_from_stored_samples_at_any_point(row):
     finished, asks, told = conduct(row, a_space(), seed=3)
     for stop in range(len(asks)):
-        again = Search(row.load(), a_space(), row.rule, 3)
+        again = SearchRun(row.load(), a_space(), row.rule, 3)
         for samples in told[:stop]:
             again.tell(samples)
         assert again.ask == asks[stop]
@@ -136,7 +136,7 @@ def test_what_makes_the_program_fail_is_not_chosen(row, failing):
 
 def test_a_program_that_always_fails_leaves_the_machine_as_it_is(row):
     rule = dataclasses.replace(row.rule)
-    search = Search(row.load(), a_space(), rule, 0)
+    search = SearchRun(row.load(), a_space(), rule, 0)
     asked = 0
     while search.ask is not None:
         asked += 1
@@ -147,7 +147,7 @@ def test_a_program_that_always_fails_leaves_the_machine_as_it_is(row):
 
 def test_one_failed_run_makes_a_failed_trial(row):
     rng = np.random.default_rng(0)
-    search, bad = Search(row.load(), a_space(), row.rule, 0), set()
+    search, bad = SearchRun(row.load(), a_space(), row.rule, 0), set()
     while search.ask is not None:
         samples = answer(search.ask, rng)
         for index, sample in enumerate(samples):
@@ -205,7 +205,7 @@ def test_forty_candidates_are_no_trouble(row):
 
 @pytest.mark.parametrize("objective", ["cv", "mad"])
 def test_programs_without_any_spread_are_no_trouble(row, objective):
-    search = Search(row.load(), a_space(), dataclasses.replace(row.rule, objective=objective), 0)
+    search = SearchRun(row.load(), a_space(), dataclasses.replace(row.rule, objective=objective), 0)
     while search.ask is not None:
         search.tell([Sample(s, (np.full(search.ask.runs, 1e9),) * search.ask.loops) for s in search.ask.arms])
     # Annealing never measures the untouched machine; its first trial is then as good as any.

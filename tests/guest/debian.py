@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from far import free_port
-from image import Unavailable, command, image
+from tests.guest.image import Unavailable, command, image
+from tests.machine.far import free_port
 
 from becalm.errors import MachineError
 

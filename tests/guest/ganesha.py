@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from far import answers, free_port
+from tests.machine.far import answers, free_port
 
 from becalm import paths
 

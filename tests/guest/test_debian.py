@@ -11,15 +11,20 @@ import time
 from pathlib import Path
 
 import pytest
-from debian import BOOT_LIMIT_S, Debian
+from tests.guest.debian import BOOT_LIMIT_S, Debian
 
 import becalm
 from becalm import hosts
 from becalm.errors import BootError
-from becalm.hosts import Access, known, returning, service, ssh
-from becalm.listener import Quiet
-from becalm.nouns import Settings, Step, Workload
+from becalm.hosts import Access, aliases
+from becalm.hosts.ssh import host as ssh
+from becalm.hosts.ssh import reconnecting
+from becalm.nouns.progress import Quiet
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 from becalm.store import Store
+from becalm.verbs import restore_service
 
 pytestmark = [pytest.mark.guest, pytest.mark.machine]
 
@@ -37,9 +42,9 @@ def bench(tmp_path_factory):
             patch.setenv(name, str(path / name))
         patch.setenv("BECALM_STORE", str(path / "runs.db"))
         # Where other work keeps the processors busy, an emulated machine takes long to come back.
-        patch.setattr(returning, "RETURN_SECONDS", 1200)
+        patch.setattr(reconnecting, "RETURN_SECONDS", 1200)
         made = Debian(path / "machine")
-        known.add("bench", "ssh://ada@bench", str(made.config))
+        aliases.add("bench", "ssh://ada@bench", str(made.config))
         try:
             made.switch_on()
             install(made, path / "tree")
@@ -51,12 +56,11 @@ def bench(tmp_path_factory):
 def install(bench, tree):
     """What `becalm install-service` does, on a machine that has no becalm but its agent."""
     becalm.status("bench")
-    service.install_service(tree, start=False)
-    unit = (tree / service.UNIT).read_text()
-    bench.root(
-        f"install -D /home/ada/.cache/becalm/agent-* /{service.AGENT}; cat > /{service.UNIT} <<'END'\n{unit}\nEND"
-    )
-    bench.root(f"systemctl enable --quiet {service.NAME}; mkdir -p /var/lib/becalm; sync")
+    restore_service.install_service(tree, start=False)
+    unit = (tree / restore_service.UNIT).read_text()
+    bench.root(f"install -D /home/ada/.cache/becalm/agent-* /{restore_service.AGENT}")
+    bench.root(f"cat > /{restore_service.UNIT} <<'END'\n{unit}\nEND")
+    bench.root(f"systemctl enable --quiet {restore_service.NAME}; mkdir -p /var/lib/becalm; sync")
 
 
 def files(bench):

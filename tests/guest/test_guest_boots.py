@@ -14,7 +14,9 @@ from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Access
 from becalm.hosts.guest import kernel, qemu
-from becalm.nouns import Output, Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
 
 pytestmark = [pytest.mark.guest, pytest.mark.machine]
 VERSIONS = ("6.1", "6.12")

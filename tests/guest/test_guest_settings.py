@@ -10,12 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
-from test_guest_boots import VERSIONS, becalm, needed, said, shell
+from tests.guest.test_guest_boots import VERSIONS, becalm, needed, said, shell
 
 from becalm import hosts
 from becalm.errors import BootError
 from becalm.hosts.guest import qemu
-from becalm.nouns import Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 pytestmark = [pytest.mark.guest, pytest.mark.machine]
 

@@ -10,13 +10,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ganesha import Ganesha, Unavailable
-from nfs_relay import Relay
+from tests.guest.ganesha import Ganesha, Unavailable
+from tests.guest.nfs_relay import Relay
 
 from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts.guest import kernel, qemu
-from becalm.nouns import Output, Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
 
 pytestmark = [
     pytest.mark.guest,

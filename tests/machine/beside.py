@@ -13,11 +13,13 @@ from pathlib import Path
 
 from becalm import hosts
 from becalm.hosts import Access
-from becalm.hosts.loading import Loading
 from becalm.load.demand import Demand
-from becalm.load.times import of
+from becalm.load.time_accounting import of
 from becalm.load.waterfall import waterfall
-from becalm.nouns import Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+from becalm.study.load_generator import Loading
 
 
 def spent(loading):

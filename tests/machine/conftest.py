@@ -4,11 +4,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conversation import Agent
-from far import Far, until
-from laptop import changed, laptop, snapshot, strays
+from tests.machine.conversation import Agent
+from tests.machine.far import Far, until
+from tests.machine.restore.laptop import changed, laptop, snapshot, strays
 
-from becalm.hosts import known
+from becalm.hosts import aliases
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def far(shared, own_directories):
     """The server under its name, reached as usual."""
     shared.configure()
     shared.known_hosts(shared.path / "host_key.pub")
-    known.add("far", "ssh://far", str(shared.path / "ssh_config"))
+    aliases.add("far", "ssh://far", str(shared.path / "ssh_config"))
     return shared
 
 

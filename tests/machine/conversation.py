@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from becalm.hosts.agent import agent_path
-from becalm.nouns import COLUMNS
+from becalm.nouns.run import COLUMNS
 
 
 class Agent:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from becalm.hosts import known
-from becalm.listener import Quiet
+from becalm.hosts import aliases
+from becalm.nouns.progress import Quiet
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 PRIVSEP = Path("/run/sshd")
@@ -59,7 +59,7 @@ class Far:
             self.sshd = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
         until(lambda: self.sshd.poll() is not None or answers(self.port))
         assert self.sshd.poll() is None, (path / "sshd.log").read_text()
-        known.add(self.name, "ssh://far", str(path / "ssh_config"))
+        aliases.add(self.name, "ssh://far", str(path / "ssh_config"))
 
     def configure(self, *lines):
         """Write the client's configuration; a line of `lines` goes before the usual ones and so wins."""

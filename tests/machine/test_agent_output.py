@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conversation import gather, sh
+from tests.machine.conversation import gather, sh
 
 pytestmark = pytest.mark.machine
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conversation import Agent, gather, processes_with, sh
+from tests.machine.conversation import Agent, gather, processes_with, sh
 
 from becalm.hosts.agent import agent_path
 

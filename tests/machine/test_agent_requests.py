@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conversation import Agent, gather, processes_with, sh, wait_for
+from tests.machine.conversation import Agent, gather, processes_with, sh, wait_for
 
 from becalm.hosts.agent import agent_path
-from becalm.nouns import COLUMNS
+from becalm.nouns.run import COLUMNS
 
 pytestmark = pytest.mark.machine
 

@@ -11,8 +11,8 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.agent import agent_path
 from becalm.load.design import Factor
 from becalm.store import Store
-from becalm.verbs import campaign as verb
-from becalm.verbs.campaign import campaign, room
+from becalm.study import load_experiment as verb
+from becalm.study.load_experiment import campaign, room
 
 pytestmark = pytest.mark.machine
 

@@ -5,16 +5,16 @@ import signal
 import sys
 
 import pytest
-from far import Far
+from tests.machine.far import Far
 
 from becalm.errors import MachineError
 from becalm.hosts import Access
 from becalm.hosts import open as open_host
-from becalm.hosts.cluster import link, opened
+from becalm.hosts.cluster import opened, transport
 from becalm.hosts.cluster.workers import find
-from becalm.listener import Quiet
+from becalm.nouns.progress import Quiet
 from becalm.store import Store
-from becalm.verbs.several import compare_on, run_on
+from becalm.study.multi_host import compare_on, run_on
 
 pytestmark = pytest.mark.machine
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'becalm[cluster]'")
@@ -83,14 +83,14 @@ def test_a_killed_worker_costs_its_own_block_only(store):
 
 
 def test_a_machine_is_held_by_one_measurement(store, monkeypatch):
-    monkeypatch.setattr(link, "HELD_S", 1.0)
+    monkeypatch.setattr(transport, "HELD_S", 1.0)
     with opened("local:1", print) as (name,):
         with open_host(name, Access()) as first:
             assert first.facts()["host"]["hostname"]
             with pytest.raises(MachineError, match="is held by something else"):
                 open_host(name, Access())
         # Free again, once the first is closed.
-        monkeypatch.setattr(link, "HELD_S", 30.0)
+        monkeypatch.setattr(transport, "HELD_S", 30.0)
         with open_host(name, Access()) as second:
             assert second.facts()["host"]["hostname"]
 

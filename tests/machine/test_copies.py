@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conversation import Agent
+from tests.machine.conversation import Agent
 
 pytestmark = pytest.mark.machine
 

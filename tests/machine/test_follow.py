@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conversation import Agent, wait_for
+from tests.machine.conversation import Agent, wait_for
 
 from becalm.verbs.watch import Watching, follow, live
 
@@ -103,7 +103,7 @@ def test_threads_that_nobody_saw_are_in_the_kernels_own_sums(agent):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_without_rights_threads_that_nobody_saw_are_missing_and_that_is_seen():
-    from becalm.load.watching import Followed, account
+    from becalm.load.live import Followed, account
 
     with program(SHORT) as child:
         made = Agent(user=65534, group=65534, extra_groups=[])

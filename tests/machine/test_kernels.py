@@ -3,7 +3,9 @@
 import pytest
 
 from becalm import hosts
-from becalm.nouns import Settings, Step, Workload
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 from becalm.verbs.survey import KERNELS
 
 pytestmark = pytest.mark.machine

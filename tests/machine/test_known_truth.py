@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from compressed import available, zram
+from tests.machine.compressed import available, zram
 
 from becalm.load.delay import weight_of_nice
 from becalm.load.waterfall import IO, QUEUE

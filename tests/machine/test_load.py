@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from conversation import Agent
+from tests.machine.conversation import Agent
+from tests.places import ROOT
 
 pytestmark = pytest.mark.machine
 
-DATA = Path(__file__).parents[1] / "data/load"
+DATA = ROOT / "tests" / "data/load"
 RUN_BACKWARDS = (".idle", ".iowait", ".steal")
 """Columns of /proc/stat of which the kernel does not promise that they only grow."""
 

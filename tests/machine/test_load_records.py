@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from conversation import Agent, sh
+from tests.machine.conversation import Agent, sh
+from tests.places import ROOT
 
 pytestmark = pytest.mark.machine
 
-DATA = Path(__file__).parents[1] / "data/load"
+DATA = ROOT / "tests" / "data/load"
 SPIN = "import time\nwhile time.process_time() < {}: pass"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the kernel's taskstats need root")
 

@@ -13,8 +13,8 @@ import pytest
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.nouns.verdict import Answer, Stopped
 from becalm.store import Store
-from becalm.verdict import Answer, Stopped
 
 pytestmark = pytest.mark.machine
 

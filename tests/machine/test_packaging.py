@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
 
 pytestmark = pytest.mark.machine
 

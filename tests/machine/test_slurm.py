@@ -3,13 +3,13 @@
 import os
 
 import pytest
-from slurm import Slurm
+from tests.machine.slurm import Slurm
 
 from becalm.errors import MachineError
 from becalm.hosts.cluster import opened
 from becalm.hosts.cluster.workers import find
 from becalm.store import Store
-from becalm.verbs.several import compare_on
+from becalm.study.multi_host import compare_on
 from becalm.verbs.survey import survey
 
 pytestmark = pytest.mark.machine

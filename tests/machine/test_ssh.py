@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conversation import processes_with
-from far import Cutting, Far, free_port, keygen, until
+from tests.machine.conversation import processes_with
+from tests.machine.far import Cutting, Far, free_port, keygen, until
 
 import becalm
 from becalm import hosts
 from becalm.cli.main import becalm as becalm_command
 from becalm.errors import MachineError, WorkloadError
-from becalm.hosts import Access, installing, known, reaching, returning
+from becalm.hosts import Access, aliases
 from becalm.hosts.agent import agent_path
+from becalm.hosts.ssh import connect, install, reconnecting
 from becalm.store import Store
 from becalm.verbs.host import check
 
@@ -96,7 +97,7 @@ def test_a_program_that_is_not_there_is_said(far):
 @pytest.fixture
 def no_return(monkeypatch):
     """A machine that is lost is not waited for."""
-    monkeypatch.setattr(returning, "RETURN_SECONDS", 0)
+    monkeypatch.setattr(reconnecting, "RETURN_SECONDS", 0)
 
 
 def lose(cutting, **options):
@@ -245,14 +246,14 @@ def test_a_key_that_is_not_let_in(far, tmp_path):
     (tmp_path / "config").write_text(
         (far.path / "ssh_config").read_text().replace(f"{far.path}/id\n", f"{tmp_path}/other\n")
     )
-    known.remove("far")
-    known.add("far", "ssh://far", str(tmp_path / "config"))
+    aliases.remove("far")
+    aliases.add("far", "ssh://far", str(tmp_path / "config"))
     assert "does not let you in as the user that your ssh configuration names" in refused()
 
 
 def test_a_user_that_is_not_there(far):
-    known.remove("far")
-    known.add("far", "ssh://nobody-of-that-name@far", str(far.path / "ssh_config"))
+    aliases.remove("far")
+    aliases.add("far", "ssh://nobody-of-that-name@far", str(far.path / "ssh_config"))
     assert "does not let you in as nobody-of-that-name" in refused()
 
 
@@ -271,7 +272,7 @@ def carried(monkeypatch, tmp_path, content):
     """Have the package carry another agent."""
     agent = tmp_path / "agent"
     agent.write_bytes(content)
-    monkeypatch.setattr(reaching, "agent_path", lambda: str(agent))
+    monkeypatch.setattr(connect, "agent_path", lambda: str(agent))
 
 
 def test_another_kind_of_machine(far, monkeypatch, tmp_path):
@@ -294,7 +295,7 @@ def test_an_agent_that_does_not_run_there_is_removed(far, monkeypatch, tmp_path)
 
 def test_an_agent_of_another_protocol(far, monkeypatch, tmp_path):
     greeting = '{"becalm-agent":"9","protocol":99}'
-    version = f"becalm-agent {installing.VERSION}"
+    version = f"becalm-agent {install.VERSION}"
     text = f"#!/bin/sh\nif [ $1 = --version ]; then echo '{version}'; else echo '{greeting}'; cat >/dev/null; fi\n"
     carried(monkeypatch, tmp_path, text.encode())
     assert "speaks protocol 99" in refused()
@@ -335,8 +336,8 @@ mount --bind /mnt/sudoers /etc/sudoers
 
 def ada(another, tmp_path, more="", shell="/bin/sh"):
     far = another(prelude=ADA.format(path=tmp_path / "machine", more=more, shell=shell), home="/mnt/ada")
-    known.remove("far")
-    known.add("far", "ssh://ada@far", str(far.path / "ssh_config"))
+    aliases.remove("far")
+    aliases.add("far", "ssh://ada@far", str(far.path / "ssh_config"))
     return far
 
 

@@ -6,14 +6,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from far import Cutting, keygen, until
-from test_ssh import QUICK, STAT_INTERVAL, as_root
+from tests.machine.far import Cutting, keygen, until
+from tests.machine.test_ssh import QUICK, STAT_INTERVAL, as_root
 
 import becalm
 from becalm import hosts
 from becalm.errors import LostError, RefusedError
-from becalm.hosts import Access, connection, installing, returning, ssh
-from becalm.nouns import Settings, Step, Workload
+from becalm.hosts import Access
+from becalm.hosts.ssh import connection, install, reconnecting
+from becalm.hosts.ssh import host as ssh
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 from becalm.store import Store
 
 pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("own_directories")]
@@ -74,7 +78,7 @@ def test_a_connection_that_is_lost_at_any_request(far, monkeypatch, request_):
 
 
 def test_a_connection_that_is_lost_in_the_greeting_is_an_error(far, monkeypatch):
-    monkeypatch.setattr(installing, "START", "exit 255 # {sudo}{silence}{spool}{name}")
+    monkeypatch.setattr(install, "START", "exit 255 # {sudo}{silence}{spool}{name}")
     with pytest.raises(LostError):
         becalm.run("true", host="far", runs=3)
 
@@ -147,7 +151,7 @@ def test_a_machine_is_not_restarted_without_consent(far):
 
 @as_root
 def test_a_resumed_search_has_the_user_and_the_consent_that_it_had(far, monkeypatch):
-    monkeypatch.setattr(returning, "RETURN_SECONDS", 0)
+    monkeypatch.setattr(reconnecting, "RETURN_SECONDS", 0)
     opened, open_ = [], hosts.open
 
     def opening(name, access):

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from becalm.analysis.rating import geometric_mean, rate
 from becalm.errors import UsageError, WorkloadError
-from becalm.rating import geometric_mean, rate
 from becalm.store import Store
+from becalm.study.review import review
 from becalm.verbs.records import show
-from becalm.verbs.review import review
 from becalm.verbs.suite import suite
 
 pytestmark = pytest.mark.machine

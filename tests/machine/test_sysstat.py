@@ -14,11 +14,11 @@ import subprocess
 import time
 
 import pytest
-from compressed import available, zram
-from conversation import Agent
+from tests.machine.compressed import available, zram
+from tests.machine.conversation import Agent
 
-from becalm.hosts.loading import Loading
 from becalm.load.demand import Demand
+from becalm.study.load_generator import Loading
 
 pytestmark = [
     pytest.mark.machine,

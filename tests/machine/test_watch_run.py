@@ -9,11 +9,11 @@ import sys
 import urllib.request
 
 import pytest
-from conversation import wait_for
+from tests.machine.conversation import wait_for
 
 import becalm
+from becalm.study.review import review
 from becalm.verbs.records import show
-from becalm.verbs.review import review
 
 pytestmark = pytest.mark.machine
 

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from becalm.hosts.machine import Effect, Machine, Noise, Running, State, catalogue
+from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running, State, catalogue
 from becalm.methods import TABLE
-from becalm.nouns import Settings
-from becalm.search import Ask, Rule, Sample, Search
-from becalm.space import Candidate, Group, Space
+from becalm.methods.protocol import Ask, Sample, SearchRun, TrialDesign
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
 
 ROWS = [row for row in catalogue().values() if "steady" in row]
 KNOBS = [(row["name"], row["steady"]) for row in ROWS]
@@ -31,7 +31,7 @@ MACHINES = st.builds(
     FAILING,
 )
 RULES = st.builds(
-    Rule,
+    TrialDesign,
     loops=st.integers(1, 2),
     runs=st.integers(2, 5),
     warmups=st.integers(0, 1),
@@ -62,7 +62,7 @@ def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machi
     )
     values = {each.knob: each.value for each in candidates}
     needs = {each.knob: set(each.needs) for each in candidates}
-    search, running = Search(row.load(), Space(candidates), rule, seed), Running(machine, seed)
+    search, running = SearchRun(row.load(), Space(candidates), rule, seed), Running(machine, seed)
     used, failed, asked = 0, set(), {Settings()}
     while search.ask is not None:
         ask = search.ask

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from becalm.stats.bimodality import excess_mass
+from becalm.stats.classical_tests import mann_whitney, welch_t, wilcoxon
 from becalm.stats.describe import describe
-from becalm.stats.modes import excess_mass
+from becalm.stats.multiplicity import bonferroni, holm
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.sequential import ErrorSpending, crossing_probability
-from becalm.stats.several import bonferroni, holm
-from becalm.stats.tests import mann_whitney, welch_t, wilcoxon
 
 numbers = st.floats(-20, 20, allow_nan=False).map(lambda x: round(x, 6))
 Rounds = list[tuple[float, float, bool]]

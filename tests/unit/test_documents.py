@@ -6,14 +6,13 @@ import contextlib
 import itertools
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
+from tests.places import ROOT
 
 from becalm.cli.main import VERBS, becalm
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ELLIPSES = {"…", "..."}
 """Words that stand for more of the same; nobody types them."""

@@ -4,14 +4,13 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 import becalm.errors
 from becalm._version import VERSION
 
-ROOT = Path(__file__).parents[2]
 PYTHON = sorted((ROOT / "python/becalm").rglob("*.py"))
 SOURCES = PYTHON + sorted((ROOT / "crates").rglob("*.rs")) + sorted((ROOT / "bench").glob("*.py"))
 LONGEST = 500
@@ -37,17 +36,17 @@ def part(name):
 
 FORBIDDEN = [
     ("stats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("report", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.measure")),
+    ("report", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.study.measure")),
     ("hosts", ("becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("store", ("becalm.hosts", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("load", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("sources", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
     ("verbs", ("becalm.cli",)),
-    ("nouns.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
-    ("plan.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report", "becalm.stats")),
-    ("steady.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
-    ("origin.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
-    ("judge.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("nouns", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("plans", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
+    ("analysis/confirmation.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("analysis/variance_source.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
+    ("analysis/comparison.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
 ]
 
 
@@ -123,7 +122,7 @@ def test_exit_codes_are_documented():
 
 
 def test_columns_and_outcomes_are_documented():
-    from becalm.nouns import COLUMNS, Outcome
+    from becalm.nouns.run import COLUMNS, Outcome
 
     text = (ROOT / "docs/protocol.md").read_text()
     for word in (*COLUMNS, *Outcome):
@@ -140,15 +139,16 @@ def chapter(title):
 def test_fields_of_the_json_are_documented():
     import dataclasses
 
-    from becalm.steadiness import Arm, Contribution, Course, Excluded, Steadier, Steadiness, Transfer
-    from becalm.verdict import Difference, Summary, Verdict
+    from becalm.nouns.excluded import Excluded
+    from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
+    from becalm.nouns.verdict import Difference, Summary, Verdict
 
     verdict = chapter("A verdict")
     for kind in (Verdict, Difference, Summary):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in verdict, f"{kind.__name__}.{each.name}"
     tuned = chapter("A tune study")
-    for kind in (Steadiness, Course, Arm, Steadier, Contribution):
+    for kind in (TuneVerdict, Trial, Arm, ArmComparison, AblationEffect):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in tuned, f"{kind.__name__}.{each.name}"
     for kind in (Transfer, Excluded):
@@ -158,14 +158,19 @@ def test_fields_of_the_json_are_documented():
 def test_fields_of_the_json_of_several_hosts_are_documented():
     import dataclasses
 
-    from becalm.several import Across, Several, Times
-    from becalm.survey import Kind, Named, Row, Surveyed
+    from becalm.nouns.multi_host import MultiHostVerdict, PooledDifference, PooledTime
+    from becalm.nouns.survey import Outlier, PeerGroup, Row, SurveyResult
 
-    for title, kinds in (("Several hosts", (Several, Across)), ("A survey", (Surveyed,))):
+    for title, kinds in (("Several hosts", (MultiHostVerdict, PooledDifference)), ("A survey", (SurveyResult,))):
         for kind in kinds:
             for each in dataclasses.fields(kind):
                 assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
-    for title, kind in (("Several hosts", Times), ("A survey", Named), ("A survey", Row), ("A survey", Kind)):
+    for title, kind in (
+        ("Several hosts", PooledTime),
+        ("A survey", Outlier),
+        ("A survey", Row),
+        ("A survey", PeerGroup),
+    ):
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
 
 
@@ -173,8 +178,8 @@ def test_fields_of_the_json_of_watching_are_documented():
     import dataclasses
 
     from becalm.load.delay import Delay
-    from becalm.load.watched import Course, Watched
-    from becalm.load.watching import Consumer, Followed, Instant
+    from becalm.load.live import Consumer, Followed, Instant
+    from becalm.load.run_report import Course, Watched
     from becalm.load.waterfall import Bar, Waterfall
 
     run, interval = chapter("One watched run"), chapter("One interval")
@@ -188,11 +193,11 @@ def test_fields_of_the_json_of_watching_are_documented():
 def test_fields_of_the_json_of_an_explanation_are_documented():
     import dataclasses
 
-    from becalm.explanation import Bottleneck, Case, Explanation, Point
     from becalm.load.attribution import Answer, Attribution, Share
     from becalm.load.delay import Delay
-    from becalm.load.shapes import Shape
+    from becalm.load.explanation import Bottleneck, Case, Explanation, Point
     from becalm.load.waterfall import Bar
+    from becalm.stats.response_shape import Shape
 
     text = chapter("An explanation")
     for kind in (Explanation, Case, Point, Attribution):
@@ -207,30 +212,30 @@ def test_fields_of_the_json_of_an_explanation_are_documented():
 def test_fields_of_the_json_of_settings_are_documented():
     import dataclasses
 
-    from becalm import applied
-    from becalm.knobs import Knob
-    from becalm.steadiness import Excluded
+    from becalm.nouns import settings_change
+    from becalm.nouns.excluded import Excluded
+    from becalm.nouns.knob import Knob
 
     wholes = {
         "The catalogue": Knob,
-        "Putting on": applied.Applied,
-        "Taking off": applied.Reset,
-        "What is on": applied.Status,
+        "Putting on": settings_change.ApplyResult,
+        "Taking off": settings_change.Reset,
+        "What is on": settings_change.Status,
     }
-    for title, kind in (*wholes.items(), ("What is on", applied.BootEntry)):
+    for title, kind in (*wholes.items(), ("What is on", settings_change.BootEntry)):
         for each in dataclasses.fields(kind):
             assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
     lists = [
-        ("Putting on", applied.Change),
+        ("Putting on", settings_change.Change),
         ("Putting on", Excluded),
-        ("Taking off", applied.Put),
-        ("What is on", applied.Held),
-        ("What is on", applied.BootFile),
+        ("Taking off", settings_change.RestoredPlace),
+        ("What is on", settings_change.Held),
+        ("What is on", settings_change.BootFile),
     ]
     for title, kind in lists:
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
-    seen = {applied.BootEntry, *wholes.values(), *(kind for _, kind in lists)}
-    assert {each for each in vars(applied).values() if dataclasses.is_dataclass(each)} <= seen
+    seen = {settings_change.BootEntry, *wholes.values(), *(kind for _, kind in lists)}
+    assert {each for each in vars(settings_change).values() if dataclasses.is_dataclass(each)} <= seen
 
 
 @pytest.mark.machine

@@ -48,9 +48,9 @@ def command_compare(
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
     from becalm.cli.show import measure
+    from becalm.study.multi_host import compare_on
     from becalm.verbs.compare import compare
-    from becalm.verbs.parameters import expand
-    from becalm.verbs.several import compare_on
+    from becalm.workloads.parameters import expand
 
     given = options.arguments(given)
     shell = bool(given.get("shell"))

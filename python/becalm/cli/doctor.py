@@ -29,8 +29,8 @@ def command_doctor(
     """
     if quiet and as_json:
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
-    from becalm.quantity import duration_ns
     from becalm.report.progress import listener
+    from becalm.units import duration_ns
     from becalm.verbs.doctor import doctor
 
     with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:

@@ -91,7 +91,7 @@ def _campaign(command: tuple[str, ...], plan: dict[str, Any], store: str | None,
     if not command:
         raise UsageError("Which program? For example: becalm explain --designed -- ./program")
     from becalm.report.progress import listener
-    from becalm.verbs.campaign import campaign
+    from becalm.study.load_experiment import campaign
 
     words = command[0] if len(command) == 1 else list(command)
     with listener(quiet=quiet, live=not plain, lines=not quiet, plain=plain) as heard:

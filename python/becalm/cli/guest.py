@@ -39,7 +39,7 @@ def list_kernels(as_json: bool) -> None:
     """List the kernels that are kept, newest first."""
     from becalm._version import VERSION
     from becalm.hosts.guest.kernel import prepared
-    from becalm.verdict import SCHEMA
+    from becalm.nouns.verdict import SCHEMA
 
     found = prepared()
     if as_json:

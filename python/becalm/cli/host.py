@@ -24,7 +24,7 @@ def command_host() -> None:
 
 def _json(kind: str, value: dict[str, Any]) -> None:
     from becalm._version import VERSION
-    from becalm.verdict import SCHEMA
+    from becalm.nouns.verdict import SCHEMA
 
     click.echo(json.dumps({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **value}, indent=2, allow_nan=False))
 
@@ -35,9 +35,9 @@ def _json(kind: str, value: dict[str, Any]) -> None:
 @click.option("--ssh-config", metavar="FILE", help="Use this configuration of ssh instead of your usual one.")
 def command_add(name: str, url: str, ssh_config: str | None) -> None:
     """Call the machine at URL, ssh://[user@]name[:port], by a NAME. Does not connect."""
-    from becalm.hosts import known
+    from becalm.hosts import aliases
 
-    made = known.add(name, url, ssh_config)
+    made = aliases.add(name, url, ssh_config)
     click.echo(f"{made.name} is {made.url}. See whether it answers with: becalm host check {made.name}")
 
 
@@ -45,9 +45,9 @@ def command_add(name: str, url: str, ssh_config: str | None) -> None:
 @options.as_json
 def command_list(as_json: bool) -> None:
     """List the machines that have names."""
-    from becalm.hosts import known
+    from becalm.hosts import aliases
 
-    found = [known.find(name) for name in known.names()]
+    found = [aliases.find(name) for name in aliases.names()]
     if as_json:
         _json("hosts", {"hosts": [asdict(each) for each in found]})
         return
@@ -77,7 +77,7 @@ def command_check(name: str, sudo: bool, as_json: bool) -> None:
 @click.argument("name")
 def command_remove(name: str) -> None:
     """Forget a name. Nothing on that machine changes."""
-    from becalm.hosts import known
+    from becalm.hosts import aliases
 
-    gone = known.remove(name)
+    gone = aliases.remove(name)
     click.echo(f"{gone.name} is forgotten; it was {gone.url}.")

@@ -11,7 +11,7 @@ import click
 
 from becalm.cli import options
 from becalm.errors import UsageError
-from becalm.quantity import size_bytes
+from becalm.units import size_bytes
 
 SIZE = options.Checked("size", size_bytes)
 
@@ -76,7 +76,7 @@ def command_load(command: tuple[str, ...], duration: str | None, as_json: bool, 
     made = load(demand, duration=duration, command=command)
     if as_json:
         from becalm._version import VERSION
-        from becalm.verdict import SCHEMA
+        from becalm.nouns.verdict import SCHEMA
 
         head = {"becalm": VERSION, "schema": SCHEMA, "kind": "load", "demand": demand.to_json()}
         click.echo(json.dumps({**head, **dataclasses.asdict(made)}, indent=2), err=bool(command))

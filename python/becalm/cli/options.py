@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from becalm.errors import UsageError
-from becalm.quantity import duration_ns, fraction, limit_ns
+from becalm.units import duration_ns, fraction, limit_ns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,7 +35,7 @@ SHARE = Checked("share", fraction)
 
 
 def _rule(text: str) -> object:
-    from becalm.load.contamination import rule
+    from becalm.analysis.contamination import rule
 
     return rule(text)
 

@@ -28,8 +28,8 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     becalm list
     becalm list --all --kind compare
     """
-    from becalm.report.sentence import recovered
     from becalm.verbs.records import list_studies
+    from becalm.wording.measurement import recovered
 
     found = list_studies(store, limit=None if everything else limit, kind=kind)
     for each in found.recovered:
@@ -51,7 +51,7 @@ def _warned(sentence: str) -> None:
 
 def _header(kind: str) -> dict[str, Any]:
     from becalm._version import VERSION
-    from becalm.verdict import SCHEMA
+    from becalm.nouns.verdict import SCHEMA
 
     return {"becalm": VERSION, "schema": SCHEMA, "kind": kind}
 
@@ -95,16 +95,16 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
 
         regrouped(study, store, as_json=as_json, plain=plain, warned=_warned)
         return
-    from becalm.load.watched import Watched
-    from becalm.rating import Ratings
-    from becalm.steadiness import Steadiness
+    from becalm.load.run_report import Watched
+    from becalm.nouns.rating import Ratings
+    from becalm.nouns.tune_verdict import TuneVerdict
+    from becalm.study.review import review
     from becalm.verbs.records import show
-    from becalm.verbs.review import review
 
     document = show(study, store, warned=_warned)
     verdict = review(document)
     if as_json:
-        from becalm.nouns import COLUMNS
+        from becalm.nouns.run import COLUMNS
         from becalm.report.formats.becalm_json import loads_to_json
 
         value = verdict.to_json()
@@ -124,8 +124,8 @@ def command_show(study: str, together: bool, store: str | None, as_json: bool, p
 
         out.print(watched(verdict, plain=plain, columns=out.width))
         return
-    if isinstance(verdict, Steadiness):
-        from becalm.report.steady.terminal import steadiness
+    if isinstance(verdict, TuneVerdict):
+        from becalm.report.tune.terminal import steadiness
 
         out.print(steadiness(verdict, plain=plain))
         return

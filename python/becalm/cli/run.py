@@ -31,8 +31,8 @@ def command_run(
     if not command:
         raise UsageError("Which program? For example: becalm run -- python3 -c pass")
     from becalm.cli.show import measure
+    from becalm.study.multi_host import run_on
     from becalm.verbs.run import run
-    from becalm.verbs.several import run_on
 
     given = options.arguments(given)
     if name:

@@ -15,7 +15,7 @@ from becalm.errors import UsageError
 
 def _json(kind: str, value: Any) -> None:
     from becalm._version import VERSION
-    from becalm.verdict import SCHEMA
+    from becalm.nouns.verdict import SCHEMA
 
     click.echo(json.dumps({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **value}, indent=2, allow_nan=False))
 
@@ -40,7 +40,7 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
     becalm knobs
     becalm knobs governor
     """
-    from becalm.knobs import find
+    from becalm.nouns.knob import find
     from becalm.report import settings as report
     from becalm.verbs.settings import knobs
 
@@ -106,9 +106,9 @@ def command_apply(
 
     Without --, the settings stay until `becalm reset`. With it, the exit code is that of the program.
     """
-    from becalm.nouns import Settings
+    from becalm.nouns.settings import Settings
     from becalm.report import settings as report
-    from becalm.verbs.profile import together
+    from becalm.study.profile import together
     from becalm.verbs.settings import apply
 
     if not profiles and not settings:
@@ -188,7 +188,7 @@ def command_install_service(remove: bool) -> None:
 
     Needs root. Copies the agent to a directory that only root can write to.
     """
-    from becalm.hosts.service import install_service, remove_service
+    from becalm.verbs.restore_service import install_service, remove_service
 
     for sentence in remove_service() if remove else install_service():
         click.echo(sentence)

@@ -16,8 +16,8 @@ def measure(call: Callable[..., Any], given: dict[str, Any], *, as_json: bool, q
     """Call `becalm.run` or `becalm.compare`, or one for several hosts, and print its verdict; returns the exit code."""
     if quiet and as_json:
         raise UsageError("--quiet and --json contradict each other. Leave one out.")
+    from becalm.nouns.verdict import Stopped
     from becalm.report.progress import listener
-    from becalm.verdict import Stopped
 
     # A program that writes to the terminal itself and a display that redraws its last lines would spoil each other.
     live = not plain and given.get("output") != "inherit"
@@ -51,7 +51,7 @@ def _several(found: Any, store: str | bool | None, *, as_json: bool, quiet: bool
         click.echo(found.sentence)
     else:
         from becalm.report import terminal
-        from becalm.report.several.terminal import several
+        from becalm.report.multi_host.terminal import several
 
         terminal.console(plain=plain).print(several(found, plain=plain))
     sys.stdout.flush()
@@ -61,16 +61,16 @@ def _several(found: Any, store: str | bool | None, *, as_json: bool, quiet: bool
 
 def regrouped(study: str, store: str | None, *, as_json: bool, plain: bool, warned: Callable[[str], None]) -> None:
     """Print again what several hosts gave together."""
-    from becalm.survey import Surveyed
-    from becalm.verbs.regroup import show_together
+    from becalm.nouns.survey import SurveyResult
+    from becalm.study.stored_group import show_together
 
     found = show_together(study, store, warned=warned)
-    if isinstance(found, Surveyed) and not as_json:
+    if isinstance(found, SurveyResult) and not as_json:
         from becalm.report import terminal
-        from becalm.report.several.surveyed import table
+        from becalm.report.multi_host.surveyed import table
 
         terminal.console(plain=plain).print(table(found, plain=plain))
-    elif isinstance(found, Surveyed):
+    elif isinstance(found, SurveyResult):
         click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
     else:
         _several(found, store, as_json=as_json, quiet=False, plain=plain)
@@ -80,7 +80,7 @@ def with_runs(verdict: Any, store: str | bool | None) -> dict[str, Any]:
     """The verdict's JSON with its runs, where they were kept."""
     value: dict[str, Any] = verdict.to_json()
     if verdict.study is not None:
-        from becalm.nouns import COLUMNS
+        from becalm.nouns.run import COLUMNS
         from becalm.report.formats.becalm_json import loads_to_json
         from becalm.store import Store
 

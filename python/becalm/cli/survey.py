@@ -65,7 +65,7 @@ def command_survey(
         click.echo(found.sentence)
     else:
         from becalm.report import terminal
-        from becalm.report.several.surveyed import table
+        from becalm.report.multi_host.surveyed import table
 
         terminal.console(plain=plain).print(table(found, plain=plain))
     sys.stdout.flush()

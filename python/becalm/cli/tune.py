@@ -110,7 +110,7 @@ def command_tune(
     typed: list[Any] = [command[0] if len(command) == 1 else list(command)] if command else []
     with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
         if "hosts" in given:
-            from becalm.verbs.transfer import tune_on
+            from becalm.study.transfer import tune_on
 
             whole: Any = tune_on(programs=[*typed, *programs], resume=resume, listener=heard, **given)
             found: Any = whole.hosts[0].verdict
@@ -121,14 +121,14 @@ def command_tune(
     elif quiet:
         click.echo(whole.sentence)
     else:
-        from becalm.report.steady.terminal import steadiness
         from becalm.report.terminal import console
+        from becalm.report.tune.terminal import steadiness
 
         out = console(plain=plain)
         if found is not None:
             out.print(steadiness(found, plain=plain))
         if whole is not found:
-            from becalm.report.several.terminal import transferred
+            from becalm.report.multi_host.terminal import transferred
 
             out.print(transferred(whole, plain=plain))
     if where is not None and found is not None:
@@ -190,7 +190,7 @@ def _profile_path(given: str) -> tuple[str, Path | None]:
 
 def _report(found: Any, path: Path) -> Path:
     """Write the report in the form that the file's name asks for."""
-    from becalm.report.steady import html, markdown
+    from becalm.report.tune import html, markdown
 
     write = markdown.write if path.suffix == ".md" else html.page
     try:
@@ -205,12 +205,12 @@ def _save(found: Any, name: str, path: Path | None, store: Any) -> str:
     from dataclasses import replace
 
     from becalm.profiles import write
-    from becalm.verbs.profile import named
+    from becalm.study.profile import named
 
     if not found.settings:
         return "Nothing is recommended, so no profile was saved."
     if found.study is None:
-        from becalm.nouns import Settings
+        from becalm.nouns.settings import Settings
         from becalm.profiles import Profile
 
         return f"Profile: {write(Profile(name, Settings.of(found.settings)), path)}"

@@ -147,8 +147,8 @@ def _live(
 def _takers(stack: ExitStack, host: str, prometheus: str | None) -> Iterator[Callable[[Any], None]]:
     if prometheus is None:
         return
+    from becalm.report.watch.exporter import exposed
     from becalm.report.watch.prometheus import Exposition
-    from becalm.verbs.expose import exposed
 
     expose = stack.enter_context(exposed(prometheus, lambda sentence: click.echo(f"becalm: {sentence}", err=True)))
     exposition = Exposition(host)
@@ -176,7 +176,7 @@ def _shown(
 def _json(instant: Any) -> None:
     """One object a line, each by itself."""
     from becalm._version import VERSION
-    from becalm.verdict import SCHEMA
+    from becalm.nouns.verdict import SCHEMA
 
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": "instant"}
     click.echo(json.dumps({**head, **instant.to_json()}, allow_nan=False))

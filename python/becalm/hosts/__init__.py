@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from becalm.errors import UsageError
-from becalm.knobs import Knob
 from becalm.load.record import LoadSink
-from becalm.nouns import Block, Run, Settings, Workload
+from becalm.nouns.knob import Knob
+from becalm.nouns.run import Block, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 TextSink = Callable[[int, str, str], None]
 """Called with a run's sequence number, the tail of its standard error and its kept standard output."""
@@ -128,13 +130,13 @@ class Row:
 
 TABLE = (
     Row("local", "becalm.hosts.local", "open_local", "this machine, through the agent"),
-    Row("ssh", "becalm.hosts.ssh", "open_ssh", "another machine: ssh://[user@]name[:port]"),
+    Row("ssh", "becalm.hosts.ssh.host", "open_ssh", "another machine: ssh://[user@]name[:port]"),
     Row("guest", "becalm.hosts.guest", "open_guest", "a virtual machine with a kernel of its own: guest:6.1?cpus=2"),
     Row("cluster", "becalm.hosts.cluster", "open_worker", "a machine of --cluster, while that is open"),
     Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
     Row(
         "sim",
-        "becalm.hosts.sim",
+        "becalm.hosts.simulated.host",
         "open_sim",
         "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/methods.md)",
     ),
@@ -174,20 +176,20 @@ def open(name: str = "local", access: Access | None = None) -> Host:
         if row.kind == kind:
             opener: Callable[[str, Access], Host] = getattr(importlib.import_module(row.module), row.opener)
             return opener(rest, access or Access())
-    from becalm.hosts import known
+    from becalm.hosts import aliases
 
-    if name in known.names():
-        found = known.find(name)
+    if name in aliases.names():
+        found = aliases.find(name)
         return open(found.url, replace(access or Access(), config=found.config, called=name))
     raise unknown(name)
 
 
 def unknown(name: str) -> UsageError:
     """What to say of a name that no host has."""
-    from becalm.hosts import known
+    from becalm.hosts import aliases
 
     kind = name.partition(":")[0]
-    near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *known.names()], n=1)
+    near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *aliases.names()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
     return UsageError(

@@ -16,10 +16,13 @@ from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink
-from becalm.hosts.link import Link
-from becalm.knobs import Knob
+from becalm.hosts.transport import Link
 from becalm.load.record import LoadSink, Series, load_of
-from becalm.nouns import COLUMNS, Block, Run, Settings, Workload, wire
+from becalm.nouns.codec import wire
+from becalm.nouns.knob import Knob
+from becalm.nouns.run import COLUMNS, Block, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 PROTOCOL = 1
 

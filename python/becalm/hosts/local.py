@@ -11,7 +11,7 @@ import subprocess
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost, agent_path
-from becalm.hosts.link import ProcessLink
+from becalm.hosts.transport import ProcessLink
 
 
 def open_local(rest: str, access: Access) -> AgentHost:

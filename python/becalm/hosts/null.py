@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from becalm.hosts import Access, Noticed, TextSink
-from becalm.knobs import Knob
 from becalm.load.record import LoadSink
-from becalm.nouns import Block, Outcome, Run, Settings, Workload
+from becalm.nouns.knob import Knob
+from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 WALL_NS = 1_000_000
 BATCH = 500

@@ -1,8 +1,8 @@
 """Which load made the runs slow: shares with intervals, a cause, or that it cannot be told.
 
-The response is the delay factor, the predictors what the others did (`becalm.load.others`); load cannot help, so the
-fit is non-negative. The run queue enters as Mund's expectation, so its coefficient says how much of the expected delay
-came: 1 is all of it, and the rest is what the other measures explain. A cause is named only when
+The response is the delay factor, the predictors what the others did (`becalm.load.background_load`); load cannot help,
+so the fit is non-negative. The run queue enters as Mund's expectation, so its coefficient says how much of the expected
+delay came: 1 is all of it, and the rest is what the other measures explain. A cause is named only when
 
 1. there is an effect at all: permuting the delays over the runs gives so good a fit in at most FALSE_NAMING of all
    cases (for runs whose load nobody had drawn at random, shifting them in time as well, since both may drift);
@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from becalm.load import importance
-from becalm.load.others import CAUSES, MEASURES
-from becalm.load.shapes import Shape, shape
-from becalm.nouns import Json
-from becalm.verdict import finite
+from becalm.load.background_load import CAUSES, MEASURES
+from becalm.nouns.codec import Json, finite
+from becalm.stats import relative_importance
+from becalm.stats.response_shape import Shape, shape
 
 Floats = npt.NDArray[np.float64]
 
@@ -143,12 +142,12 @@ def attribute(
     floors = {measure.name: measure.floor for measure in MEASURES}
     causes = tuple(dict.fromkeys(cause_of[name] for name in names))
     groups = tuple(tuple(i for i, name in enumerate(names) if cause_of[name] == cause) for cause in causes)
-    covariance = importance.moments(x, y)
-    fitted = importance.r_squared(covariance, positive=True)
-    shares = importance.shapley(fitted, groups)[0]
-    coefficients = importance.non_negative(covariance)[0] / x.std(axis=0)
+    covariance = relative_importance.moments(x, y)
+    fitted = relative_importance.r_squared(covariance, positive=True)
+    shares = relative_importance.shapley(fitted, groups)[0]
+    coefficients = relative_importance.non_negative(covariance)[0] / x.std(axis=0)
     p_value = _p_value(x, y, float(fitted[0, -1]), rng, permutations, rows.designed)
-    many = importance.shapley(_resampled(x, y, rng, resamples), groups)
+    many = relative_importance.shapley(_resampled(x, y, rng, resamples), groups)
     first = many.argmax(axis=1)
     found = []
     for index, cause in enumerate(causes):
@@ -163,7 +162,7 @@ def attribute(
                 high=high,
                 leads=float((first == index).mean()),
                 coefficients={names[i]: float(coefficients[i]) for i in groups[index]},
-                inflation=importance.inflation(x, leading, outside),
+                inflation=relative_importance.inflation(x, leading, outside),
                 carried=_carried(cause, y, rows.bars),
             )
         )
@@ -212,7 +211,7 @@ def _p_value(x: Floats, y: Floats, seen: float, rng: np.random.Generator, count:
     """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one)."""
 
     def rate(batches: Iterator[Floats]) -> float:
-        fits = np.concatenate([importance.best_fit(x, batch) for batch in batches])
+        fits = np.concatenate([relative_importance.best_fit(x, batch) for batch in batches])
         return float((1 + (fits >= seen - 1e-9).sum()) / (1 + len(fits)))
 
     shuffled = rate(rng.permuted(np.tile(y, (size, 1)), axis=1) for size in _batches(x, count))
@@ -230,7 +229,7 @@ def _resampled(x: Floats, y: Floats, rng: np.random.Generator, count: int) -> Fl
     found = []
     for size in _batches(x, count):
         drawn = rng.multinomial(len(y), even, size).astype(np.float64)
-        found.append(importance.r_squared(importance.moments(x, y, drawn), positive=True))
+        found.append(relative_importance.r_squared(relative_importance.moments(x, y, drawn), positive=True))
     return np.concatenate(found)
 
 
@@ -299,7 +298,7 @@ def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
         row[alone] = x[:, alone].max()
         rows.append(row)
     for count in range(1, most + 1):
-        if importance.inflation(np.vstack([x, *([row] * count for row in rows)]), pair[0], others) < SEPARABLE:
+        if relative_importance.inflation(np.vstack([x, *([row] * count for row in rows)]), pair[0], others) < SEPARABLE:
             return count
     return None
 

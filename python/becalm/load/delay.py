@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from becalm.load.times import Times
-from becalm.nouns import Json
-from becalm.verdict import finite
+from becalm.load.time_accounting import Times
+from becalm.nouns.codec import Json, finite
 
 WEIGHTS = (
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.quantity import size_bytes
+from becalm.units import size_bytes
 
 
 @dataclass(frozen=True, slots=True)

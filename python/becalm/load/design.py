@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.load.demand import Demand
-from becalm.nouns import Json
+from becalm.nouns.codec import Json
 
 Floats = npt.NDArray[np.float64]
 

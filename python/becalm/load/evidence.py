@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from becalm.load.attribution import Attribution, Rows, attribute
+from becalm.load.background_load import Observed, others, unloaded
 from becalm.load.delay import Delay
-from becalm.load.others import Observed, others, unloaded
-from becalm.load.times import Times
+from becalm.load.time_accounting import Times
 from becalm.load.waterfall import NAMES, REFERENCE, Waterfall, waterfall
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.load.record import Load
-from becalm.nouns import Run
+from becalm.nouns.run import Run
 
 PAGE = 4096
 """Bytes of a page, which the file does not say: right for x86, and for most other machines."""

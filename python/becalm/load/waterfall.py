@@ -16,9 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from becalm.load.delay import OWN_CPU, UNLOADED
-from becalm.load.times import Times
-from becalm.nouns import Json
-from becalm.verdict import finite
+from becalm.load.time_accounting import Times
+from becalm.nouns.codec import Json, finite
 
 REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
     "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",

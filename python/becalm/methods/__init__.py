@@ -1,4 +1,4 @@
-"""Methods that search for settings: one table, one interface (`becalm.search`), one file per method.
+"""Methods that search for settings: one table, one interface (`becalm.methods.protocol`), one file per method.
 
 The conformance suite in `tests/conformance/test_methods.py` runs over the table.
 """
@@ -10,7 +10,7 @@ import importlib
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
-from becalm.search import Method, Rule
+from becalm.methods.protocol import Method, TrialDesign
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Row:
     module: str
     function: str
     what: str
-    rule: Rule
+    rule: TrialDesign
 
     def load(self) -> Method:
         """The generator function itself."""
@@ -35,28 +35,28 @@ TABLE = (
         "becalm.methods.race",
         "race",
         "many combinations on few runs each; runs go where they can still change the choice",
-        Rule(),
+        TrialDesign(),
     ),
     Row(
         "greedy",
         "becalm.methods.greedy",
         "greedy",
         "one setting after the other, kept when it lowers the spread",
-        Rule(),
+        TrialDesign(),
     ),
     Row(
         "fast",
         "becalm.methods.greedy",
         "greedy",
         "greedy with five runs a trial: quick, and often misled",
-        Rule(loops=1, runs=5, warmups=0),
+        TrialDesign(loops=1, runs=5, warmups=0),
     ),
     Row(
         "anneal",
         "becalm.methods.anneal",
         "anneal",
         "simulated annealing: settings are added in random order, worse ones at first accepted, too",
-        Rule(),
+        TrialDesign(),
     ),
 )
 """The first is what is used when none is named."""

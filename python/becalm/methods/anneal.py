@@ -13,15 +13,15 @@ from collections import deque
 
 import numpy as np
 
+from becalm.methods.protocol import Choice, SearchGenerator, TrialDesign
 from becalm.methods.trials import Trials
-from becalm.search import Choice, Rule, Searching
-from becalm.space import Candidate, Space
+from becalm.nouns.search_space import Candidate, Space
 
 START, TEMPERATURE, FACTOR = 100.0, 100.0, 0.75
 """Spread in percent before anything was measured; first temperature; what it is multiplied by after each step."""
 
 
-def anneal(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
+def anneal(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search as algorithm 3 does; see the module."""
     trials, old, temperature = Trials(rule), START, TEMPERATURE
     waiting = deque(space.candidates[index] for index in rng.permutation(len(space.candidates)))

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from becalm.history import Floats
-from becalm.nouns import Settings
-from becalm.search import Sample
-from becalm.space import Group, Space
+from becalm.methods.protocol import Sample
+from becalm.nouns.search_space import Group, Space
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats
 
 Arm = frozenset[int]
 

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
 from becalm.methods.trials import Trials
-from becalm.search import NO_SETTINGS, Choice, Rule, Searching
-from becalm.space import Candidate, Group, Space
+from becalm.nouns.search_space import Candidate, Group, Space
 
 
-def greedy(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
+def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search as algorithm 4 does; see the module."""
     trials = Trials(rule)
     yield from trials.measure(NO_SETTINGS, "the untouched machine")

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import chdtri
 
 from becalm.methods.arms import UNTOUCHED, Arm, Arms
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
 from becalm.methods.surface import Surface
-from becalm.search import NO_SETTINGS, Ask, Choice, Rule, Sample, Searching
-from becalm.space import Group, Space
+from becalm.nouns.search_space import Group, Space
 
 RUNS = 4
 """Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean."""
@@ -50,7 +50,7 @@ CLEAR, WON = 2.5, 0.4
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
-def race(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
+def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search by a race; see the module."""
     here = _Race(space, rule, rng)
     if not space.candidates or here.left < 2 * (RUNS + 1):
@@ -80,7 +80,7 @@ def race(space: Space, rule: Rule, rng: np.random.Generator) -> Searching:
 class _Race:
     """The state of one race: what was measured, what it cost, and what follows from it."""
 
-    def __init__(self, space: Space, rule: Rule, rng: np.random.Generator) -> None:
+    def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
         self.arms = Arms(space, rule.objective)
         self.rule = rule
         self.rng = rng
@@ -228,7 +228,7 @@ class _Race:
         return best
 
 
-def _allowed(space: Space, rule: Rule) -> int:
+def _allowed(space: Space, rule: TrialDesign) -> int:
     """Runs of a race: a tenth of those of a greedy search in this space, within what the rule allows."""
     tested = len(space.of(Group.NORMAL)) + len(space.of(Group.DANGEROUS)) + bool(space.of(Group.ISOLATION))
     own = max(FEWEST, TENTH * (1 + tested))

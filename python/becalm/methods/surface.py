@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from becalm.history import Floats
+from becalm.stats.arrays import Floats
 
 EFFECT = 0.45
 """Prior standard deviation of one setting's effect on log spread: most change it by less than a factor of 2.5."""

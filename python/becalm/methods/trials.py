@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-from becalm.nouns import Settings
-from becalm.search import NO_SETTINGS, Ask, Rule, Sample
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, TrialDesign
+from becalm.nouns.settings import Settings
 
 Trying = Generator[Ask, Sequence[Sample], float | None]
 """Yields one Ask and returns the spread that it showed; None without asking when the runs are used up."""
@@ -16,7 +16,7 @@ Trying = Generator[Ask, Sequence[Sample], float | None]
 class Trials:
     """What a search has tried. `best` is the settings of the lowest spread seen; a failed trial has infinite spread."""
 
-    rule: Rule
+    rule: TrialDesign
     runs: int = 0
     count: int = 0
     best: Settings = NO_SETTINGS

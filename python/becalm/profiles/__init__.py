@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
-from becalm.nouns import Settings
+from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
 
 SHIPPED = ("llvm-tips", "pyperf")

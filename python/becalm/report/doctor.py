@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.diagnosis import Advice, Diagnosis, Noise, Overhead, Severity
-from becalm.report.advice import fact
-from becalm.report.sentence import counted, duration, memory, percent
+from becalm.analysis.machine_advice import fact
+from becalm.nouns.diagnosis import Advice, Diagnosis, Noise, Overhead, Severity
 from becalm.report.terminal import apart
+from becalm.wording.measurement import counted, duration, memory, percent
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.NOTE: "bold", Severity.GOOD: "bold green"}
 MARKS = {Severity.WARNING: "!", Severity.NOTE: "-", Severity.GOOD: "+"}

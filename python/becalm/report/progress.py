@@ -1,7 +1,7 @@
 """Live progress: what is measured, how far, the interval as it stands, and what would end it.
 
 On a terminal a few lines that change at most twice a second, so that showing disturbs measuring as little as it can;
-elsewhere a plain line now and then; nothing when asked to be quiet. A listener of `becalm.measure`.
+elsewhere a plain line now and then; nothing when asked to be quiet. A listener of `becalm.study.measure`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from becalm.listener import Listener, Progress, Quiet, Searching
-from becalm.plan import Goal
-from becalm.report.sentence import counted, duration, percent, spent
+from becalm.nouns.progress import Progress, ProgressListener, Quiet, SearchProgress
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.terminal import console
-from becalm.verdict import Difference, Verdict
+from becalm.wording.measurement import counted, duration, percent, spent
 
 REFRESHES = 2.0
 """Times a second that the display is drawn."""
@@ -37,7 +37,9 @@ MOST_INTERVALS = 12
 
 
 @contextmanager
-def listener(*, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False) -> Iterator[Listener]:
+def listener(
+    *, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False
+) -> Iterator[ProgressListener]:
     """The progress display for where standard error goes.
 
     Arguments:
@@ -86,7 +88,7 @@ class Watch:
         self._moved = clock()
         self._patience_s = math.inf
 
-    def started(self, goal: Goal) -> None:
+    def started(self, goal: StoppingRule) -> None:
         """Measuring begins."""
         self._moved = self._clock()
         self._patience_s = max(LONG_RUN_S, 60.0 if goal.budget_ns is None else goal.budget_ns / 1e9)
@@ -117,7 +119,7 @@ class Lines(Warnings):
         self._best: Mapping[str, object] = {}
         self._ended = threading.Event()
 
-    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+    def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
         """Measuring begins."""
         self._watch.started(goal)
         threading.Thread(target=self._wait, name="becalm-progress", daemon=True).start()
@@ -136,7 +138,7 @@ class Lines(Warnings):
         """Runs have finished."""
         self._watch.running()
 
-    def searching(self, state: Searching) -> None:
+    def searching(self, state: SearchProgress) -> None:
         """A line for every question of a search; the best settings so far where they are others than before."""
         self._last = self._clock()
         known, self._best = self._best, dict(state.best)
@@ -156,16 +158,16 @@ class Display(Warnings):
 
     def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(live.console)
-        self._goal = Goal()
+        self._goal = StoppingRule()
         self._names: Sequence[str] = ()
         self._state: Progress | None = None
-        self._search: Searching | None = None
+        self._search: SearchProgress | None = None
         self._clock, self._asked = clock, 0.0
         self._done = 0
         self._watch = Watch(clock)
         live.get_renderable = self.draw  # type: ignore[method-assign]
 
-    def started(self, study: int | None, names: Sequence[str], goal: Goal) -> None:
+    def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
         """Measuring begins."""
         self._names, self._goal = names, goal
         self._watch.started(goal)
@@ -179,7 +181,7 @@ class Display(Warnings):
         """The data were looked at."""
         self._state = state
 
-    def searching(self, state: Searching) -> None:
+    def searching(self, state: SearchProgress) -> None:
         """A search has come to its next question."""
         self._search, self._asked = state, self._clock()
 
@@ -208,7 +210,7 @@ class Display(Warnings):
             parts.append(Text(hint, "yellow"))
         return Group(*parts)
 
-    def _searched(self, state: Searching) -> RenderableType:
+    def _searched(self, state: SearchProgress) -> RenderableType:
         phase, *rest = search(state)
         planned = max(1, (state.planned or self._done) - state.runs)
         made = max(0, self._done - state.runs)
@@ -233,7 +235,7 @@ class Display(Warnings):
 PHASES = {"look": "Looking", "search": "Searching", "confirm": "Confirming"}
 
 
-def search(state: Searching) -> list[str]:
+def search(state: SearchProgress) -> list[str]:
     """Where a search stands: what is measured now, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
     lines = [f"{PHASES[state.phase]}: {state.why}{arms}"]
@@ -245,7 +247,7 @@ def search(state: Searching) -> list[str]:
     return lines
 
 
-def ends(goal: Goal) -> str:
+def ends(goal: StoppingRule) -> str:
     """What would end the measurement."""
     limits = [] if goal.budget_ns is None else [f"at most {spent(goal.budget_ns)}"]
     limits += [] if goal.runs is None else [counted(goal.runs, "round")]

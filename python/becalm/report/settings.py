@@ -10,10 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.applied import Applied, BootEntry, Change, Held, Reset, Status
-from becalm.knobs import Knob
-from becalm.report.sentence import counted, duration
-from becalm.steadiness import Excluded
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob
+from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, Status
+from becalm.wording.measurement import counted, duration
 
 MOST_ROWS = 12
 """So many places of one knob are shown one by one."""
@@ -96,7 +96,7 @@ def knob(row: Knob) -> RenderableType:
     return Group(Text(row.name, "bold"), table)
 
 
-def applied(done: Applied, host: str = "local") -> RenderableType:
+def applied(done: ApplyResult, host: str = "local") -> RenderableType:
     """What was put on, or would be."""
     changed = [each for each in done.changes if each.changes]
     parts: list[RenderableType] = []

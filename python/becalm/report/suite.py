@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.rating import Rated, Ratings, Tuning
-from becalm.report.sentence import duration
+from becalm.nouns.rating import Rated, Ratings, Tuning
+from becalm.wording.measurement import duration
 
 UNKNOWN = "–"
 

@@ -11,10 +11,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from becalm.nouns import StoredStudy
-from becalm.report.sentence import duration, memory, percent
+from becalm.nouns.study import StoredStudy
+from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
 from becalm.stats.histogram import Histogram
-from becalm.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
+from becalm.wording.measurement import duration, memory, percent
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 STYLES = {Answer.SLOWER: "bold red", Answer.FASTER: "bold green", Answer.UNSEEN: "bold", Answer.UNKNOWN: "bold yellow"}

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int32]
 
 
 def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy.special import betainc, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
-from becalm.stats.effective import effective_size, mean_error
+from becalm.stats.effective_sample_size import effective_size, mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
-from becalm.stats.root import root
+from becalm.stats.root_finding import root
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Description:
 def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
     """Summary of one program's times in the order they were run; shape (n,), n >= 1, any unit.
 
-    The mean's interval is Student's with the effective number of runs (`becalm.stats.effective`). Raises ValueError
-    for an empty series, one that holds something else than finite numbers, or a confidence outside 0…1.
+    The mean's interval is Student's with the effective number of runs (`becalm.stats.effective_sample_size`). Raises
+    ValueError for an empty series, one that holds something else than finite numbers, or a confidence outside 0…1.
     """
     x = series(wall_ns, "The series of times")
     alpha = level(1.0 - confidence)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from becalm.stats.arrays import Floats
-from becalm.stats.root import outward, root
+from becalm.stats.root_finding import outward, root
 
 BOUND = 1.345
 """95 % as efficient as the mean on normal data (Holland & Welsch 1977, Commun. Stat. A 6:813)."""

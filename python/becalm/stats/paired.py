@@ -30,7 +30,7 @@ from scipy.special import ndtr
 from becalm.stats.arrays import Floats, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.power import detectable
-from becalm.stats.root import outward, root
+from becalm.stats.root_finding import outward, root
 from becalm.stats.sequential import ErrorSpending
 
 CLIP = 3.0

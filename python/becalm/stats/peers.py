@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
-from becalm.stats.root import root
+from becalm.stats.root_finding import root
 
 LEAST_PEERS = 6
 """Machines of a kind below which nothing is said of any of them: five others must show what is usual."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
-from becalm.stats.root import root
+from becalm.stats.root_finding import root
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from becalm.stats.arrays import Floats, level
-from becalm.stats.root import root
+from becalm.stats.root_finding import root
 
 FAR = 8.0
 """A standard normal variable is beyond this with probability 1e-15: nothing is lost by ending the grid there."""

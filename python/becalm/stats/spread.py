@@ -19,11 +19,11 @@ import numpy.typing as npt
 from scipy.special import fdtri, ndtr, polygamma, psi, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
-from becalm.stats.effective import mean_error
+from becalm.stats.classical_tests import f_test, welch_t
+from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import MOST
-from becalm.stats.series import autocorrelation
-from becalm.stats.tests import f_test, welch_t
+from becalm.stats.time_series import autocorrelation
 
 EXACT = 14
 """Most loops for which all signs are counted: 2^14 of them."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from becalm.stats.arrays import level, series
-from becalm.stats.effective import mean_error
+from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
 

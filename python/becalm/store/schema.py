@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
 
 from becalm.load.record import LOAD_COLUMNS
-from becalm.nouns import COLUMNS, Outcome
+from becalm.nouns.run import COLUMNS, Outcome
 
 METADATA = MetaData()
 

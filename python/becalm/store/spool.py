@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
-from becalm.nouns import COLUMNS, Outcome, Run
+from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import made, spool_dir, state_dir
 from becalm.store.store import Store
 

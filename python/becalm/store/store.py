@@ -22,7 +22,10 @@ from sqlalchemy import Connection, func, select
 from becalm._version import VERSION
 from becalm.errors import UsageError
 from becalm.load.record import Load, Series
-from becalm.nouns import COLUMNS, Averages, Run, Settings, StoredStudy, Study, Workload
+from becalm.nouns.run import COLUMNS, Averages, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.workload import Workload
 from becalm.store import loads as recorded
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate

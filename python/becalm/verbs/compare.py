@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from becalm.analysis.comparison import against_baseline
 from becalm.errors import UsageError
-from becalm.history import History
-from becalm.judge import against_baseline
-from becalm.nouns import Workload
-from becalm.quantity import fraction
-from becalm.report import sentence
-from becalm.verbs.conduct import Extras, conduct
-from becalm.verbs.options import options as sort_options
+from becalm.nouns.history import History
+from becalm.nouns.verdict import Difference, Verdict
+from becalm.nouns.workload import Workload
+from becalm.study.interleaved import Extras, measure_interleaved
+from becalm.study.options import options as sort_options
+from becalm.units import fraction
 from becalm.verbs.records import baseline_series
-from becalm.verdict import Difference, Verdict
+from becalm.wording import measurement
 
 DEFAULT_BUDGET = 30.0
 """Seconds of measuring when neither a budget nor a number of runs is given."""
@@ -63,14 +63,14 @@ def compare(
 
     def with_baseline(history: History) -> tuple[Difference, ...]:
         assert stored is not None
-        shown = sentence.short([each.name for each in made])
+        shown = measurement.short([each.name for each in made])
         found = []
         for index, name in enumerate(shown):
             title, wall_ns = stored.series_for(made[index].name, index)
             found.append(against_baseline(name, title, history.wall_ns(index), wall_ns, measuring.confidence))
         return tuple(found)
 
-    return conduct(
+    return measure_interleaved(
         "compare",
         made,
         measuring,

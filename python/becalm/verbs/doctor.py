@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm import hosts
-from becalm.diagnosis import Diagnosis, Noise, Overhead
+from becalm.analysis.machine_advice import advise
+from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.errors import UsageError, WorkloadError
-from becalm.history import History
 from becalm.hosts import Access, Host
-from becalm.listener import Listener, Progress, Quiet
-from becalm.measure import measure as run_plan
-from becalm.noise import noise, overhead, stolen_and_others
-from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
-from becalm.plan import Goal
-from becalm.report.advice import advise
+from becalm.nouns.diagnosis import Diagnosis, Noise, Overhead
+from becalm.nouns.history import History
+from becalm.nouns.progress import Progress, ProgressListener, Quiet
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.workload import Workload
+from becalm.study.measure import measure as run_plan
 
 KERNEL_NS = 7e6
 """Length of one run of the fixed kernel: short against a scheduler's slice and long against starting a process."""
@@ -38,7 +40,7 @@ def doctor(
     host: str = "local",
     measure: bool = True,
     budget_s: float = 5.0,
-    listener: Listener | None = None,
+    listener: ProgressListener | None = None,
     *,
     sudo: bool = False,
 ) -> Diagnosis:
@@ -79,10 +81,10 @@ def _load(host: str, access: Access) -> Mapping[str, Any]:
     return load
 
 
-def _measure(machine: Host, budget_s: float, listener: Listener) -> tuple[list[Run], Overhead | None]:
+def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tuple[list[Run], Overhead | None]:
     """Runs of the fixed kernel, warm-up left out, and the overhead (None when interrupted before)."""
     budget_ns = round(budget_s * 1e9)
-    listener.started(None, ["fixed kernel"], Goal(budget_ns=budget_ns, warmup=WARMUP))
+    listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUP))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
     kept: list[Run] = []

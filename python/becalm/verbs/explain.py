@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from becalm.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.errors import UsageError
-from becalm.explanation import Case, Explanation, Point
-from becalm.load.circumstances import circumstances
+from becalm.load.background_load import Observed, observed, pooled
+from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
+from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
 from becalm.load.evidence import Evidence, evidence
-from becalm.load.others import Observed, observed, pooled
+from becalm.load.explanation import Case, Explanation, Point
 from becalm.load.record import Load
-from becalm.load.times import Times, middle
+from becalm.load.time_accounting import Times, middle
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
-from becalm.nouns import Run, Settings, StoredStudy
-from becalm.report.explain import sentences
-from becalm.report.sentence import recovered
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import StoredStudy
+from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
-from becalm.verdict import Finding
+from becalm.wording import explain as sentences
+from becalm.wording.measurement import recovered
 
 MOST_POINTS = 400
 """Observations of one program at most; neighbours are pooled until there are no more, since more only take time."""

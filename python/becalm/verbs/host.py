@@ -1,4 +1,4 @@
-"""`becalm host check`: connect to a machine and say what can be done there. Names are kept by `becalm.hosts.known`."""
+"""`becalm host check`: connect to a machine and say what it allows. Names are kept by `becalm.hosts.aliases`."""
 
 from __future__ import annotations
 

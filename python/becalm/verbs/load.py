@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from becalm.errors import UsageError
-from becalm.hosts.loading import Loading
 from becalm.load.demand import Demand, Made
-from becalm.quantity import duration_ns
+from becalm.study.load_generator import Loading
+from becalm.units import duration_ns
 
 
 def load(demand: Demand, *, duration: float | str | None = None, command: Sequence[str] = ()) -> Made:

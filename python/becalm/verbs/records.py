@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.load import sadf
-from becalm.nouns import StoredStudy
+from becalm.nouns.study import StoredStudy
 from becalm.report.formats import Document, by_program, read, writer
-from becalm.report.sentence import recovered
 from becalm.store import Recovered, Store, recover
+from becalm.wording.measurement import recovered
 
 
 @dataclass(frozen=True, slots=True)

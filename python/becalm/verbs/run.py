@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from becalm.findings import of_series
-from becalm.history import History
-from becalm.judge import summarise
-from becalm.nouns import Averages, Workload
-from becalm.verbs.conduct import Extras, Kept, conduct
-from becalm.verbs.options import options as sort_options
-from becalm.verdict import Finding, Summary, Verdict
+from becalm.analysis.comparison import summarise
+from becalm.analysis.diagnostics import of_series
+from becalm.nouns.history import History
+from becalm.nouns.run import Averages
+from becalm.nouns.verdict import Finding, Summary, Verdict
+from becalm.nouns.workload import Workload
+from becalm.study.interleaved import Extras, Kept, measure_interleaved
+from becalm.study.options import options as sort_options
 
 DEFAULT_BUDGET = 10.0
 """Seconds of measuring when neither a budget nor a number of runs is given."""
@@ -41,4 +42,4 @@ def run(command: str | Iterable[str] | Workload, **options: Any) -> Verdict:
     def analyse(history: History, kept: Kept) -> tuple[Finding, ...]:
         return of_series(made.name, history, kept.columns, loads=kept.loads())
 
-    return conduct("run", [made], measuring, goal, extras=Extras(analyse, interim))
+    return measure_interleaved("run", [made], measuring, goal, extras=Extras(analyse, interim))

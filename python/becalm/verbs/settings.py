@@ -12,18 +12,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm import hosts
-from becalm.applied import Applied, BootEntry, Change, Held, Put, Reset, Status
 from becalm.errors import MachineError, RefusedError, UsageError
-from becalm.history import History
 from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost
-from becalm.knobs import Knob, find
-from becalm.listener import Quiet
-from becalm.measure import measure
-from becalm.nouns import Block, Outcome, Output, Run, Settings, Step, Workload
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.history import History
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.progress import Quiet
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, RestoredPlace, Status
+from becalm.nouns.workload import Output, Workload
 from becalm.profiles import Profile
-from becalm.steadiness import Excluded
-from becalm.verbs.profile import OWN, described, machine_of, named
+from becalm.study.measure import measure
+from becalm.study.profile import OWN, described, machine_of, named
 
 
 def knobs(host: str = "local", *, sudo: bool = False, root: str | None = None) -> list[Knob]:
@@ -42,7 +44,7 @@ def apply(
     dangerous: bool = False,
     strict: bool = False,
     dry_run: bool = False,
-) -> Applied:
+) -> ApplyResult:
     """Put a profile's settings on: for the time of `command`, else until `reset`.
 
     Arguments:
@@ -68,16 +70,16 @@ def apply(
         elsewhere = _made_elsewhere(profile, agent)
         plan = tuple(map(_change, agent.plan(settings, dangerous=dangerous)))
         if dry_run:
-            return Applied(profile.name, plan, skipped, elsewhere, dry_run=True)
+            return ApplyResult(profile.name, plan, skipped, elsewhere, dry_run=True)
         if command is not None:
             code, remarks = _run(agent, settings, command, dangerous)
             agent.settle()
-            return Applied(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
+            return ApplyResult(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
-            return Applied(profile.name, (), skipped, elsewhere)
+            return ApplyResult(profile.name, (), skipped, elsewhere)
         done = agent.hold(settings, dangerous=dangerous, keep=True)
         changes = tuple(map(_change, done["changes"]))
-        return Applied(profile.name, changes, skipped, (*elsewhere, *done["remarks"]), done["took_ns"])
+        return ApplyResult(profile.name, changes, skipped, (*elsewhere, *done["remarks"]), done["took_ns"])
 
 
 def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
@@ -87,7 +89,7 @@ def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, f
     """
     with _agent(host, Access(sudo=sudo, root=root, title="reset")) as machine:
         done = machine.restore(force=force)
-    return Reset(tuple(Put(**each) for each in done["places"]), tuple(done["unsettled"]), done["sentence"])
+    return Reset(tuple(RestoredPlace(**each) for each in done["places"]), tuple(done["unsettled"]), done["sentence"])
 
 
 def status(host: str = "local", *, root: str | None = None) -> Status:

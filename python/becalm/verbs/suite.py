@@ -1,8 +1,8 @@
 """`becalm suite`: a suite of one's own programs, rated against reference times as SPEC rates its own.
 
-`suite` reads the file (`becalm.sources.suite`), measures each program alone and in copies, in base and peak, in
-randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.rated_runs`, which says what its
-workloads are); its settings are those of the tunings.
+`suite` reads the file (`becalm.workloads.suite`), measures each program alone and in copies, in base and peak, in
+randomly ordered rounds, as one study of kind "suite", and rates what came out (`becalm.analysis.rated_runs`, which says
+what its workloads are); its settings are those of the tunings.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from becalm.analysis.rated_runs import Cell, cells, ratings
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.measure import measure
-from becalm.nouns import Block, Outcome, Run, Settings, Step, Workload
-from becalm.plan import Goal
-from becalm.rated_runs import Cell, cells, ratings
-from becalm.rating import Ratings
-from becalm.report import sentence
+from becalm.nouns.rating import Ratings
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.workload import Workload
 from becalm.report.suite import copies as counted
 from becalm.report.suite import sentence as concluding
-from becalm.sources.asked import Asked
-from becalm.sources.suite import Listed, Suite, read
-from becalm.verbs.options import options as sort_options
-from becalm.verbs.studying import studying
+from becalm.study.measure import measure
+from becalm.study.options import options as sort_options
+from becalm.study.session import open_session
+from becalm.wording import measurement
+from becalm.workloads.asked import Asked
+from becalm.workloads.suite import Listed, Suite, read
 
 RUNS = 3
 """As SPEC's rules have it: three runs, the median counts."""
@@ -94,11 +96,11 @@ def suite(
     if runs < 1:
         raise UsageError(f"A suite needs at least one round, not {runs}.")
     given = Settings.of(measuring.settings)
-    with studying(measuring, "becalm suite") as opened:
+    with open_session(measuring, "becalm suite") as opened:
         number = copies or found.copies or _processors(opened.host.facts()) if rates else None
         workloads = _workloads(found, names, number)
         settings = tuple(_settings(found, name, given) for name in names)
-        study = measuring.study("suite", workloads, Goal(runs=runs), 0, None)
+        study = measuring.study("suite", workloads, StoppingRule(runs=runs), 0, None)
         about = {
             "suite": found.name,
             "tunings": list(names),
@@ -110,7 +112,9 @@ def suite(
         opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
         opened.begin(study)
         state = _Rounds(cells(len(names), len(found.programs), number), runs, np.random.default_rng(study.seed))
-        measuring.listener.started(opened.shown, sentence.short([each.name for each in workloads]), Goal(runs=runs))
+        measuring.listener.started(
+            opened.shown, measurement.short([each.name for each in workloads]), StoppingRule(runs=runs)
+        )
         sink = opened.sink(study)
         measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed, opened.loads())
         opened.settle()
@@ -174,4 +178,4 @@ def _nothing(state: _Rounds, workloads: Sequence[Workload], texts: dict[int, tup
     if failed is None:
         return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
-    return WorkloadError(sentence.failure(failed, workloads[failed.workload].name, stderr, 0))
+    return WorkloadError(measurement.failure(failed, workloads[failed.workload].name, stderr, 0))

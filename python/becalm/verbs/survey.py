@@ -1,6 +1,6 @@
 """`becalm survey`: the same work on many machines, and which of them are slower or noisier than their peers.
 
-Every machine is a study of its own in the store, as in `becalm.verbs.several`, whose threads and faults these are.
+Every machine is a study of its own in the store, as in `becalm.study.multi_host`, whose threads and faults these are.
 The work is the same on all of them: built-in kernels of a fixed number of iterations, and a command where one is given.
 """
 
@@ -13,20 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.errors import Interrupted, UsageError, WorkloadError
-from becalm.history import History
-from becalm.listener import Listener, Quiet
-from becalm.measure import measure
-from becalm.nouns import Block, Step, Study, Workload
-from becalm.plan import Goal
-from becalm.quantity import fraction
-from becalm.report import sentence
+from becalm.nouns.history import History
+from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.run import Block, Step
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.study import Study
+from becalm.nouns.survey import Machine, SurveyResult
+from becalm.nouns.workload import Workload
 from becalm.store import Store
-from becalm.survey import UNKNOWN, Machine, Surveyed, conclude
-from becalm.verbs.options import Measuring
-from becalm.verbs.options import options as sort_options
-from becalm.verbs.several import machines, on_hosts
-from becalm.verbs.studying import studying
+from becalm.study.measure import measure
+from becalm.study.multi_host import machines, on_hosts
+from becalm.study.options import MeasureOptions
+from becalm.study.options import options as sort_options
+from becalm.study.session import open_session
+from becalm.units import fraction
+from becalm.wording import measurement
 
 KERNELS = {
     "add": Workload(kernel="add", iterations=24_000_000, name="additions"),
@@ -50,7 +53,7 @@ def survey(
     rate: float | str = 0.05,
     at_least: float | str = 0.01,
     **options: Any,
-) -> Surveyed:
+) -> SurveyResult:
     """Measure the same work on many machines and name those that are slower or noisier than their peers.
 
     Arguments:
@@ -62,7 +65,7 @@ def survey(
         at_least: a slowness below this is not named.
         options: as for `becalm.run`: store, sudo, user, timeout, directory, …
 
-    Returns a Surveyed; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
+    Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
     when no machine gives anything.
     """
     if loops < LEAST_LOOPS or runs < LEAST_RUNS:
@@ -77,12 +80,12 @@ def survey(
     chosen = fraction(rate)
     if not 0 < chosen < 1:
         raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {rate}.")
-    listener: Listener = measuring.listener or Quiet()
+    listener: ProgressListener = measuring.listener or Quiet()
     group = secrets.token_hex(8)
     named = {"rate": chosen, "at_least": fraction(at_least)}
     with machines(hosts, cluster, listener) as names:
 
-        def one(host: str, heard: Listener) -> Machine:
+        def one(host: str, heard: ProgressListener) -> Machine:
             return _measured(replace(measuring, host=host, listener=heard, group=group), works, named, loops, runs)
 
         measured = on_hosts(names, one, listener)
@@ -92,10 +95,10 @@ def survey(
 
 
 def _measured(
-    measuring: Measuring, works: Sequence[Workload], named: Mapping[str, float], loops: int, runs: int
+    measuring: MeasureOptions, works: Sequence[Workload], named: Mapping[str, float], loops: int, runs: int
 ) -> Machine:
     """One machine. Raises BecalmError when it did not get through LEAST_LOOPS loops."""
-    goal = Goal(runs=loops * runs, warmup=WARMUPS)
+    goal = StoppingRule(runs=loops * runs, warmup=WARMUPS)
     study: Study = measuring.study("survey", works, goal, 0, None)
     study = replace(study, options={**study.options, **named, "loops": loops, "runs_of_loop": runs})
     rng = np.random.default_rng(study.seed)
@@ -106,7 +109,7 @@ def _measured(
         loop = next(given, None)
         return None if loop is None else _block(loop, len(works), runs, rng)
 
-    with studying(measuring, "becalm survey") as opened:
+    with open_session(measuring, "becalm survey") as opened:
         opened.host.define(study.workloads, study.settings)
         number = opened.begin(study)
         measuring.listener.started(opened.shown, [each.name for each in works], goal)
@@ -130,7 +133,7 @@ def machine_of_runs(store: Store, number: int, study: Study, history: History, f
     if history.failure is not None:
         failed = history.failure
         stderr = store.texts(number).get(failed.seq, ("", ""))[0]
-        raise WorkloadError(sentence.failure(failed, study.workloads[failed.workload].name, stderr, history.rounds))
+        raise WorkloadError(measurement.failure(failed, study.workloads[failed.workload].name, stderr, history.rounds))
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {

@@ -1,6 +1,6 @@
 """`becalm tune`: find the settings under which programs vary least, confirm them, and say what each contributes.
 
-`tune` sorts the options out and opens what a study needs; `becalm.verbs.conducting` makes the study.
+`tune` sorts the options out and opens what a study needs; `becalm.study.tune` makes the study.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from becalm import sources
+from becalm import workloads as sources
 from becalm.errors import UsageError, WorkloadError
-from becalm.knobs import Wanted
 from becalm.methods import method as method_row
-from becalm.nouns import Settings, Step, Study, Workload
-from becalm.quantity import fraction, limit_ns
-from becalm.search import NO_SETTINGS, Rule
-from becalm.steadiness import RECOMMENDED, TUNED, UNTOUCHED, WITHOUT, Steadiness
+from becalm.methods.protocol import NO_SETTINGS, TrialDesign
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
+from becalm.nouns.workload import Workload
 from becalm.store import Store
-from becalm.trials import Trials
-from becalm.verbs.conducting import conduct
-from becalm.verbs.options import Measuring
-from becalm.verbs.options import options as sort_options
-from becalm.verbs.profile import described, machine_of, named
-from becalm.verbs.settable import Tried, of_host, stays, tried_on
-from becalm.verbs.studying import Studying, studying
+from becalm.study.options import MeasureOptions
+from becalm.study.options import options as sort_options
+from becalm.study.probe import Tried, probe_space, stays, tried_on
+from becalm.study.profile import described, machine_of, named
+from becalm.study.session import StudySession, open_session
+from becalm.study.tune import measure_tune
+from becalm.tuning.candidates import SearchLimits
+from becalm.tuning.trial_log import TrialLog
+from becalm.units import fraction, limit_ns
 
 DEFAULT_BUDGET = 1800.0
 """Seconds, more or less, when no budget is given."""
@@ -65,7 +68,7 @@ class Search:
     compare_profiles: bool = True
     tried: tuple[str, ...] = ()
 
-    def rule(self) -> Rule:
+    def rule(self) -> TrialDesign:
         """How trials are measured. Raises UsageError."""
         if self.objective not in ("cv", "mad"):
             raise UsageError(f"--objective is cv or mad, not {self.objective!r}.")
@@ -87,17 +90,17 @@ class Search:
 
 def tune(
     programs: Sequence[str | Iterable[str] | Workload] = (), *, resume: int | str | None = None, **options: Any
-) -> Steadiness:
+) -> TuneVerdict:
     """Find settings under which programs vary least, and confirm them on fresh runs.
 
     Arguments:
-        programs: command lines, argument lists, Workloads, or other sources (`becalm.sources`). The settings are for
+        programs: command lines, argument lists, Workloads, or other sources (`becalm.workloads`). The settings are for
             all of them together.
         resume: number of a study (or "last") that was interrupted: go on where it stopped.
         options: fields of `Search`; as for `becalm.run`: budget, seed, host, sudo, root, dangerous, store, user,
             confidence, timeout, directory, environment, …
 
-    Returns a Steadiness. Raises UsageError, WorkloadError when a program fails on the untouched machine, MachineError
+    Returns a TuneVerdict. Raises UsageError, WorkloadError when a program fails on the untouched machine, MachineError
     when something of the machine could not be put back, Interrupted when stopped before the end.
     """
     search, rest = _search_options(options)
@@ -131,11 +134,11 @@ def tune(
         title=measuring.title,
     )
     tried = _tried(search.tried, measuring)
-    with studying(measuring, _title(made)) as opened:
+    with open_session(measuring, _title(made)) as opened:
         kernel = _kernel(opened, made)
         study = replace(study, workloads=(*made, kernel) if kernel else made)
         rows = opened.host.knobs()
-        wanted = Wanted(
+        wanted = SearchLimits(
             only=search.only,
             without=search.without,
             consent=measuring.dangerous,
@@ -145,7 +148,7 @@ def tune(
             stays=stays(opened.host),
         )
         probe = None if search.tried else kernel
-        found, excluded, partial = of_host(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
+        found, excluded, partial = probe_space(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
         if tried:
             tried, excluded = tried_on(tried, rows, made, opened)
         at_boot = {each.knob for each in excluded if each.reason == wanted.stays}
@@ -165,7 +168,7 @@ def tune(
             },
         )
         opened.begin(study)
-        return conduct(opened, study, Trials(), [NO_SETTINGS])
+        return measure_tune(opened, study, TrialLog(), [NO_SETTINGS])
 
 
 ELSEWHERE = {"settings": "only", "warmup": "warmups", "precision": "budget"}
@@ -188,17 +191,17 @@ def _title(programs: Sequence[Workload]) -> str:
     return f"becalm tune -- {', '.join(each.name for each in programs)}"[:200]
 
 
-def _tried(references: Sequence[str], measuring: Measuring) -> Tried:
+def _tried(references: Sequence[str], measuring: MeasureOptions) -> Tried:
     """The settings to try, each by a name of its own."""
     found: dict[str, Settings] = {}
     for reference in references:
         profile = named(reference, store=measuring.place)
-        reserved = profile.name in (*found, UNTOUCHED, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
+        reserved = profile.name in (*found, BASELINE, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
         found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
     return tuple(found.items())
 
 
-def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
+def _kernel(opened: StudySession, programs: Sequence[Workload]) -> Workload | None:
     """The built-in kernel, about as long as the programs; None where the host has none."""
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
 
@@ -216,7 +219,7 @@ def _kernel(opened: Studying, programs: Sequence[Workload]) -> Workload | None:
     return None
 
 
-def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
+def _resume(reference: int | str, measuring: MeasureOptions) -> TuneVerdict:
     """Go on with a study that was stopped: answer from its runs first, then measure."""
     with Store.open(measuring.place) as store:
         if str(reference) == "last":
@@ -236,7 +239,7 @@ def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
         user=measuring.user or chosen.get("user"),
         allow_reboot=bool(chosen.get("allow_reboot")),
     )
-    with studying(measuring, _title(stored.study.workloads)) as opened:
+    with open_session(measuring, _title(stored.study.workloads)) as opened:
         if stored.study.options["privileged"] and not opened.host.privileged:
             raise UsageError(
                 f"Study {stored.number} changes settings of the machine. Go on with: "
@@ -249,6 +252,6 @@ def _resume(reference: int | str, measuring: Measuring) -> Steadiness:
                 "are compared with each other."
             )
         opened.resume(stored)
-        trials = Trials()
+        trials = TrialLog()
         trials.extend(opened.store.runs(stored.number))
-        return conduct(opened, stored.study, trials, list(stored.study.settings))
+        return measure_tune(opened, stored.study, trials, list(stored.study.settings))

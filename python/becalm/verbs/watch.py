@@ -18,9 +18,9 @@ from becalm.errors import UsageError
 from becalm.hosts import Access
 from becalm.hosts.watching import Watchable, watchable
 from becalm.load import interval
+from becalm.load.live import Account, Consumer, Followed, Instant, account
 from becalm.load.record import Load
-from becalm.load.watching import Account, Consumer, Followed, Instant, account
-from becalm.quantity import duration_ns
+from becalm.units import duration_ns
 
 SHORTEST_NS = 100_000_000
 """Shortest interval. CPU time is counted in ticks of 10 ms: over less than ten of them a share is no share."""

@@ -13,19 +13,21 @@ from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.load.record import Load, Series
-from becalm.load.times import Times, middle
-from becalm.load.times import of as times_of
-from becalm.load.watched import Watched
-from becalm.measure import measure
-from becalm.nouns import Block, Outcome, Output, Run, Step, Study, Workload
-from becalm.plan import Goal
-from becalm.quantity import duration_ns
+from becalm.load.run_report import Watched
+from becalm.load.time_accounting import Times, middle
+from becalm.load.time_accounting import of as times_of
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Output, Workload
 from becalm.report.formats import Document
 from becalm.report.watch.stored import UNLOADED, conclude
+from becalm.study.measure import measure
+from becalm.study.options import MeasureOptions
+from becalm.study.options import options as sort_options
+from becalm.study.session import StudySession, open_session
+from becalm.units import duration_ns
 from becalm.verbs import records
-from becalm.verbs.options import Measuring
-from becalm.verbs.options import options as sort_options
-from becalm.verbs.studying import Studying, studying
 
 
 def watch(command: str | Iterable[str] | Workload, *, reference: str | float | None = None, **options: Any) -> Watched:
@@ -35,7 +37,8 @@ def watch(command: str | Iterable[str] | Workload, *, reference: str | float | N
         command: as for `becalm.run`.
         reference: the program on an idle machine: seconds or text with a unit ("1.5s"), the number of a study or
             "last", or a file that `becalm export` wrote. Without one the run's own CPU time is the reference.
-        options: those of `Workload` and, as far as they make sense for one run, of `Measuring`. Output is inherited.
+        options: those of `Workload` and, as far as they make sense for one run, of `MeasureOptions`. Output is
+        inherited.
 
     A program that fails is watched all the same: `Watched.run` tells its outcome. Raises UsageError, WorkloadError (it
     cannot be run), MachineError, StoreError.
@@ -43,10 +46,10 @@ def watch(command: str | Iterable[str] | Workload, *, reference: str | float | N
     measuring, workload = sort_options({"output": Output.INHERIT, **options})
     made = Workload.of(command, **workload)
     unloaded = None if reference is None else _unloaded(reference, made, measuring)
-    goal = Goal(budget_ns=None, runs=1, precision=None, warmup=0)
+    goal = StoppingRule(budget_ns=None, runs=1, precision=None, warmup=0)
     study = measuring.study("watch", [made], goal, 0, None)
     study = replace(study, options={**study.options, UNLOADED: unloaded})
-    with studying(measuring, "becalm watch") as opened:
+    with open_session(measuring, "becalm watch") as opened:
         opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
         number = opened.begin(study)
         one = _One(opened, study)
@@ -63,7 +66,7 @@ def watch(command: str | Iterable[str] | Workload, *, reference: str | float | N
 class _One:
     """The one run while it is measured: what the measuring loop remembers, and what was recorded beside it."""
 
-    opened: Studying
+    opened: StudySession
     study: Study
     run: Run | None = None
     loads: list[Load] = field(default_factory=list)
@@ -101,7 +104,7 @@ class _One:
             keep(loads, series)
 
 
-def _unloaded(reference: str | float, workload: Workload, measuring: Measuring) -> dict[str, Any]:
+def _unloaded(reference: str | float, workload: Workload, measuring: MeasureOptions) -> dict[str, Any]:
     """The reference in the form that is stored. Raises UsageError."""
     text = str(reference).strip()
     if not isinstance(reference, str) or not (text.isdecimal() or text == "last" or Path(text).is_file()):

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from laptop import laptop, put
+from tests.machine.restore.laptop import laptop, put
 
 VENDOR = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 EFIVARS = "sys/firmware/efi/efivars"

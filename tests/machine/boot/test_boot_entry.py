@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from laptop import changed, put, snapshot, strays
-from loaders import (
+from tests.machine.boot.loaders import (
     KERNELS,
     MACHINES,
     OPTIONS,
@@ -23,7 +22,9 @@ from loaders import (
     systemd_boot,
     variable,
 )
-from talk import Agent
+from tests.machine.restore.laptop import changed, put, snapshot, strays
+from tests.machine.restore.talk import Agent
+from tests.places import ROOT
 
 from becalm.hosts.agent import agent_path
 
@@ -341,7 +342,7 @@ def test_by_hand(kind, tmp_path):
     before = snapshot(root)
     with Starter(root) as agent:
         agent.boot(*WORDS)
-    text = (Path(__file__).parents[3] / "docs/reboot.md").read_text()
+    text = (ROOT / "docs/reboot.md").read_text()
     (block,) = re.findall(r"## By hand\n.*?```sh\n(.*?)```", text, re.DOTALL)
     for line in block.splitlines():
         command = line.split("  #")[0].strip()

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from laptop import changed, put, snapshot, strays
-from loaders import (
+from tests.machine.boot.loaders import (
     EFIVARS,
     PERSONS,
     VENDOR,
@@ -24,8 +23,9 @@ from loaders import (
     systemd_boot,
     variable,
 )
-from talk import Agent
-from test_boot_entry import NEXT, WORDS, Starter, custom
+from tests.machine.boot.test_boot_entry import NEXT, WORDS, Starter, custom
+from tests.machine.restore.laptop import changed, put, snapshot, strays
+from tests.machine.restore.talk import Agent
 
 from becalm.hosts.agent import agent_path
 

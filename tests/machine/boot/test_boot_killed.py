@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from laptop import changed, snapshot, strays
-from loaders import EFIVARS, MACHINES, VENDOR, restarted
-from stepping import Stepped
-from talk import wait_for
-from test_boot_entry import NEXT, WORDS, Starter, env
+from tests.machine.boot.loaders import EFIVARS, MACHINES, VENDOR, restarted
+from tests.machine.boot.test_boot_entry import NEXT, WORDS, Starter, env
+from tests.machine.restore.laptop import changed, snapshot, strays
+from tests.machine.restore.stepping import Stepped
+from tests.machine.restore.talk import wait_for
 
 from becalm.hosts.agent import agent_path
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from laptop import changed, laptop, snapshot, strays
-from talk import Agent, guards
+from tests.machine.restore.laptop import changed, laptop, snapshot, strays
+from tests.machine.restore.talk import Agent, guards
 
 pytestmark = pytest.mark.machine
 

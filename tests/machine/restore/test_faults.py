@@ -10,8 +10,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from laptop import BOOT_ID, changed, laptop, put, snapshot, strays
-from talk import Agent, end, guards, runs, wait_for
+from tests.machine.restore.laptop import BOOT_ID, changed, laptop, put, snapshot, strays
+from tests.machine.restore.talk import Agent, end, guards, runs, wait_for
 
 from becalm.hosts.agent import agent_path
 

@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
-from laptop import changed, laptop, snapshot, strays
-from stepping import Stepped
-from talk import Agent, end, guards, holders, wait_for
+from tests.machine.restore.laptop import changed, laptop, snapshot, strays
+from tests.machine.restore.stepping import Stepped
+from tests.machine.restore.talk import Agent, end, guards, holders, wait_for
 
 pytestmark = pytest.mark.machine
 

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real import differences, machine, swap_areas
-from stepping import Stepped
-from talk import Agent, end, guards, holders, wait_for
+from tests.machine.restore.real import differences, machine, swap_areas
+from tests.machine.restore.stepping import Stepped
+from tests.machine.restore.talk import Agent, end, guards, holders, wait_for
 
 from becalm.hosts.agent import agent_path
 

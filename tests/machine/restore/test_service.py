@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from laptop import changed, laptop, snapshot
-from talk import Agent, end, guards
+from tests.machine.restore.laptop import changed, laptop, snapshot
+from tests.machine.restore.talk import Agent, end, guards
 
 from becalm.errors import MachineError
-from becalm.hosts import service
 from becalm.hosts.agent import agent_path
+from becalm.verbs import restore_service
 
 pytestmark = pytest.mark.machine
 
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.machine
 def test_files_and_what_is_said(tmp_path):
     before = os.umask(0o077)
     try:
-        said = service.install_service(tmp_path)
+        said = restore_service.install_service(tmp_path)
     finally:
         os.umask(before)
-    agent, unit = tmp_path / service.AGENT, tmp_path / service.UNIT
+    agent, unit = tmp_path / restore_service.AGENT, tmp_path / restore_service.UNIT
     assert agent.read_bytes() == Path(agent_path()).read_bytes()
     assert stat.S_IMODE(agent.stat().st_mode) == 0o755
     assert stat.S_IMODE(unit.stat().st_mode) == 0o644
@@ -32,24 +32,24 @@ def test_files_and_what_is_said(tmp_path):
     assert any("not enabled" in sentence for sentence in said)
     assert {path.name for path in agent.parent.iterdir()} == {"becalm-agent"}
     agent.write_bytes(b"an older one")
-    assert service.install_service(tmp_path) == said, "again, it replaces"
+    assert restore_service.install_service(tmp_path) == said, "again, it replaces"
     assert agent.read_bytes() == Path(agent_path()).read_bytes()
-    removed = service.remove_service(tmp_path)
+    removed = restore_service.remove_service(tmp_path)
     assert len(removed) == 2
     assert not agent.parent.exists()
     assert not unit.exists()
-    assert service.remove_service(tmp_path) == []
+    assert restore_service.remove_service(tmp_path) == []
 
 
 def test_what_is_in_the_way_is_said(tmp_path):
     (tmp_path / "usr").write_text("a file")
     with pytest.raises(MachineError, match="cannot be installed"):
-        service.install_service(tmp_path)
+        restore_service.install_service(tmp_path)
 
 
 def test_an_ordinary_user_is_refused(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    for call in (service.install_service, service.remove_service):
+    for call in (restore_service.install_service, restore_service.remove_service):
         with pytest.raises(MachineError, match="run this as root"):
             call()
 
@@ -57,9 +57,9 @@ def test_an_ordinary_user_is_refused(monkeypatch):
 def test_systemd_understands_the_unit(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
-    service.install_service(tmp_path)
+    restore_service.install_service(tmp_path)
     unit = tmp_path / "becalm-restore.service"
-    unit.write_text(service.TEXT.replace(f"/{service.AGENT}", str(tmp_path / service.AGENT)))
+    unit.write_text(restore_service.TEXT.replace(f"/{restore_service.AGENT}", str(tmp_path / restore_service.AGENT)))
     done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "becalm-restore" not in done.stderr, "no warnings about this unit"
@@ -73,8 +73,8 @@ def test_the_installed_agent_restores(tmp_path):
     for guard in guards(root):
         end(guard)
     agent.kill()
-    service.install_service(tmp_path / "system")
-    (command,) = [line for line in service.TEXT.splitlines() if line.startswith("ExecStart=")]
+    restore_service.install_service(tmp_path / "system")
+    (command,) = [line for line in restore_service.TEXT.splitlines() if line.startswith("ExecStart=")]
     program, *words = command.removeprefix("ExecStart=").split()
     done = subprocess.run([str(tmp_path / "system") + program, *words, "--root", str(root)], capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from conversation import Agent, processes_with, wait_for
-from laptop import laptop
+from tests.machine.conversation import Agent, processes_with, wait_for
+from tests.machine.restore.laptop import laptop
 
 pytestmark = pytest.mark.machine
 

@@ -4,16 +4,12 @@ import contextlib
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from tests.machine.restore.laptop import changed, laptop, snapshot, strays
 
 from becalm.cli.main import main
 from becalm.verbs.settings import reset
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "restore"))
-
-from laptop import changed, laptop, snapshot, strays
 
 
 @pytest.fixture

@@ -6,18 +6,19 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
-from laptop import changed, put, snapshot
+from tests.machine.restore.laptop import changed, put, snapshot
+from tests.places import ROOT
 
 import becalm as api
 from becalm import hosts
-from becalm.applied import Applied, BootFile, Change, Held, Put, Reset, Status
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Access
-from becalm.knobs import Knob
-from becalm.nouns import Settings
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob
+from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import ApplyResult, BootFile, Change, Held, Reset, RestoredPlace, Status
 from becalm.profiles import SHIPPED, Profile, load, write
-from becalm.steadiness import Excluded
-from becalm.verbs.profile import OWN
+from becalm.study.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
 
 pytestmark = pytest.mark.machine
@@ -345,7 +346,7 @@ SHARED = {"becalm", "schema", "kind"}
 
 def documented(kind):
     """Fields that docs/json.md names for a verb of settings: in the first column, and of lists in braces."""
-    text = (Path(__file__).parents[3] / "docs" / "json.md").read_text()
+    text = (ROOT / "docs" / "json.md").read_text()
     (part,) = [each for each in text.split("\n## ") if each.partition("\n")[0].endswith(f"`{kind}`")]
     rows = [line.split("|") for line in part.splitlines() if line.startswith("| `")]
     listed = re.findall(r"`\{([^}]*)\}`", part)
@@ -367,9 +368,9 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     dry = json.loads(becalm("apply", "pyperf", "--dry-run", "--json", root=root).stdout)
     assert dry["dry_run"] is True
     done = json.loads(becalm("apply", "pyperf", "--json", root=root).stdout)
-    assert set(done) == set(dry) == SHARED | names(Applied)
+    assert set(done) == set(dry) == SHARED | names(ApplyResult)
     assert set(done["changes"][0]) == names(Change)
-    assert documented("apply") == names(Applied) | names(Change) | names(Excluded)
+    assert documented("apply") == names(ApplyResult) | names(Change) | names(Excluded)
 
     found = json.loads(becalm("status", "--json", root=root).stdout)
     assert set(found) == SHARED | names(Status)
@@ -378,8 +379,8 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
 
     off = json.loads(becalm("reset", "--json", root=root).stdout)
     assert set(off) == SHARED | names(Reset)
-    assert set(off["places"][0]) == names(Put)
-    assert documented("reset") == names(Reset) | names(Put)
+    assert set(off["places"][0]) == names(RestoredPlace)
+    assert documented("reset") == names(Reset) | names(RestoredPlace)
     assert {each["kind"] for each in (rows, done, found, off)} == {"knobs", "apply", "status", "reset"}
     assert json.loads(becalm("status", "--json", root=root).stdout)["anything"] is False
     assert asdict(Reset())["places"] == ()

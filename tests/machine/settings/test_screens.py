@@ -110,13 +110,13 @@ def test_places_that_are_alike_are_one_line():
 def test_brackets_are_shown_and_not_taken_for_colours():
     from rich.console import Console
 
-    from becalm.applied import Applied, Change
+    from becalm.nouns.excluded import Excluded
+    from becalm.nouns.settings_change import ApplyResult, Change
     from becalm.report import settings as report
-    from becalm.steadiness import Excluded
 
     changes = (Change("swap", "/a [bold] file", "[on]", "[/off]", True),)
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
-    console.print(report.applied(Applied("[red]", changes, (Excluded("thp", "only [always]"),), ("[i] remark",))))
+    console.print(report.applied(ApplyResult("[red]", changes, (Excluded("thp", "only [always]"),), ("[i] remark",))))
     shown = console.export_text()
     for words in ("[red]", "/a [bold] file", "[on]", "[/off]", "only [always]", "[i] remark"):
         assert words in shown

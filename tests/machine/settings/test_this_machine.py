@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from real import FILES, GROUPS
-from talk import holders, wait_for
+from tests.machine.restore.real import FILES, GROUPS
+from tests.machine.restore.talk import holders, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path

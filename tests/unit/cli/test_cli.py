@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from becalm.cli.main import VERBS, becalm
 from becalm.errors import UsageError
-from becalm.verbs.parameters import expand, values
+from becalm.workloads.parameters import expand, values
 
 
 def command(*arguments, **environment):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from becalm.load.attribution import FALSE_NAMING, Answer, Rows, attribute
-from becalm.load.campaign import CAUSES_OF, Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.background_load import MEASURES, Observed, observed, others, pooled, unloaded
 from becalm.load.delay import Circumstances
 from becalm.load.evidence import evidence
-from becalm.load.others import MEASURES, Observed, observed, others, pooled, unloaded
 from becalm.load.record import Load
-from becalm.load.times import Times
-from becalm.nouns import Run
+from becalm.load.simulated import CAUSES_OF, Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.load.time_accounting import Times
+from becalm.nouns.run import Run
 
 FOUR = ("spinners", "page_outs", "disk", "network")
 

@@ -19,7 +19,7 @@ from becalm.load.delay import (
     mund,
     weight_of_nice,
 )
-from becalm.load.times import Times
+from becalm.load.time_accounting import Times
 
 MS = 1e6
 

@@ -2,18 +2,20 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from becalm.errors import UsageError
 from becalm.load import sadf
 from becalm.load.record import Load
-from becalm.nouns import Run, Study, Workload
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.verbs.records import import_load
 
-DATA = Path(__file__).parents[2] / "data/sadf"
+DATA = ROOT / "tests" / "data/sadf"
 S = 10**9
 
 

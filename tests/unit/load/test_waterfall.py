@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.load.record import Load
-from becalm.load.times import Times, middle, of
+from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import IO, MEMORY, NAMES, QUEUE, REFERENCE, SLOWER, STEAL, UNEXPLAINED, waterfall
-from becalm.nouns import Run
+from becalm.nouns.run import Run
 
 MS = 1e6
 

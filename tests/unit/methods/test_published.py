@@ -10,9 +10,9 @@ from becalm.errors import UsageError
 from becalm.methods import TABLE, method
 from becalm.methods.anneal import anneal
 from becalm.methods.greedy import greedy
-from becalm.nouns import Settings
-from becalm.search import NO_SETTINGS, Rule, Sample, Search
-from becalm.space import Candidate, Group, Space
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
 
 SPACE = Space(
     (
@@ -31,7 +31,7 @@ WAVE = np.array([1.0, -1.0])
 
 def conduct(function, spread, rule=None, seed=0):
     """Every trial as (names of its knobs, what it was told), and the choice."""
-    search, trials = Search(function, SPACE, rule or Rule(), seed), []
+    search, trials = SearchRun(function, SPACE, rule or TrialDesign(), seed), []
     while search.ask is not None:
         (settings,) = search.ask.arms
         names = frozenset(knob for knob, _ in settings.values)
@@ -67,7 +67,7 @@ def test_greedy_does_not_choose_what_was_never_measured():
 
 
 def test_greedy_stops_at_the_threshold():
-    trials, choice = conduct(greedy, factors(isolation=0.1), Rule(threshold=0.006))
+    trials, choice = conduct(greedy, factors(isolation=0.1), TrialDesign(threshold=0.006))
     assert len(trials) == 2
     assert "threshold of 0.60%" in choice.why
 
@@ -99,13 +99,13 @@ def test_annealing_lets_a_candidate_wait_for_what_it_needs():
 
 
 def test_a_trial_has_loops_runs_and_warm_ups_of_the_rule():
-    search = Search(greedy, SPACE, Rule(loops=2, runs=7, warmups=3), 0)
+    search = SearchRun(greedy, SPACE, TrialDesign(loops=2, runs=7, warmups=3), 0)
     assert (search.ask.loops, search.ask.runs, search.ask.warmups) == (2, 7, 21)
 
 
 def test_a_method_is_found_by_its_name():
     assert method("greedy") is next(row for row in TABLE if row.name == "greedy")
-    assert method("fast").rule == Rule(loops=1, runs=5, warmups=0)
+    assert method("fast").rule == TrialDesign(loops=1, runs=5, warmups=0)
     with pytest.raises(UsageError, match="Did you mean 'anneal'"):
         method("aneal")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from becalm.methods.arms import UNTOUCHED, Arms
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.race import race
 from becalm.methods.surface import Surface
-from becalm.nouns import Settings
-from becalm.search import NO_SETTINGS, Rule, Sample, Search
-from becalm.space import Candidate, Group, Space
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
 
 SPACE = Space(
     tuple(Candidate(f"{group}-{i}", "on", group, confines=i == 0) for group in Group for i in range(5)),
@@ -20,7 +20,7 @@ SPACE = Space(
 
 def conduct(spread, seed=0, rule=None, space=SPACE):
     """A whole race under normal noise; returns choice, runs used and asks."""
-    rng, search, asks = np.random.default_rng([seed, 1]), Search(race, space, rule or Rule(), seed), []
+    rng, search, asks = np.random.default_rng([seed, 1]), SearchRun(race, space, rule or TrialDesign(), seed), []
     while search.ask is not None:
         asks.append(search.ask)
         search.tell(
@@ -65,7 +65,7 @@ def test_among_equals_fewer_settings_are_preferred():
         return 0.001 if "essential-0" in s else 0.03
 
     def settings(margin):
-        return sum(len(conduct(spread, seed, Rule(margin=margin))[0].settings.values) for seed in range(10))
+        return sum(len(conduct(spread, seed, TrialDesign(margin=margin))[0].settings.values) for seed in range(10))
 
     assert settings(0.5) < settings(0.0)
 

@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 
 from becalm.stats import bootstrap
 from becalm.stats.describe import describe, median_interval
-from becalm.stats.effective import correlation_time, correlations, effective_size
+from becalm.stats.effective_sample_size import correlation_time, correlations, effective_size
 from becalm.stats.unpaired import unpaired
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from becalm.stats.paired import PairedEstimate, RepeatedPairs
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 import coverage
+from becalm.stats.paired import PairedEstimate, RepeatedPairs
 
 
 def draw(noise: np.ndarray, difference: float, rng: np.random.Generator) -> tuple[np.ndarray, ...]:

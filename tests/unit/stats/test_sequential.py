@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from becalm.stats.root import outward, root
+from becalm.stats.root_finding import outward, root
 from becalm.stats.sequential import ErrorSpending, crossing_probability, symmetric_sequence
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from test_store import FACTS, STUDY, run
+from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
 from becalm.store import Store

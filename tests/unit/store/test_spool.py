@@ -10,7 +10,7 @@ import threading
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
-from test_store import FACTS, STUDY, run
+from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.cli.records import command_list
 from becalm.errors import MachineError

@@ -11,7 +11,10 @@ import pytest
 from sqlalchemy import text
 
 from becalm.errors import StoreError, UsageError
-from becalm.nouns import Run, Settings, Study, Workload
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.migrations import STEPS, current, migrate, version
 from becalm.verbs.records import export, import_file

@@ -2,18 +2,20 @@
 
 import json
 import sqlite3
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from becalm.errors import StoreError, UsageError
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
-from becalm.nouns import Run, Study, Workload
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.migrations import current
 from becalm.verbs.records import export, import_file, show
 
-DATA = Path(__file__).parents[2] / "data/store"
+DATA = ROOT / "tests" / "data/store"
 BEGAN = 10**18
 STUDY = Study("run", (Workload.of("a"),))
 FACTS = {"host": {"hostname": "x"}}

@@ -8,7 +8,7 @@ plans, studies and faults as over ssh, and rows are stored by the front as they 
 it is asked for.
 """
 
-from becalm.hosts.cluster.link import open_worker
+from becalm.hosts.cluster.transport import open_worker
 from becalm.hosts.cluster.workers import machine_of, opened
 
 __all__ = ["machine_of", "open_worker", "opened"]

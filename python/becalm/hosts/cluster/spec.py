@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from becalm.errors import UsageError
-from becalm.quantity import duration_ns
+from becalm.units import duration_ns
 
 FORMS = "local:N, ssh:FILE, slurm[:nodes=N,partition=…], tcp://HOST:PORT or tls://HOST:PORT"
 

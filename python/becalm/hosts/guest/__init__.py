@@ -21,13 +21,15 @@ from typing import Any, BinaryIO, cast
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Access, TextSink
 from becalm.hosts.agent import agent_path
-from becalm.hosts.booting import Booting, Parameters
 from becalm.hosts.guest import kernel, needs, network, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
+from becalm.hosts.rebooting import Parameters, RebootingHost
 from becalm.load.record import LoadSink
-from becalm.nouns import Block, Run, Settings, Workload
+from becalm.nouns.run import Block, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 ALWAYS = ("true",)
 """Programs that the agent itself starts (`overhead`)."""
@@ -49,7 +51,7 @@ def open_guest(rest: str, access: Access) -> GuestHost:
     return GuestHost(f"guest:{rest}", wanted, kernel.find(wanted.kernel), access)
 
 
-class GuestHost(Booting):
+class GuestHost(RebootingHost):
     """A virtual machine, reached through the agent that is its process 1's only child."""
 
     def __init__(self, name: str, wanted: Wanted, found: kernel.Kernel, access: Access) -> None:
@@ -92,7 +94,7 @@ class GuestHost(Booting):
         self._wanted = replace(self._wanted, append=tuple(append))
 
     def _restart(self, parameters: Parameters) -> None:
-        """Boot with these parameters after those in the host's name; see `Booting`."""
+        """Boot with these parameters after those in the host's name; see `RebootingHost`."""
         self._off()
         self._parameters = parameters
         began = time.monotonic()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from becalm.errors import WorkloadError
 from becalm.hosts.guest import elf
 from becalm.hosts.guest.libraries import CACHE, Loader
-from becalm.nouns import Workload
+from becalm.nouns.workload import Workload
 
 DLOPENED = ("libgcc_s.so.1",)
 """What glibc loads only when a thread is cancelled (pthread_cancel(3)), so that no program names it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote_plus
 
 from becalm.errors import UsageError
-from becalm.quantity import duration_ns
+from becalm.units import duration_ns
 
 MEMORY = {"": 1, "M": 1, "G": 1024}
 SMALLEST_MIB = 128

@@ -19,7 +19,7 @@ from pathlib import Path
 from becalm.errors import MachineError
 from becalm.hosts.guest.kernel import Kernel
 from becalm.hosts.guest.options import Wanted
-from becalm.hosts.link import ProcessLink
+from becalm.hosts.transport import ProcessLink
 
 PROGRAM = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from becalm.explanation import Case
+from becalm.load.explanation import Case
 
 WIDTH, HEIGHT = 56, 12
 

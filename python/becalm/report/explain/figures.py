@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.explanation import Case, Point
 from becalm.load.attribution import Answer
-from becalm.load.others import MEASURES, USED
-from becalm.load.shapes import NONE
+from becalm.load.background_load import MEASURES, USED
+from becalm.load.explanation import Case, Point
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
-from becalm.report.explain.sentences import shape
-from becalm.report.sentence import counted, duration
+from becalm.stats.response_shape import NONE
+from becalm.wording.explain import shape
+from becalm.wording.measurement import counted, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.explanation import Case, Explanation
 from becalm.load.attribution import Answer
+from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import figures, tables
 from becalm.report.page import Part, Picture, filled
 

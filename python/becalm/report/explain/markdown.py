@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from becalm.explanation import Explanation
+from becalm.load.explanation import Explanation
 from becalm.report.explain import tables
 from becalm.report.markdown import escaped, grid, written
 

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from becalm.explanation import Bottleneck, Case, Explanation
+from becalm.load.explanation import Bottleneck, Case, Explanation
 from becalm.load.waterfall import REFERENCE
-from becalm.report.explain.sentences import TITLES, interval, shape, share
-from becalm.report.sentence import duration
 from becalm.report.table import Table
+from becalm.wording.explain import TITLES, interval, shape, share
+from becalm.wording.measurement import duration
 
 SUMMARY = "Bottlenecks"
 DELAYS = "Delay factor"

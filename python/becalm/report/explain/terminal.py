@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.explanation import Case, Explanation
 from becalm.load.attribution import Answer
+from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import tables
 from becalm.report.explain.diagram import diagram
 from becalm.report.table import Table

@@ -17,7 +17,8 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.load.record import Load, Series
-from becalm.nouns import Run, Study
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
 
 
 @dataclass(frozen=True, slots=True)

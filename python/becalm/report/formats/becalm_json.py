@@ -8,9 +8,12 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
-from becalm.nouns import COLUMNS, Outcome, Run, Settings, Study, Workload
+from becalm.nouns.run import COLUMNS, Outcome, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.verdict import SCHEMA
+from becalm.nouns.workload import Workload
 from becalm.report.formats import Document
-from becalm.verdict import SCHEMA
 
 KIND = "study"
 

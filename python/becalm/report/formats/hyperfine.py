@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from becalm.nouns import Outcome, Run, Study, Workload
+from becalm.nouns.run import Outcome, Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.report.formats import Document, by_program
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from becalm.nouns.tune_verdict import from_json
 from becalm.report.formats import Document, by_program
 from becalm.report.markdown import code
-from becalm.report.sentence import duration, percent
-from becalm.report.steady import markdown as steady
-from becalm.steadiness import from_json
+from becalm.report.tune import markdown as steady
+from becalm.wording.measurement import duration, percent
 
 
 def write(document: Document) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from becalm.errors import UsageError
+from becalm.nouns.tune_verdict import from_json
 from becalm.report.formats import Document
-from becalm.report.steady import html
-from becalm.steadiness import from_json
+from becalm.report.tune import html
 
 
 def write(document: Document) -> str:

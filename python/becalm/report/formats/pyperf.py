@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm._version import VERSION
-from becalm.nouns import Run, Study, Workload
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.report.formats import Document, by_program
 from becalm.report.formats.hyperfine import imported
 

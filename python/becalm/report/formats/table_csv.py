@@ -10,7 +10,7 @@ import csv
 import io
 
 from becalm.load.record import LOAD_COLUMNS, Load
-from becalm.nouns import COLUMNS
+from becalm.nouns.run import COLUMNS
 from becalm.report.formats import Document
 
 

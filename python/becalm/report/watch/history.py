@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from becalm.load.measures import MEASURES, PROCESS, Measure
-from becalm.load.watching import Consumer, Followed, Instant
+from becalm.load.live import Consumer, Followed, Instant
+from becalm.load.metrics import MEASURES, PROCESS, Measure
 from becalm.report.watch.numbers import Value
 
 LONGEST = 600

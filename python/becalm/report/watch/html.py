@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from becalm.load.measures import Unit
-from becalm.load.watched import Course, Watched
+from becalm.load.metrics import Unit
+from becalm.load.run_report import Course, Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
 from becalm.report.table import Table
-from becalm.report.watch import sentences, tables
+from becalm.report.watch import tables
+from becalm.wording import watch as sentences
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --faint: #d0d7de; --before: #2da44e; --added: #cf222e;

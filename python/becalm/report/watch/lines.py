@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from becalm.load.measures import PROCESS, Unit, find
-from becalm.load.watching import Instant
+from becalm.load.live import Instant
+from becalm.load.metrics import PROCESS, Unit, find
 
 
 @dataclass(frozen=True, slots=True)

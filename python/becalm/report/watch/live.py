@@ -16,13 +16,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from becalm.load.measures import Unit
-from becalm.load.watching import Followed, Instant
-from becalm.report.sentence import counted, duration, spent
+from becalm.load.live import Followed, Instant
+from becalm.load.metrics import Unit
 from becalm.report.terminal import console
 from becalm.report.watch import lines
 from becalm.report.watch.history import History, Track
 from becalm.report.watch.numbers import number, size, sparkline
+from becalm.wording.measurement import counted, duration, spent
 
 COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}
 NARROWEST = 8

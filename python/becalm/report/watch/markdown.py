@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from becalm.load.measures import Unit
-from becalm.load.watched import Watched
+from becalm.load.metrics import Unit
+from becalm.load.run_report import Watched
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.table import Table
-from becalm.report.watch import sentences, tables
+from becalm.report.watch import tables
 from becalm.report.watch.numbers import sparkline, stretched
+from becalm.wording import watch as sentences
 
 WIDTH = 30
 """Characters of a line over time."""

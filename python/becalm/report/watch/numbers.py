@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from becalm.load.measures import Unit
+from becalm.load.metrics import Unit
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII = "_.:-=+*#"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from becalm._version import VERSION
+from becalm.load.live import Account, Instant
 from becalm.load.record import Load
-from becalm.load.watching import Account, Instant
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

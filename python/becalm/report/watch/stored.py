@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.load.circumstances import circumstances
-from becalm.load.times import Times
-from becalm.load.watched import Watched, plain_reference, watched
-from becalm.nouns import Run
-from becalm.report import sentence
+from becalm.load.cpu_competition import circumstances
+from becalm.load.run_report import Watched, plain_reference, watched
+from becalm.load.time_accounting import Times
+from becalm.nouns.run import Run
 from becalm.report.formats import Document
-from becalm.report.watch import sentences
+from becalm.wording import measurement
+from becalm.wording import watch as sentences
 
 UNLOADED = "unloaded"
 """Option of the study: the reference, as times of an unloaded run or as its wall time alone."""
@@ -26,7 +26,7 @@ def conclude(document: Document, shown: int | None) -> Watched:
     load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
     series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
     settings = document.study.settings[run.settings]
-    name = sentence.short([document.study.workloads[run.workload].name])[0]
+    name = measurement.short([document.study.workloads[run.workload].name])[0]
     found = watched(
         run,
         load,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from becalm.load.delay import OWN_CPU
-from becalm.load.measures import MEASURES, Unit, find
-from becalm.load.watched import Course, Watched
+from becalm.load.metrics import MEASURES, Unit, find
+from becalm.load.run_report import Course, Watched
 from becalm.load.waterfall import Bar, Waterfall
-from becalm.report.sentence import counted, duration
 from becalm.report.table import Table
 from becalm.report.watch.numbers import number
+from becalm.wording.measurement import counted, duration
 
 WHERE = "Where the time went"
 MACHINE = "What the machine did meanwhile"

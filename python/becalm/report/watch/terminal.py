@@ -8,13 +8,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from becalm.load.measures import Unit
-from becalm.load.watched import Watched
+from becalm.load.metrics import Unit
+from becalm.load.run_report import Watched
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED, Waterfall
 from becalm.report.table import Table
 from becalm.report.terminal import apart
-from becalm.report.watch import sentences, tables
+from becalm.report.watch import tables
 from becalm.report.watch.numbers import sparkline, stretched
+from becalm.wording import watch as sentences
 
 COLUMNS = 80
 """Of a terminal whose width is not known."""

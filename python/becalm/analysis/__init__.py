@@ -1,0 +1,1 @@
+"""From runs to numbers: comparison, confirmation, diagnostics, noise floor, contamination, pooled hosts. Pure."""

@@ -1,0 +1,219 @@
+"""From runs to numbers: differences, summaries and findings. Pure: history in, `becalm.nouns.verdict` out.
+
+`SequentialComparison.look` is asked after each block that is worth a look; it keeps the sequence of looks, since an
+interval that may be looked at repeatedly depends on how often that was done. `summarise` and `findings` read a finished
+history. The statistics are in `becalm.stats`; docs/statistics.md says what is used where and why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from becalm.nouns.history import History
+from becalm.nouns.run import Averages
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Stopped, Summary
+from becalm.stats.arrays import Floats, Ints
+from becalm.stats.describe import describe
+from becalm.stats.histogram import histogram
+from becalm.stats.multiplicity import simultaneous_alpha
+from becalm.stats.paired import PairedEstimate, RepeatedPairs
+from becalm.stats.unpaired import unpaired
+from becalm.wording import measurement
+
+NEGLIGIBLE = 0.0005
+"""A difference below 0.05 % is not worth more measuring: layout and placement of a program move it by as much."""
+
+WELL_KNOWN = 0.1
+"""A difference is known well enough to stop when its interval reaches no further than a tenth of it to each side."""
+
+LOOK_GROWTH = 1.1
+"""Look again when there are 10 % more rounds: looks stay few, however long it takes."""
+
+
+class SequentialComparison:
+    """Compares every program with the reference, at every look."""
+
+    def __init__(
+        self, names: Sequence[str], reference: int, goal: StoppingRule, confidence: float, fail_above: float | None
+    ) -> None:
+        self.names = tuple(names)
+        self.reference = reference
+        self.goal = goal
+        self.confidence = confidence
+        self.fail_above = fail_above
+        self.others = [index for index in range(len(self.names)) if index != reference]
+        alpha = simultaneous_alpha(1 - confidence, max(1, len(self.others)))
+        self._looks = {index: RepeatedPairs(alpha) for index in self.others}
+        self._looked_at = 0
+        self.differences: tuple[Difference, ...] = ()
+
+    def due(self, history: History) -> bool:
+        """Whether there are enough new rounds for another look."""
+        return history.rounds >= max(self._looked_at + 1, math.ceil(self._looked_at * LOOK_GROWTH))
+
+    def look(self, history: History) -> tuple[Difference, ...]:
+        """The comparisons as they stand; valid at this and at every other look together."""
+        if history.rounds and history.rounds != self._looked_at:
+            self._looked_at = history.rounds
+            pairs, fraction = history.pairs(), self.goal.fraction(history)
+            ref_log, ref_position = pairs.log_wall[self.reference], pairs.position[self.reference]
+            self.differences = tuple(
+                self._difference(
+                    index,
+                    self._looks[index].look(
+                        ref_log, pairs.log_wall[index], ref_position, pairs.position[index], fraction
+                    ),
+                )
+                for index in self.others
+            )
+        return self.differences
+
+    def enough(self) -> Stopped | None:
+        """Why no more measuring is needed, judging by the last look; None while it is."""
+        if not self.differences:
+            return None
+        if self.goal.precision is not None:
+            wide = max((d.high - d.low) / 2 for d in self.differences)
+            return Stopped.PRECISION if wide <= self.goal.precision else None
+        if self.goal.runs is not None:
+            return None
+        if self.fail_above is not None:
+            limit = self.fail_above
+            return Stopped.KNOWN if all(d.low > limit or d.high <= limit for d in self.differences) else None
+        return Stopped.KNOWN if all(_known(d) for d in self.differences) else None
+
+    def _difference(self, index: int, found: PairedEstimate) -> Difference:
+        return difference(
+            self.names[index],
+            self.names[self.reference],
+            (found.estimate, found.low, found.high),
+            confidence=self.confidence,
+            pairs=found.pairs,
+            detectable=found.detectable,
+            p_value=found.p_value,
+            standard_error=found.standard_error,
+        )
+
+
+def _known(d: Difference) -> bool:
+    half = (d.high - d.low) / 2
+    if max(abs(d.low), abs(d.high)) <= NEGLIGIBLE:
+        return True
+    return d.answer in (Answer.SLOWER, Answer.FASTER) and half <= WELL_KNOWN * abs(d.estimate)
+
+
+def difference(
+    name: str,
+    reference: str,
+    log_ratio: tuple[float, float, float],
+    *,
+    confidence: float,
+    pairs: int,
+    detectable: float,
+    p_value: float,
+    standard_error: float,
+    weak: bool = False,
+) -> Difference:
+    """A Difference from an estimate and interval (low, high) of the log ratio."""
+    estimate, low, high = (math.expm1(value) if value < 700 else math.inf for value in log_ratio)
+    if not (math.isfinite(log_ratio[1]) and math.isfinite(log_ratio[2])):
+        answer = Answer.UNKNOWN
+    elif low > 0:
+        answer = Answer.SLOWER
+    elif high < 0:
+        answer = Answer.FASTER
+    else:
+        answer = Answer.UNSEEN
+    return Difference(
+        name=name,
+        reference=reference,
+        estimate=estimate,
+        low=low,
+        high=high,
+        confidence=confidence,
+        pairs=pairs,
+        detectable=math.expm1(min(detectable, 700.0)),
+        p_value=p_value,
+        answer=answer,
+        standard_error=standard_error,
+        weak=weak,
+    )
+
+
+def against_baseline(name: str, reference: str, candidate_ns: Ints, baseline_ns: Ints, confidence: float) -> Difference:
+    """Compare with runs of another time: unpaired, with each series' own autocorrelation. Weaker, and says so."""
+    found = unpaired(np.log(baseline_ns.astype(float)), np.log(candidate_ns.astype(float)), 1 - confidence)
+    return difference(
+        name,
+        reference,
+        (found.estimate, found.low, found.high),
+        confidence=confidence,
+        pairs=min(len(candidate_ns), len(baseline_ns)),
+        detectable=found.detectable,
+        p_value=found.p_value,
+        standard_error=found.standard_error,
+        weak=True,
+    )
+
+
+def passes(differences: Sequence[Difference], fail_above: float | None) -> bool | None:
+    """False when a slowdown beyond the limit is established, None when no limit was set."""
+    if fail_above is None:
+        return None
+    return not any(d.low > fail_above for d in differences)
+
+
+def largest_slowdown(differences: Sequence[Difference]) -> Difference | None:
+    """The comparison whose interval reaches highest."""
+    return max(differences, key=lambda d: d.low, default=None)
+
+
+def summarise(name: str, history: History, program: int, averages: Averages, confidence: float) -> Summary | None:
+    """What is known of one program by itself; None without a complete round."""
+    wall = history.wall_ns(program)
+    if len(wall) == 0:
+        return None
+    found = describe(wall, confidence)
+    return Summary(
+        name=name,
+        runs=len(wall),
+        failed=history.bad[program],
+        mean_ns=Interval(found.mean, *found.mean_interval),
+        median_ns=Interval(found.median, *found.median_interval),
+        cv=Interval(found.cv, *found.cv_interval),
+        sd_ns=found.sd,
+        min_ns=int(found.minimum),
+        max_ns=int(found.maximum),
+        user_ns=averages.user_ns,
+        system_ns=averages.system_ns,
+        wait_ns=averages.wait_ns,
+        max_rss_bytes=averages.max_rss_bytes,
+        effective_runs=found.effective_n,
+        runs_for_one_percent=found.runs_for(0.01),
+        histogram=histogram(wall),
+    )
+
+
+def averages(columns: Mapping[str, Floats]) -> Averages:
+    """Means of `user_ns`, `system_ns`, `wait_ns`, and the largest `max_rss_bytes`; None for what is unknown (NaN) in
+    any run, for memory in all."""
+    memory = columns["max_rss_bytes"]
+    means = {
+        name: float(columns[name].mean()) if len(columns[name]) and not np.isnan(columns[name]).any() else None
+        for name in ("user_ns", "system_ns", "wait_ns")
+    }
+    largest = int(np.nanmax(memory)) if len(memory) and not np.isnan(memory).all() else None
+    return Averages(**means, max_rss_bytes=largest)
+
+
+def left_behind(names: Sequence[str], history: History) -> tuple[Finding, ...]:
+    """Programs whose descendants outlived them."""
+    return tuple(
+        Finding("left_behind", measurement.left_behind(name, count), {"runs": count}, name)
+        for name, count in zip(names, history.left_behind, strict=True)
+        if count
+    )

@@ -1,0 +1,297 @@
+"""From the runs that confirm a choice of settings to conclusions: how much steadier, and thanks to which knob.
+
+Pure: samples in, values of `becalm.nouns.tune_verdict` out. The runs must be fresh (none of the search) and their arms
+interleaved: every loop made all arms, in random order. `stats.spread` compares them loop by loop; the textbook tests
+stand beside it because people know them. docs/tune-report.md explains each number.
+
+A tune verb confirms more than once: `leave_one_out` names the arms of the first confirmation, `judge` reads it and says
+which knobs are not shown to help (`Confirmation.spare`); `leaner` makes settings without some of them, to be measured
+as the arm RECOMMENDED, and `judge` of that has the last word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import (
+    AND,
+    BASELINE,
+    QUANTILES,
+    RECOMMENDED,
+    TUNED,
+    WITHOUT,
+    AblationEffect,
+    Arm,
+    ArmComparison,
+)
+from becalm.nouns.verdict import Finding, Interval
+from becalm.stats.arrays import Floats
+from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
+from becalm.stats.spread import Ratio, mean_ratio, ratio_of, spread, spread_ratio
+from becalm.wording import tune as sentences
+
+Arms = Mapping[str, Sequence[Sample]]
+"""For each arm one Sample a program, in the order of the programs; loop i of all of them was the same loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What the confirmation says; the fields of `Steadiness` with the same names.
+
+    `spare`: chosen knobs that are not shown to make any program steadier, the least useful first. Measure the chosen
+    settings without them (`leaner`), the chosen ones (TUNED) and the untouched machine once more, as RECOMMENDED.
+    """
+
+    arms: tuple[Arm, ...]
+    steadier: tuple[ArmComparison, ...]
+    contributions: tuple[AblationEffect, ...]
+    droppable: tuple[str, ...]
+    chosen: Settings
+    settings: Settings
+    spare: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+def leave_one_out(
+    chosen: Settings, needs: Mapping[str, Sequence[str]] | None = None, together: Sequence[str] = ()
+) -> dict[str, Settings]:
+    """The arms that show what each chosen knob contributes, by name: the chosen settings without it.
+
+    `needs`: knobs without which a knob has no meaning (`space.Candidate.needs`); it is left out with them. `together`:
+    knobs that are left out as one, their names joined by AND.
+    """
+    one = AND.join(knob for knob, _ in chosen.values if knob in together)
+    units = dict.fromkeys(one if knob in together else knob for knob, _ in chosen.values)
+    return {WITHOUT + unit: without(chosen, (unit,), needs) for unit in units}
+
+
+def without(chosen: Settings, knobs: Iterable[str], needs: Mapping[str, Sequence[str]] | None = None) -> Settings:
+    """The chosen settings without some knobs (or several joined by AND) and what has no meaning without those."""
+    gone = {knob for unit in knobs for knob in unit.split(AND)}
+    while more := {name for name, _ in chosen.values if gone.intersection((needs or {}).get(name, ()))} - gone:
+        gone |= more
+    return _without(chosen, gone)
+
+
+def _without(chosen: Settings, gone: set[str]) -> Settings:
+    return Settings(tuple((name, value) for name, value in chosen.values if name not in gone))
+
+
+def judge(
+    arms: Arms, programs: Sequence[str], *, objective: str = "cv", confidence: float = 0.95, margin: float = 0.1
+) -> Confirmation:
+    """Read a confirmation: arms BASELINE and TUNED, and any of "without …", RECOMMENDED and profiles by their name.
+
+    Intervals are each at `confidence`, not all together. A knob may be dropped when the upper end of its ratio is at
+    most 1 + `margin` for every program: undecided means keep. Settings are recommended only when some program is
+    shown to be steadier with them, none to be less steady, and none fails more often. Raises ValueError when BASELINE
+    or TUNED is missing or an arm does not have one sample a program.
+    """
+    for name in (BASELINE, TUNED):
+        if name not in arms:
+            raise ValueError(f"A confirmation has the arms {BASELINE} and {TUNED}; {name} is missing.")
+    if wrong := [name for name, samples in arms.items() if len(samples) != len(programs)]:
+        raise ValueError(f"The arm {wrong[0]} has {len(arms[wrong[0]])} samples for {len(programs)} programs.")
+    alpha = 1 - confidence
+    steadier, contributions, findings = [], [], []
+    for index, program in enumerate(programs):
+        here = {name: samples[index] for name, samples in arms.items()}
+        for name, sample in here.items():
+            if sample.failed:
+                findings.append(_failure(name, program, sample))
+            if name == BASELINE or not _common(here[BASELINE], sample)[0]:
+                continue
+            steadier.append(_steadier(name, program, here[BASELINE], sample, objective, alpha))
+            if name.startswith(WITHOUT) and _common(sample, here[TUNED])[0]:
+                knob = name.removeprefix(WITHOUT)
+                contributions.append(_contribution(knob, program, here[TUNED], sample, objective, alpha, margin))
+    chosen = arms[TUNED][0].settings
+    droppable = tuple(knob for knob in _droppable(contributions, len(programs)) if not _fails(arms, WITHOUT + knob))
+    settings = _recommended(arms, steadier, objective, alpha, margin)
+    described = tuple(
+        _arm(name, program, sample, objective, alpha)
+        for name, samples in arms.items()
+        for program, sample in zip(programs, samples, strict=True)
+    )
+    return Confirmation(
+        arms=described,
+        steadier=tuple(_worded(each, described, confidence) for each in steadier),
+        contributions=tuple(
+            replace(each, sentence=sentences.contribution(each, margin, confidence)) for each in contributions
+        ),
+        droppable=droppable,
+        chosen=chosen,
+        settings=settings,
+        spare=_spare(contributions) if helps(steadier, TUNED) else (),
+        findings=tuple(findings),
+    )
+
+
+def _recommended(
+    arms: Arms, steadier: Sequence[ArmComparison], objective: str, alpha: float, margin: float
+) -> Settings:
+    """What to recommend: nothing, the chosen settings, or RECOMMENDED where it was measured and loses nothing."""
+    chosen = arms[TUNED][0].settings
+    if not helps(steadier, TUNED) or _fails(arms, TUNED):
+        return NO_SETTINGS
+    if RECOMMENDED not in arms:
+        return chosen
+    ratios = [_ratio(r, t, objective, alpha) for r, t in zip(arms[RECOMMENDED], arms[TUNED], strict=True)]
+    kept = all(ratio is not None and ratio.high <= 1 + margin for ratio in ratios)
+    good = kept and helps(steadier, RECOMMENDED) and not _fails(arms, RECOMMENDED)
+    return arms[RECOMMENDED][0].settings if good else chosen
+
+
+def _spare(contributions: Sequence[AblationEffect]) -> tuple[str, ...]:
+    """Knobs that no program is shown to need, those with the smallest estimates first."""
+    by_knob: dict[str, list[Interval]] = {}
+    for each in contributions:
+        by_knob.setdefault(each.knob, []).append(each.ratio)
+    spare = [knob for knob, ratios in by_knob.items() if not any(ratio.low > 1 for ratio in ratios)]
+    return tuple(sorted(spare, key=lambda knob: max(ratio.value for ratio in by_knob[knob])))
+
+
+def _fails(arms: Arms, name: str) -> bool:
+    """Whether a program fails more often than on the untouched machine."""
+    return any(mine.failed > bare.failed for mine, bare in zip(arms[name], arms[BASELINE], strict=True))
+
+
+def helps(steadier: Sequence[ArmComparison], arm: str) -> bool:
+    """Whether an arm is shown to make some program steadier and none less steady."""
+    mine = [each.ratio for each in steadier if each.arm == arm]
+    return any(ratio.low > 1 for ratio in mine) and not any(ratio.high < 1 for ratio in mine)
+
+
+def _droppable(contributions: Sequence[AblationEffect], programs: int) -> tuple[str, ...]:
+    knobs = dict.fromkeys(each.knob for each in contributions)
+    may = {knob: [each.droppable for each in contributions if each.knob == knob] for knob in knobs}
+    return tuple(knob for knob in knobs if len(may[knob]) == programs and all(may[knob]))
+
+
+def _common(first: Sample, second: Sample) -> tuple[list[Floats], list[Floats]]:
+    """The loops in which both arms have two good runs or more."""
+    pairs = [(a, b) for a, b in zip(first.loops, second.loops, strict=False) if min(len(a), len(b)) >= 2]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def _ratio(first: Sample, second: Sample, objective: str, alpha: float) -> Ratio | None:
+    a, b = _common(first, second)
+    return spread_ratio(a, b, objective, alpha) if a else None
+
+
+def _steadier(name: str, program: str, untouched: Sample, arm: Sample, objective: str, alpha: float) -> ArmComparison:
+    before, after = _common(untouched, arm)
+    ratio = spread_ratio(before, after, objective, alpha)
+    shift = mean_ratio(after, before, alpha)
+    x, y = np.concatenate(before), np.concatenate(after)
+    f = _larger_over_smaller(x / x.mean(), y / y.mean())
+    needed = None if ratio.value == 1.0 or not 0 < ratio.value < math.inf else ratio.loops_for(ratio.value)
+    return ArmComparison(
+        arm=name,
+        program=program,
+        ratio=_interval(ratio),
+        p_value=ratio.p_value,
+        loops=ratio.loops,
+        detectable=ratio.detectable,
+        loops_needed=needed,
+        f=f.statistic,
+        f_df=(int(f.df[0]), int(f.df[1])),
+        f_p=f.p_value,
+        levene_p=levene(x / x.mean(), y / y.mean()).p_value,
+        brown_forsythe_p=brown_forsythe(x / x.mean(), y / y.mean()).p_value,
+        shift=_change(shift),
+        welch_p=welch_t(x, y).p_value,
+        student_p=student_t(x, y).p_value,
+    )
+
+
+def _larger_over_smaller(x: Floats, y: Floats) -> TestResult:
+    return f_test(x, y) if x.var(ddof=1) >= y.var(ddof=1) else f_test(y, x)
+
+
+def _contribution(
+    knob: str, program: str, tuned: Sample, without: Sample, objective: str, alpha: float, margin: float
+) -> AblationEffect:
+    left_out, chosen = _common(without, tuned)
+    ratio, cost = spread_ratio(left_out, chosen, objective, alpha), mean_ratio(chosen, left_out, alpha)
+    return AblationEffect(
+        knob=knob,
+        value=_values(tuned.settings, knob),
+        program=program,
+        ratio=_interval(ratio),
+        cost=_change(cost),
+        # One loop has only the F interval, which believes that times are normal.
+        droppable=ratio.loops > 1 and ratio.high <= 1 + margin,
+        loops_needed=_to_decide(ratio, margin),
+    )
+
+
+def _values(settings: Settings, unit: str) -> Any:
+    """The value of a knob; of several, each other one of them."""
+    values = list(dict.fromkeys(value for knob, value in settings.values if knob in unit.split(AND)))
+    return values[0] if len(values) == 1 else AND.join(map(str, values))
+
+
+def _to_decide(ratio: Ratio, margin: float) -> int | None:
+    """Loops after which the interval would probably lie on one side of 1 + margin, were the ratio as it seems."""
+    distance = ratio.value / (1 + margin)
+    return ratio.loops_for(distance) if 0.0 < distance < math.inf and distance != 1.0 else None
+
+
+def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) -> Arm:
+    loops = [loop for loop in sample.loops if len(loop) >= 2]
+    wall: Floats = np.concatenate(loops) if loops else np.empty(0)
+    unknown = Interval(math.inf, 0.0, math.inf)
+    settings: dict[str, Any] = dict(sample.settings.values)
+    if not loops:
+        return Arm(name, program, settings, 0, sample.failed, unknown, unknown, math.inf)
+    around = np.concatenate([loop / loop.mean() - 1 for loop in loops])
+    return Arm(
+        name=name,
+        program=program,
+        settings=settings,
+        runs=len(wall),
+        failed=sample.failed,
+        mean_ns=_mean(loops, alpha),
+        spread=Interval(*spread(loops, objective, alpha)),
+        overall=float(wall.std(ddof=1) / wall.mean()),
+        loops=tuple(spread([loop], objective, alpha)[0] for loop in loops),
+        deviations=tuple(float(q) for q in np.quantile(around, QUANTILES)),
+    )
+
+
+def _mean(loops: Sequence[Floats], alpha: float) -> Interval:
+    """Mean time of the loops with Student's interval over them; of one loop's runs."""
+    values = np.log([loop.mean() for loop in loops] if len(loops) > 1 else loops[0])
+    found = ratio_of(values, alpha)
+    return Interval(float(np.concatenate(loops).mean()), found.low, found.high)
+
+
+def _interval(ratio: Ratio) -> Interval:
+    return Interval(ratio.value, ratio.low, ratio.high)
+
+
+def _change(ratio: Ratio) -> Interval:
+    return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1)
+
+
+def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float) -> ArmComparison:
+    mine = {arm.name: arm for arm in arms if arm.program == each.program}
+    return replace(each, sentence=sentences.steadier(each, mine[BASELINE], mine[each.arm], confidence))
+
+
+def _failure(name: str, program: str, sample: Sample) -> Finding:
+    good = sum(len(loop) for loop in sample.loops)
+    return Finding(
+        "failure",
+        sentences.failed(name, program, sample.failed, good),
+        {"arm": name, "failed": sample.failed, "runs": good},
+        program,
+    )

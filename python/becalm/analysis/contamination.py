@@ -1,0 +1,101 @@
+"""Which rounds of a measurement were contaminated by others' load, by a rule that was fixed before looking.
+
+The rule knows the load and never the times of the programs: leaving out what took long would make every result look
+good. It holds for whole rounds, in which every program ran once, so it favours none. Only measures whose own part is
+counted can be in it: a program's own disk traffic must not contaminate it. What the counters cannot resolve counts for
+the program.
+
+Public: Limit, Rule, rule, USUAL, contaminated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.load.background_load import MIB, own_cpu_ns
+from becalm.load.record import TICK_NS, Load
+from becalm.nouns.run import Run
+
+
+def _cpu(load: Load, own_ns: float | None) -> float | None:
+    room = load.interval_ns * (load.cpus or 0)
+    if load.busy_ns is None or own_ns is None or not room:
+        return None
+    return (load.busy_ns - own_ns) / room - TICK_NS / load.interval_ns
+
+
+def _queue(load: Load, own_ns: float | None) -> float | None:
+    return None if load.queue is None or not load.cpus else load.queue / load.cpus
+
+
+def _steal(load: Load, own_ns: float | None) -> float | None:
+    room = load.interval_ns * (load.cpus or 0)
+    return None if load.steal_ns is None or not room else load.steal_ns / room - TICK_NS / load.interval_ns
+
+
+def _page_outs(load: Load, own_ns: float | None) -> float | None:
+    if load.swap_out_bytes is None or not load.interval_ns:
+        return None
+    return load.swap_out_bytes / MIB / (load.interval_ns / 1e9)
+
+
+MEASURES: Mapping[str, tuple[Callable[[Load, float | None], float | None], str]] = {
+    "cpu": (_cpu, "share of all CPUs that others used"),
+    "queue": (_queue, "run queue over CPUs, the program included"),
+    "steal": (_steal, "share of CPU time that the hypervisor took"),
+    "page-outs": (_page_outs, "MiB/s paged out"),
+}
+"""Measures of a rule: how each is computed of a load and the CPU time of the study's own runs in it, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A round with more of `measure` than `most` is contaminated."""
+
+    measure: str
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`text` is how the person wrote it; it is kept with the study."""
+
+    text: str
+    limits: tuple[Limit, ...]
+
+
+def rule(text: str) -> Rule:
+    """A rule as people write it: "cpu>20%,steal>5%". Raises UsageError."""
+    limits = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([a-z-]+)\s*>\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", part)
+        if match is None:
+            raise UsageError(f"{part.strip()!r} is no rule. Write it like cpu>20% or cpu>20%,steal>5%.")
+        if match[1] not in MEASURES:
+            known = "; ".join(f"{name}: {what}" for name, (_, what) in MEASURES.items())
+            raise UsageError(f"A rule knows no measure {match[1]!r}. It knows {known}.")
+        limits.append(Limit(match[1], float(match[2]) / (100 if match[3] else 1)))
+    return Rule(text, tuple(limits))
+
+
+USUAL = rule("cpu>20%,steal>5%,page-outs>1")
+"""What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
+
+
+def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> dict[int, tuple[str, ...]]:
+    """Rounds that lie in a load beyond the rule, with the measures that were; warm-ups left out."""
+    by_seq = {run.seq: run for run in runs}
+    found: dict[int, dict[str, None]] = {}
+    for load in loads:
+        inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
+        own = own_cpu_ns(inside, load)
+        for limit in by.limits:
+            value = MEASURES[limit.measure][0](load, own)
+            if value is not None and value > limit.most:
+                for run in inside:
+                    if not run.warmup:
+                        found.setdefault(run.round, {})[limit.measure] = None
+    return {number: tuple(measures) for number, measures in found.items()}

@@ -1,0 +1,133 @@
+"""From verdicts of single hosts to what they say together. Pure: values in, values out.
+
+Each host's comparison is made within that host, where its programs took turns; only the differences are put together,
+never times of different machines. Hosts are the unit (`becalm.stats.random_effects`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from scipy.special import ndtri
+
+from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
+from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
+from becalm.stats.multiplicity import simultaneous_alpha
+from becalm.stats.random_effects import Combined, combine
+from becalm.wording import multi_host
+
+
+def pool(
+    kind: str, group: str, hosts: Sequence[HostResult], confidence: float, findings: Sequence[Finding]
+) -> MultiHostVerdict:
+    """What the hosts of a `run` or `compare` say together, at `confidence`; theirs are narrowed by who asked."""
+    verdicts = [(each.host, each.verdict) for each in hosts if isinstance(each.verdict, Verdict)]
+    across = tuple(_across(verdicts, confidence))
+    times = tuple(_times(verdicts, confidence)) if kind == "run" else ()
+    limits = [verdict.fail_above for _, verdict in verdicts if verdict.fail_above is not None]
+    passed = None
+    if limits:
+        passed = not any(verdict.passed is False for _, verdict in verdicts)
+    found = MultiHostVerdict(
+        kind=kind,
+        group=group,
+        confidence=confidence,
+        hosts=tuple(hosts),
+        across=across,
+        times=times,
+        findings=tuple(findings),
+        fail_above=limits[0] if limits else None,
+        passed=passed,
+    )
+    return replace(found, sentence=multi_host.several(found))
+
+
+def per_host(confidence: float, hosts: int) -> float:
+    """The confidence of each host's own intervals, so that all of all hosts hold together (Bonferroni)."""
+    return 1 - simultaneous_alpha(1 - confidence, hosts)
+
+
+def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledDifference]:
+    names = list(dict.fromkeys((d.name, d.reference) for _, verdict in verdicts for d in verdict.differences))
+    alpha = simultaneous_alpha(1 - confidence, max(1, len(names)))
+    found = []
+    for name, reference in names:
+        by_host = {
+            host: d
+            for host, verdict in verdicts
+            for d in verdict.differences
+            if (d.name, d.reference) == (name, reference)
+        }
+        known = {host: d for host, d in by_host.items() if _usable(d)}
+        if not known:
+            continue
+        combined = combine([math.log1p(d.estimate) for d in known.values()], _errors(known.values()), alpha)
+        made = PooledDifference(
+            name=name,
+            reference=reference,
+            hosts=len(known),
+            estimate=math.expm1(combined.estimate),
+            low=_ratio(combined.low),
+            high=_ratio(combined.high),
+            confidence=confidence,
+            between=combined.between,
+            next_low=_ratio(combined.next_low),
+            next_high=_ratio(combined.next_high),
+            differ_p=combined.q_p,
+            answers={host: d.answer for host, d in by_host.items()},
+        )
+        found.append(replace(made, sentence=multi_host.across(made, {host: d.estimate for host, d in known.items()})))
+    return found
+
+
+def _usable(d: Difference) -> bool:
+    return d.answer is not Answer.UNKNOWN and math.isfinite(d.standard_error) and not d.weak
+
+
+def _errors(differences: Iterable[Difference]) -> list[float]:
+    return [d.standard_error for d in differences]
+
+
+def _ratio(log: float) -> float:
+    return math.expm1(log) if log < 700 else math.inf
+
+
+def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledTime]:
+    """Of each program, over the hosts that know its mean with an interval."""
+    names = list(dict.fromkeys(s.name for _, verdict in verdicts for s in verdict.summaries))
+    found = []
+    for name in names:
+        known: dict[str, tuple[Summary, float]] = {}
+        for host, verdict in verdicts:
+            for each in verdict.summaries:
+                error = _relative_error(each, verdict.confidence)
+                if each.name == name and math.isfinite(error):
+                    known[host] = each, error
+        if not known:
+            continue
+        logs = [math.log(each.mean_ns.value) for each, _ in known.values()]
+        combined: Combined = combine(logs, [error for _, error in known.values()], 1 - confidence)
+        ends = [math.exp(value) if value < 700 else math.inf for value in (combined.low, combined.high)]
+        ranked = sorted(known, key=lambda host: known[host][0].mean_ns.value)
+        made = PooledTime(
+            name=name,
+            hosts=len(known),
+            typical_ns=Interval(math.exp(combined.estimate), ends[0], ends[1]),
+            confidence=confidence,
+            between=combined.between,
+            differ_p=combined.q_p,
+            fastest=ranked[0],
+            slowest=ranked[-1],
+        )
+        means = {host: each.mean_ns.value for host, (each, _) in known.items()}
+        found.append(replace(made, sentence=multi_host.times(made, means)))
+    return found
+
+
+def _relative_error(summary: Summary, confidence: float) -> float:
+    """Standard error of the logarithm of the mean, from its interval (Student's, near enough to the normal)."""
+    mean = summary.mean_ns
+    half = (mean.high - mean.low) / 2
+    return half / mean.value / float(ndtri((1 + confidence) / 2)) if mean.value > 0 else math.inf

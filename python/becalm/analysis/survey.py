@@ -1,0 +1,192 @@
+"""Which machines are slower or noisier than their peers: the values of a survey, and how they are found. Pure.
+
+Peers are machines with the same processor. `Machine` is what was measured on one, `Row` how it compares with its peers
+at one piece of work, `Outlier` a machine that is beyond them. The statistics are in `becalm.stats.peers`: of all
+machines named, at most the stated share is named wrongly on average, however many were surveyed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from becalm.nouns.survey import Machine, Outlier, PeerGroup, Row, SurveyResult
+from becalm.nouns.verdict import Finding, Interval
+from becalm.stats.arrays import Floats
+from becalm.stats.peers import (
+    LEAST_PEERS,
+    Peers,
+    benjamini_hochberg,
+    loop_estimates,
+    peers,
+    selected_intervals,
+    trimmed_loops,
+)
+from becalm.wording import survey as words
+
+SLOWER, NOISIER = "slower", "noisier"
+
+UNKNOWN = "unknown processor"
+
+BUSY = 0.01
+"""Share of its time that work waited for a CPU, from which on something else must have run there."""
+
+
+NOISIER_LEAST = 1.2
+"""A machine that varies less than 1.2 times as much as its peers is not worth a name."""
+
+
+def conclude(
+    machines: Sequence[Machine], lost: Mapping[str, str], *, group: str, rate: float = 0.05, at_least: float = 0.01
+) -> SurveyResult:
+    """Compare machines with their peers, at every piece of work that all of them did.
+
+    Each needs two loops of two runs at least. Raises ValueError otherwise, or for times that are not positive.
+    """
+    works = list(dict.fromkeys(work for each in machines for work in each.times_ns))
+    cells = [cell for work in works for cell in _cells(machines, work)]
+    named: list[Outlier] = []
+    answers: list[tuple[Floats, list[Interval]]] = []
+    for how in (SLOWER, NOISIER):
+        adjusted, intervals = _family(cells, how, rate)
+        answers.append((adjusted, intervals))
+        least = math.log1p(at_least) if how == SLOWER else math.log(NOISIER_LEAST)
+        for index, member in enumerate(_members(cells)):
+            if adjusted[index] <= rate and member.excess(how) >= least:
+                named.append(_named(member, how, intervals[index], float(adjusted[index])))
+    rows = tuple(
+        _row(member, answers[0][1][index], answers[1][1][index], answers[0][0][index], answers[1][0][index])
+        for index, member in enumerate(_members(cells))
+    )
+    named.sort(key=lambda each: (each.how != SLOWER, -each.size.value))
+    found = SurveyResult(
+        group=group,
+        rate=rate,
+        at_least=at_least,
+        rows=rows,
+        named=tuple(replace(each, sentence=words.named(each)) for each in named),
+        kinds=tuple(cell.kind_row() for cell in cells),
+        studies={each.host: each.study for each in machines if each.study is not None},
+        lost=dict(lost),
+        findings=(*_busy(machines), *_few(cells)),
+    )
+    return replace(found, sentence=words.surveyed(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """Machines of one kind at one piece of work."""
+
+    kind: str
+    work: str
+    hosts: tuple[str, ...]
+    location: Floats
+    location_error: Floats
+    spread: Floats
+    spread_error: Floats
+    loops: Floats
+    slower: Peers
+    noisier: Peers
+
+    def kind_row(self) -> PeerGroup:
+        between = None if math.isnan(self.slower.between) else self.slower.between
+        time_ns, spread = math.exp(self.slower.centre), math.exp(self.noisier.centre)
+        return PeerGroup(self.kind, self.work, len(self.hosts), time_ns, spread, between)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One machine of a cell."""
+
+    cell: _Cell
+    at: int
+
+    def excess(self, how: str) -> float:
+        return float((self.cell.slower if how == SLOWER else self.cell.noisier).excess[self.at])
+
+
+def _members(cells: Sequence[_Cell]) -> list[_Member]:
+    return [_Member(cell, at) for cell in cells for at in range(len(cell.hosts))]
+
+
+def _cells(machines: Sequence[Machine], work: str) -> list[_Cell]:
+    by_kind: dict[str, list[Machine]] = {}
+    for each in machines:
+        if work in each.times_ns:
+            by_kind.setdefault(each.kind, []).append(each)
+    return [_cell(kind, work, members) for kind, members in by_kind.items()]
+
+
+def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
+    # Machines may have given different numbers of loops, where one was interrupted.
+    found = [loop_estimates(np.log(each.times_ns[work])[None]) for each in members]
+    location, location_error, spread, spread_error = (np.concatenate(each) for each in zip(*found, strict=True))
+    loops = trimmed_loops([each.times_ns[work].shape[0] for each in members])
+    return _Cell(
+        kind=kind,
+        work=work,
+        hosts=tuple(each.host for each in members),
+        location=location,
+        location_error=location_error,
+        spread=spread,
+        spread_error=spread_error,
+        loops=loops,
+        slower=peers(location, location_error, loops),
+        noisier=peers(spread, spread_error, loops),
+    )
+
+
+def _family(cells: Sequence[_Cell], how: str, rate: float) -> tuple[Floats, list[Interval]]:
+    """Adjusted p values of all machines at all work for one question, and the intervals of their sizes."""
+    asked = [cell.slower if how == SLOWER else cell.noisier for cell in cells]
+    adjusted = benjamini_hochberg(np.concatenate([each.p_value for each in asked]))
+    selected, tests = int((adjusted <= rate).sum()), int((~np.isnan(adjusted)).sum())
+    intervals: list[Interval] = []
+    for cell, found in zip(cells, asked, strict=True):
+        errors = cell.location_error if how == SLOWER else cell.spread_error
+        low, high = selected_intervals(found, errors, cell.loops, selected, tests, rate)
+        shift = 1.0 if how == SLOWER else 0.0
+        for values in zip(found.excess, low, high, strict=True):
+            intervals.append(Interval(*(math.exp(min(value, 700.0)) - shift for value in values)))
+    return adjusted, intervals
+
+
+def _named(member: _Member, how: str, size: Interval, q_value: float) -> Outlier:
+    cell = member.cell
+    return Outlier(cell.hosts[member.at], cell.kind, cell.work, how, len(cell.hosts) - 1, size, q_value)
+
+
+def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, noisier_q: float) -> Row:
+    cell, at = member.cell, member.at
+    return Row(
+        host=cell.hosts[at],
+        kind=cell.kind,
+        work=cell.work,
+        peers=len(cell.hosts) - 1,
+        time_ns=math.exp(float(cell.location[at])),
+        spread=math.exp(float(cell.spread[at])),
+        slower=slower,
+        noisier=noisier,
+        slower_q=None if math.isnan(slower_q) else float(slower_q),
+        noisier_q=None if math.isnan(noisier_q) else float(noisier_q),
+    )
+
+
+def _busy(machines: Sequence[Machine]) -> list[Finding]:
+    """Machines on which something else ran meanwhile: what is said of them is said of their load, too."""
+    return [
+        Finding("busy", words.busy(each.host, each.wait_share), {"wait_share": each.wait_share, "host": each.host})
+        for each in machines
+        if each.wait_share is not None and each.wait_share >= BUSY
+    ]
+
+
+def _few(cells: Sequence[_Cell]) -> list[Finding]:
+    kinds = {cell.kind: len(cell.hosts) for cell in cells if len(cell.hosts) < LEAST_PEERS}
+    return [
+        Finding("few", words.few(kind, count, LEAST_PEERS), {"machines": count, "processor": kind})
+        for kind, count in kinds.items()
+    ]

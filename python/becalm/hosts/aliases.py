@@ -1,0 +1,90 @@
+"""Machines with a name of the person's own: one small TOML file each, in the directory `hosts` beside the profiles.
+
+url = "ssh://ada@bench.example:2222"
+config = "/home/ada/bench.ssh_config"    # optional: another configuration file for ssh
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from becalm.errors import MachineError, UsageError
+from becalm.hosts import TABLE
+from becalm.hosts.ssh.address import parse
+from becalm.paths import config_dir, made
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A machine with a name: its address, and ssh's configuration file when it is not the usual one."""
+
+    name: str
+    url: str
+    config: str | None = None
+
+
+def add(name: str, url: str, config: str | None = None) -> Known:
+    """Give a machine a name. Raises UsageError (name taken, address malformed), MachineError (cannot be written)."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a machine. Use letters, digits, dots and dashes.")
+    if name in {row.kind for row in TABLE}:
+        raise UsageError(f"{name!r} is a kind of host already. Choose another name.")
+    if config is not None:
+        config = os.path.abspath(config)
+        if not os.access(config, os.R_OK):
+            raise UsageError(f"The ssh configuration {config} cannot be read.")
+    parse(url, config)
+    path = _path(name)
+    if path.exists():
+        raise UsageError(f"{name} is {find(name).url} already. Remove it first: becalm host remove {name}")
+    lines = [f"url = {json.dumps(url)}"] + ([f"config = {json.dumps(config)}"] if config else [])
+    made(path.parent, "XDG_CONFIG_HOME")
+    try:
+        path.write_text("\n".join([*lines, ""]))
+    except OSError as error:
+        raise MachineError(f"{path} cannot be written: {error.strerror}. The name was not added.") from error
+    return Known(name, url, config)
+
+
+def names() -> list[str]:
+    """All names, sorted."""
+    return sorted(path.stem for path in _path("x").parent.glob("*.toml") if NAME.fullmatch(path.stem))
+
+
+def find(name: str) -> Known:
+    """The machine of a name. Raises UsageError when there is none or its file is malformed."""
+    path = _path(name)
+    if not NAME.fullmatch(name) or not path.is_file():
+        have = names()
+        which = f"Known: {', '.join(have)}" if have else f"Add it: becalm host add {name} ssh://user@machine"
+        raise UsageError(f"There is no machine of the name {name!r}. {which}.")
+    try:
+        value = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from None
+    if not isinstance(value.get("url"), str) or not isinstance(value.get("config", ""), str):
+        raise UsageError(f'{path} must have url = "ssh://…", and may have config, the path of an ssh configuration.')
+    if set(value) - {"url", "config"}:
+        raise UsageError(f"{path} has {', '.join(sorted(set(value) - {'url', 'config'}))}; it may have url and config.")
+    return Known(name, value["url"], value.get("config"))
+
+
+def remove(name: str) -> Known:
+    """Forget a name; nothing on that machine changes. Raises UsageError when there is none, MachineError."""
+    found = find(name)
+    try:
+        _path(name).unlink()
+    except OSError as error:
+        raise MachineError(f"{_path(name)} cannot be removed: {error.strerror}.") from error
+    return found
+
+
+def _path(name: str) -> Path:
+    return config_dir() / "hosts" / f"{name}.toml"

@@ -1,0 +1,147 @@
+"""The front's side of a worker: lines to its agent and back through the cluster's scheduler, and the host of that name.
+
+A thread asks for the agent's lines again and again, each question waiting on the worker until there are some: that is
+the sign of life for the worker, and the worker's loss shows as its failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import secrets
+import threading
+import time
+from typing import Any
+
+from becalm.errors import MachineError
+from becalm.hosts import Access
+from becalm.hosts.agent import AgentHost, Surroundings
+from becalm.hosts.cluster import session
+from becalm.hosts.cluster.workers import RESOURCE, Worker, find
+
+ASK_S = 10.0
+"""How long one question waits at the worker: a sixth of the silence after which it gives the front up."""
+
+HELD_S = 60.0
+"""A worker that another becalm holds is waited for so long."""
+
+END_S = 30.0
+"""How long the agent may take to put everything back at the end."""
+
+
+def open_worker(rest: str, access: Access) -> WorkerHost:
+    """The host `cluster:NAME`, while its cluster is open. Raises UsageError, MachineError."""
+    return WorkerHost(find(rest), access)
+
+
+class WorkerLink:
+    """Lines to the agent on a worker and back. See `becalm.hosts.transport.Link`."""
+
+    def __init__(self, worker: Worker, options: list[str], sudo: bool) -> None:
+        self.worker = worker
+        self._key = f"becalm-{secrets.token_hex(8)}"
+        self._arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._started = threading.Event()
+        self._over = ""
+        self._closed = self._begun = False
+        self._task: Any = worker.client.submit(
+            session.serve,
+            self._key,
+            options,
+            sudo,
+            key=self._key,
+            workers=[worker.address],
+            resources={RESOURCE: 1},
+            allow_other_workers=False,
+            pure=False,
+            retries=0,
+        )
+        self._pump = threading.Thread(target=self._ask, name=f"becalm {worker.name}", daemon=True)
+        self._pump.start()
+
+    def _ask(self) -> None:
+        while not self._over:
+            try:
+                lines, started, ended = self.worker.call(session.take, self._key, ASK_S)
+            except Exception as error:
+                # Whatever Dask raises for a worker that does not answer.
+                self._over = f"is lost: its worker does not answer ({_first_line(error)})"
+                break
+            if started:
+                self._begun = True
+                self._started.set()
+            for line in lines:
+                self._arrived.put(line)
+            self._over = ended
+        self._started.set()
+        self._arrived.put(b"")
+
+    def wait(self) -> None:
+        """Until the agent was started there. Raises MachineError when somebody else holds the machine."""
+        if not self._started.wait(HELD_S):
+            self.close()
+            raise MachineError(
+                f"{self.worker.name} is held by something else for more than {HELD_S:.0f} s: its worker has no free "
+                f"{RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
+            )
+
+    def send(self, line: bytes) -> None:
+        """Send a whole line. Raises BrokenPipeError when the agent or its worker has gone."""
+        try:
+            alive = not self._over and self.worker.call(session.send, self._key, line)
+        except Exception as error:
+            raise BrokenPipeError(str(error)) from error
+        if not alive:
+            raise BrokenPipeError(self._over)
+
+    def read(self) -> bytes:
+        """The next line; nothing when the other side has gone."""
+        return self._arrived.get()
+
+    def died(self) -> str:
+        """What became of the agent."""
+        return self._over or "was closed"
+
+    def close(self) -> None:
+        """Close the agent's input and wait until it has put everything back."""
+        if self._closed:
+            return
+        self._closed = True
+        if not self._begun:
+            # It waits for its turn, and need not be told to end.
+            self._over = "was not started"
+        if not self._over:
+            with contextlib.suppress(Exception):
+                self.worker.call(session.send, self._key, None)
+            until = time.monotonic() + END_S
+            while not self._over and self._pump.is_alive() and time.monotonic() < until:
+                self._pump.join(0.2)
+        with contextlib.suppress(Exception):
+            self._task.cancel()
+
+
+class WorkerHost(AgentHost):
+    """A machine of a cluster, through the agent that its worker starts. Programs run as the worker's user, with its
+    environment, and begin in its directory."""
+
+    def __init__(self, worker: Worker, access: Access) -> None:
+        options = ["--user", access.user] if access.user is not None else []
+        options += ["--root", access.root] if access.root is not None else []
+        link = WorkerLink(worker, options, access.sudo)
+        link.wait()
+        super().__init__(f"cluster:{worker.name}", link, access, Surroundings(worker.environment, worker.directory))
+
+    def stop(self) -> None:
+        """End the current block. From a signal handler: the question to the scheduler waits on a thread of its own."""
+        threading.Thread(target=super().stop, name="becalm-stop", daemon=True).start()
+
+    def _died(self) -> MachineError:
+        return MachineError(
+            f"The agent on {self.name} {self._link.died()}. The program it ran was ended with it, and the agent there "
+            "puts every setting back. All runs that had arrived are kept."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    said = str(error).strip().splitlines()
+    return said[0].rstrip(".") if said else type(error).__name__

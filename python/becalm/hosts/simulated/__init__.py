@@ -1,0 +1,1 @@
+"""Simulated machines: models, a virtual clock, a seed."""

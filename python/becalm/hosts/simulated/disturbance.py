@@ -1,0 +1,89 @@
+"""Kinds of noise of a simulated machine: endless series with mean 0 and variance 1, from a seed.
+
+A series does not depend on how many values are taken at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.signal import lfilter
+
+from becalm.stats.arrays import Floats
+
+CHUNK = 256
+"""Values drawn at a time: enough that a run costs less than a microsecond."""
+
+Draw = Callable[[], Floats]
+"""The next CHUNK values."""
+
+
+def _normal(rng: np.random.Generator) -> Draw:
+    return lambda: rng.standard_normal(CHUNK)
+
+
+def _heavy(rng: np.random.Generator) -> Draw:
+    # Student's t with 5 degrees of freedom: a kurtosis of 9, variance 5/3.
+    return lambda: np.asarray(rng.standard_t(5, CHUNK), dtype=np.float64) * math.sqrt(3 / 5)
+
+
+def _bimodal(rng: np.random.Generator) -> Draw:
+    # Three runs in ten are slow, as with a frequency that is sometimes not reached.
+    return lambda: np.asarray((rng.random(CHUNK) < 0.3) - 0.3, dtype=np.float64) / math.sqrt(0.3 * 0.7)
+
+
+def _drift(rng: np.random.Generator) -> Draw:
+    # Autocorrelation 0.93 at lag 1, as measured on a shared virtual machine.
+    phi, level = 0.93, float(rng.standard_normal())
+
+    def draw() -> Floats:
+        nonlocal level
+        white = math.sqrt(1 - phi * phi) * rng.standard_normal(CHUNK)
+        values, _ = lfilter([1.0], [1.0, -phi], white, zi=[phi * level])
+        level = float(values[-1])
+        return np.asarray(values)
+
+    return draw
+
+
+def _bursts(rng: np.random.Generator) -> Draw:
+    # Quiet for ten runs on average, then three with extra time of exponential size: on in 3 of 13 runs, so that the
+    # mean is 3/13 and the mean square 6/13.
+    mean, spread, on = 3 / 13, math.sqrt(6 / 13 - (3 / 13) ** 2), False
+
+    def draw() -> Floats:
+        nonlocal on
+        chance, state = rng.random(CHUNK), np.empty(CHUNK, dtype=bool)
+        for index, value in enumerate(chance):
+            on = bool(value >= 1 / 3) if on else bool(value < 1 / 10)
+            state[index] = on
+        return (np.where(state, rng.exponential(size=CHUNK), 0.0) - mean) / spread
+
+    return draw
+
+
+KINDS: dict[str, Callable[[np.random.Generator], Draw]] = {
+    "normal": _normal,
+    "heavy": _heavy,
+    "bimodal": _bimodal,
+    "drift": _drift,
+    "bursts": _bursts,
+}
+"""One more kind is one function and one row."""
+
+
+class Series:
+    """One endless series of a kind."""
+
+    def __init__(self, kind: str, rng: np.random.Generator) -> None:
+        self._draw = KINDS[kind](rng)
+        self._left: Floats = np.empty(0)
+
+    def take(self, count: int) -> Floats:
+        """The next values; shape (count,)."""
+        while len(self._left) < count:
+            self._left = np.concatenate((self._left, self._draw()))
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken

@@ -1,0 +1,232 @@
+"""A simulated machine: programs with a known base time under a noise model, on a virtual clock, from a seed.
+
+The program `spin 20ms` takes 20 ms times the noise of the moment; `spin 20.2ms` is exactly 1 % slower. Two families:
+models of one kind of noise that no setting changes (`drift` and `bursts` resemble what ../docs/statistics.md
+describes), and machines with settings (`becalm.hosts.simulated.machine`), which run any program in a time of their own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.hosts import Access, Noticed, TextSink
+from becalm.hosts.simulated import machine
+from becalm.hosts.simulated.machine import Machine, Running, State
+from becalm.load.record import LoadSink
+from becalm.nouns.knob import Knob
+from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+from becalm.units import duration_ns
+
+GAP_NS = 300_000
+"""Virtual time between two runs: starting, waiting, accounting."""
+
+Noise = Iterator[float]
+
+
+def _calm(rng: np.random.Generator) -> Noise:
+    while True:
+        yield 0.001 * rng.standard_normal()
+
+
+def _normal(rng: np.random.Generator) -> Noise:
+    while True:
+        yield 0.02 * rng.standard_normal()
+
+
+def _heavy(rng: np.random.Generator) -> Noise:
+    while True:
+        yield 0.005 * rng.standard_t(2)
+
+
+def _bimodal(rng: np.random.Generator) -> Noise:
+    while True:
+        yield (0.06 if rng.random() < 0.3 else 0.0) + 0.005 * rng.standard_normal()
+
+
+def _drift(rng: np.random.Generator) -> Noise:
+    # Autocorrelation 0.93 at lag 1 and a coefficient of variation of 2 %, as measured on a shared virtual machine.
+    level = 0.02 * rng.standard_normal()
+    while True:
+        level = 0.93 * level + 0.02 * math.sqrt(1 - 0.93**2) * rng.standard_normal()
+        yield level
+
+
+def _bursts(rng: np.random.Generator) -> Noise:
+    level, left = 0.0, 0
+    while True:
+        if left == 0:
+            noisy = level == 0.0 and rng.random() < 0.3
+            level, left = (0.1 if noisy else 0.0), int(rng.geometric(0.05))
+        left -= 1
+        yield 0.004 * rng.standard_normal() + level * rng.exponential()
+
+
+def _warming(rng: np.random.Generator) -> Noise:
+    index = 0
+    while True:
+        yield 0.25 * math.exp(-index / 15) + 0.005 * rng.standard_normal()
+        index += 1
+
+
+MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
+    "calm": _calm,
+    "normal": _normal,
+    "heavy": _heavy,
+    "bimodal": _bimodal,
+    "drift": _drift,
+    "bursts": _bursts,
+    "warming": _warming,
+}
+"""Noise of log time, one value a run. One more model is one function and one row."""
+
+
+def open_sim(rest: str, access: Access) -> SimHost:
+    """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise."""
+    name, colon, seed = rest.rpartition(":")
+    if not colon or not seed.isdigit():
+        name, seed = rest, ""
+    if name in MODELS:
+        return SimHost(Machine(name, f"noise of the kind {name}", 0, ()), int(seed or 0), MODELS[name])
+    if name.endswith(".toml") or name in machine.names():
+        path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
+        return SimHost(machine.read(path), int(seed or 0))
+    known = [f"sim:{each}" for each in (*MODELS, *machine.names())]
+    near = difflib.get_close_matches(f"sim:{name}", known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(
+        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(known)}, and sim:FILE.toml (docs/methods.md)."
+    )
+
+
+class SimHost:
+    """Programs `spin DURATION` under a model; a machine with a time of its own runs any other program, too."""
+
+    def __init__(
+        self, machine: Machine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
+    ) -> None:
+        self.name = f"sim:{machine.name}"
+        self.privileged = self.reboots = True
+        self.machine = machine
+        self._running = Running(machine, seed)
+        self._noise = noise(np.random.default_rng(seed)) if noise else None
+        self._base_ns: npt.NDArray[np.float64] = np.empty(0)
+        self._states: list[State] = []
+        self._now_ns = 1_600_000_000_000_000_000
+        self.boot_ns: int | None = machine.boot_ns
+        self.boots = 0
+        self._boots_of: list[Settings] = []
+        self._booted, self._stale = Settings(), False
+        self._luck = np.random.default_rng([seed, 1])
+        self._boot_factor = self._lucky()
+
+    def __enter__(self) -> SimHost:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def facts(self) -> dict[str, Any]:
+        """What the simulated machine is."""
+        return {"host": {"hostname": self.name}, "abilities": []}
+
+    def knobs(self) -> list[Knob]:
+        """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
+        return [Knob.from_json(row) for row in self.machine.knobs()]
+
+    def noticed(self) -> Noticed:
+        """Nobody else changes a simulated machine."""
+        return Noticed()
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
+        """Read each program's base time, and what each of the settings makes of the machine."""
+        base_ns = [self._base(workload) for workload in workloads]
+        self._states = [self.machine.state(each or Settings()) for each in settings]
+        self._base_ns = np.array(base_ns, dtype=float)
+        self._boots_of = [machine.at_boot(each or Settings()) for each in settings]
+        return [workload.argv[0] for workload in workloads]
+
+    def _base(self, workload: Workload) -> int:
+        if len(workload.argv) == 2 and workload.argv[0] == "spin":
+            return duration_ns(workload.argv[1])
+        if self.machine.base_ns and workload.argv:
+            return self.machine.base_ns
+        raise WorkloadError(
+            f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
+            "Try: becalm compare --host sim:drift 'spin 20ms' 'spin 20.2ms'"
+        )
+
+    def measure(
+        self,
+        first: int,
+        block: Block,
+        *,
+        on_text: TextSink | None = None,
+        on_load: LoadSink | None = None,
+        load: str = "totals",
+        stop_on_failure: bool = True,
+    ) -> Iterator[list[Run]]:
+        """Rows as the agent would send them; a block ends with the first failed run where that is asked for.
+
+        Nothing is observed: a simulated machine does nothing else.
+        """
+        steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
+        factors, failed = self._running.runs(self._states, steps[:, 1])
+        if self._noise is not None:
+            factors = factors * np.exp([next(self._noise) for _ in block])
+        lengths = (self._base_ns[steps[:, 0]] * factors).tolist()
+        rows = []
+        for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
+            self._have(self._boots_of[step.settings])
+            wall_ns = max(1, round(length * self._boot_factor))
+            outcome = str(Outcome.FAILED if bad else Outcome.OK)
+            run = Run(
+                first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
+                0, None, None, None, None, None, None, outcome, int(bad), 0,
+            )  # fmt: skip
+            rows.append(run)
+            self._now_ns += wall_ns + GAP_NS
+            if bad and stop_on_failure:
+                break
+        yield rows
+
+    def fresh_boot(self) -> None:
+        """Have the next steps on a boot of their own."""
+        self._stale = True
+
+    def _have(self, boot: Settings) -> None:
+        """Start the machine again where these settings of the boot are not those of the last one."""
+        if boot == self._booted and not self._stale:
+            return
+        self._booted, self._stale = boot, False
+        self.boots += 1
+        self._now_ns += self.machine.boot_ns
+        self._boot_factor = self._lucky()
+
+    def _lucky(self) -> float:
+        """What a boot does to the time of all its runs, a factor."""
+        return math.exp(self.machine.boot_spread * float(self._luck.standard_normal()))
+
+    def settle(self) -> None:
+        """Nothing of a machine was changed."""
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """The virtual gap between runs."""
+        return [0] * runs, [GAP_NS] * runs
+
+    def stop(self) -> None:
+        """Blocks take no real time here."""
+
+    def close(self) -> None:
+        """Nothing to end."""

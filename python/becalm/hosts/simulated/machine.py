@@ -1,0 +1,245 @@
+"""A simulated machine from a TOML file (docs/methods.md): what disturbs a program there, and which settings help.
+
+A run takes its program's base time, times the effect of the settings on the mean, times 1 + the sum of all noise.
+Every noise has a size, the standard deviation as a fraction, which settings alone or together multiply or add to.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.errors import UsageError
+from becalm.hosts.simulated.disturbance import KINDS, Series
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats, Ints
+from becalm.units import duration_ns
+
+SHIPPED = Path(__file__).parent / "machines"
+LEAST = 0.1
+"""No noise makes a program faster than this share of its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What happens when all of `when` are set: a factor, and something added after all factors."""
+
+    when: frozenset[tuple[str, str]]
+    factor: float = 1.0
+    adds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One thing that disturbs; `size` is its standard deviation on the untouched machine, as a fraction."""
+
+    name: str
+    kind: str
+    size: float
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The machine under some settings: sizes of all noise, shape (noises,), the mean's factor, how often it fails."""
+
+    sizes: Floats
+    time: float
+    fails: float
+
+    @property
+    def spread(self) -> float:
+        """Coefficient of variation of very many runs; less within a loop where the noise drifts."""
+        return math.sqrt(float((self.sizes**2).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A model: see `read`. `slowest` limits the factor of all effects on the mean time together.
+
+    `boot_ns`: how long a boot takes. `boot_spread`: the standard deviation of what each boot does to the time of all
+    its runs, a fraction.
+    """
+
+    name: str
+    what: str
+    base_ns: int
+    noises: tuple[Noise, ...]
+    slower: tuple[Effect, ...] = ()
+    slowest: float = math.inf
+    failing: tuple[Effect, ...] = ()
+    unsupported: tuple[tuple[str, str], ...] = ()
+    boot_ns: int = 0
+    boot_spread: float = 0.0
+
+    def state(self, settings: Settings) -> State:
+        """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
+        domain."""
+        check(settings, dict(self.unsupported))
+        chosen = _when(dict(settings.values))
+        sizes = [_apply(noise.size, noise.effects, chosen) for noise in self.noises]
+        fails = max((each.factor for each in self.failing if each.when <= chosen), default=0.0)
+        return State(np.array(sizes), min(self.slowest, _apply(1.0, self.slower, chosen)), fails)
+
+    def knobs(self) -> list[dict[str, Any]]:
+        """The catalogue as this machine has it, one row for each knob that a search may try."""
+        reasons = dict(self.unsupported)
+        return [
+            {
+                "name": row["name"],
+                "scope": row["scope"],
+                "group": row["group"],
+                "steady": row["steady"],
+                "needs": list(row.get("needs", ())),
+                "confines": row.get("confines", False),
+                "supported": row["name"] not in reasons,
+                "reason": reasons.get(row["name"], ""),
+                "value": None if row.get("now") is None else str(row["now"]),
+                "parameters": [f"{row['name']}={{}}"] if row["scope"] == "boot" else None,
+                "domain": row["domain"],
+                "matters": row["matters"],
+                "costs": row["cost"],
+            }
+            for row in catalogue().values()
+            if "steady" in row
+        ]
+
+
+class Running:
+    """A machine that runs programs: the same seed gives the same noise whatever the settings are."""
+
+    def __init__(self, machine: Machine, seed: int) -> None:
+        streams = np.random.SeedSequence(seed).spawn(len(machine.noises) + 1)
+        self._series = [
+            Series(n.kind, np.random.default_rng(s)) for n, s in zip(machine.noises, streams[1:], strict=True)
+        ]
+        self._chance = np.random.default_rng(streams[0])
+
+    def runs(self, states: Sequence[State], which: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Times as factors of the base time, and which runs fail, for runs in the states `which` (indices in order)."""
+        sizes = np.array([state.sizes for state in states]).reshape(len(states), len(self._series))
+        noise = np.array([series.take(len(which)) for series in self._series]).reshape(len(self._series), len(which))
+        time = np.array([state.time for state in states])[which]
+        fails = np.array([state.fails for state in states])[which]
+        factors = time * np.maximum(LEAST, 1.0 + (sizes[which].T * noise).sum(axis=0))
+        return factors, self._chance.random(len(which)) < fails
+
+
+def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str]]) -> float:
+    holding = [each for each in effects if each.when <= chosen]
+    return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
+
+
+@cache
+def catalogue() -> Mapping[str, Mapping[str, Any]]:
+    """The knobs of all simulated machines, by name, in the order in which they are tried."""
+    rows = tomllib.loads((Path(__file__).parent / "knobs.toml").read_text())["knob"]
+    return {row["name"]: row for row in rows}
+
+
+def at_boot(settings: Settings) -> Settings:
+    """What of some settings takes a boot."""
+    rows = catalogue()
+    return Settings(tuple((name, value) for name, value in settings.values if rows[name]["scope"] == "boot"))
+
+
+def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
+    """Raises UsageError for a setting that does not exist here, or a value out of its domain."""
+    rows = catalogue()
+    for name, value in settings.values:
+        if name not in rows:
+            raise UsageError(f"The simulated machine has no setting {name!r}. It has: {', '.join(rows)}.")
+        if name in unsupported:
+            raise UsageError(f"The simulated machine has no {name}: {unsupported[name]}.")
+        row = rows[name]
+        low, high = row.get("range", (-math.inf, math.inf))
+        fits = (
+            text(value) in map(text, row["accepts"])
+            if "accepts" in row
+            else "range" not in row or _within(value, low, high)
+        )
+        if not fits:
+            raise UsageError(f"{name}={value} is out of its domain: {row['domain']}.")
+
+
+def _within(value: str | int | bool, low: float, high: float) -> bool:
+    try:
+        return low <= int(value) <= high
+    except ValueError:
+        return False
+
+
+def names() -> list[str]:
+    """The machines that come with becalm."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def read(path: Path) -> Machine:
+    """A machine from its file. Raises UsageError that names the file and what is wrong in it."""
+    try:
+        return _machine(path.stem, tomllib.loads(path.read_text()))
+    except OSError as error:
+        raise UsageError(f"The simulated machine {str(path)!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{str(path)!r} is not a simulated machine: {error}. See docs/methods.md.") from None
+
+
+def _machine(name: str, value: Mapping[str, Any]) -> Machine:
+    time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
+    unknown = set(value) - {"what", "source", "time", "noise", "failing", "unsupported", "boot"}
+    unknown |= set(value.get("unsupported", {})) - set(catalogue())
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))} means nothing here")
+    return Machine(
+        name=name,
+        what=str(value["what"]),
+        base_ns=duration_ns(time.get("base", "1s")),
+        noises=tuple(_noise(each) for each in value["noise"]),
+        slower=_effects(time),
+        slowest=float(time.get("slowest", math.inf)),
+        failing=tuple(Effect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
+        unsupported=tuple((str(knob), str(reason)) for knob, reason in value.get("unsupported", {}).items()),
+        boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
+        boot_spread=float(boot.get("spread", 0.0)),
+    )
+
+
+def _noise(value: Mapping[str, Any]) -> Noise:
+    if value["kind"] not in KINDS:
+        raise ValueError(f"there is no noise of the kind {value['kind']!r}, only {', '.join(KINDS)}")
+    size = float(value["size"])
+    if not 0.0 <= size < 1.0:
+        raise ValueError(f"the size of {value['name']!r} is {size}, not a fraction")
+    return Noise(str(value["name"]), value["kind"], size, _effects(value))
+
+
+def _effects(value: Mapping[str, Any]) -> tuple[Effect, ...]:
+    alone = tuple(
+        Effect(_when({knob: catalogue()[knob]["steady"]}), float(factor))
+        for knob, factor in value.get("factors", {}).items()
+    )
+    together = tuple(
+        Effect(_when(each["set"]), float(each.get("factor", 1.0)), float(each.get("adds", 0.0)))
+        for each in value.get("with", ())
+    )
+    return alone + together
+
+
+def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
+    wrong = set(values) - set(catalogue())
+    if wrong:
+        raise ValueError(f"there is no setting {', '.join(sorted(wrong))}")
+    return frozenset((knob, text(value)) for knob, value in values.items())
+
+
+def text(value: str | int | bool) -> str:
+    """A value as the catalogue spells it: true is on, false off."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

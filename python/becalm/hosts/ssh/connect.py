@@ -1,0 +1,115 @@
+"""The way to an agent on another machine: walked when the host is opened, after a lost connection, after a restart.
+
+`Way.reach` gives a `Connected`: a connection with the agent running at its end. When an earlier agent is named
+(`PreviousAgent`) it is seen to have ended first, so that there are never two of them, and what it had finished is
+brought along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.errors import LostError
+from becalm.hosts import Access
+from becalm.hosts.agent import Surroundings, agent_path
+from becalm.hosts.ssh import install as installing
+from becalm.hosts.ssh.address import Address, parse
+from becalm.hosts.ssh.connection import Connection
+
+SILENCE_SECONDS = 60
+"""The agent puts everything back when nothing has come for so long: who has gone closes no input when the network is
+cut, and a server's own TCP keepalive (tcp_keepalive_time) waits two hours."""
+
+ENDING_SECONDS = SILENCE_SECONDS + 30
+"""How long an agent whose connection is gone may take to end: until it notices, and to put everything back."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousAgent:
+    """An agent that we have lost: its process in the boot of that id, and the name of its spool."""
+
+    pid: int
+    boot_id: str
+    spool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """An agent that has been started. `kept`: lines of finished runs that the one before had not handed over."""
+
+    connection: Connection
+    process: subprocess.Popen[bytes]
+    surroundings: Surroundings
+    spool: str
+    kept: bytes = b""
+
+    def rows(self) -> Iterator[list[Any]]:
+        """What was finished: rows as the agent writes them (docs/protocol.md), up to a line that was cut off."""
+        for line in self.kept.splitlines(keepends=True):
+            if not line.endswith(b"\n"):
+                return
+            event = json.loads(line)
+            if event["event"] == "runs":
+                yield from event["rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a machine is reached, and with which agent."""
+
+    address: Address
+    access: Access
+    agent: installing.AgentBinary
+
+    @classmethod
+    def to(cls, rest: str, access: Access) -> Route:
+        """By what follows "ssh:" in a host's name. Raises UsageError."""
+        return cls(parse(f"ssh:{rest}", access.config), access, installing.AgentBinary.read(agent_path()))
+
+    def reach(self, former: PreviousAgent | None = None, *, restarting: bool = False) -> Connected:
+        """Connect, have the agent there, and start it.
+
+        `restarting`: the boot of `former` is not wanted any more. Raises LostError when the machine cannot be reached,
+        or is still on that boot; MachineError when it does not take the agent; UsageError.
+        """
+        lines = installing.start_lines(self.access)
+        # After a restart nobody may be there to answer, so that nobody is asked from the beginning.
+        connection = Connection(self.address, alone=former is not None or self.access.reboot)
+        try:
+            kept = b"" if former is None else _ended(connection, former, restarting)
+            there = installing.look(connection, self.agent)
+            installing.install(connection, self.agent, there)
+            through_sudo = self.access.sudo and there.uid != 0
+            if through_sudo:
+                installing.check_sudo(connection, self.agent, there)
+            spool = f"{installing.SPOOL}{secrets.token_hex(8)}"
+            words = {"sudo": "sudo -n -- " if through_sudo else "", "silence": str(SILENCE_SECONDS), "spool": spool}
+            process = connection.start(self.agent.script(installing.START, **words))
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(lines)
+                process.stdin.flush()
+            return Connected(connection, process, Surroundings(there.environment, there.directory), spool, kept)
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _ended(connection: Connection, former: PreviousAgent, restarting: bool) -> bytes:
+    """See the former agent end; what it had finished. Raises LostError when it, or its boot, has not ended."""
+    name = connection.address.name
+    words = {"boot": former.boot_id, "pid": former.pid, "spool": former.spool}
+    seconds = 0 if restarting else ENDING_SECONDS
+    answer = connection.ask(installing.FORMER.format(**words, seconds=seconds))
+    boot_id, _, kept = answer.out.partition(b"\n")
+    if restarting and boot_id.decode(errors="replace") == former.boot_id:
+        raise LostError(f"{name} still runs as before its restart.")
+    if answer.code == installing.NOT_ENDED:
+        raise LostError(f"becalm's earlier agent on {name} (process {former.pid}) has not ended.")
+    return kept

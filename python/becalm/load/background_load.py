@@ -1,0 +1,294 @@
+"""What the others did during each run: the machine's counters less the program's own, as measures of comparable size.
+
+Own CPU time and own time on the run queue are counted, so they are taken off exactly. What has no own count (disk,
+network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
+Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
+
+Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, unloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from becalm.load.delay import Circumstances, Delay, delay, mund
+from becalm.load.record import Load
+from becalm.load.time_accounting import Times, middle, of
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
+from becalm.nouns.run import Outcome, Run
+
+MIB = 1048576.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Runs of one program with the Load around them. `program` and `machine` name them; `around` as in `delay`."""
+
+    study: int
+    program: str
+    machine: str
+    times: Times
+    load: Load
+    around: Circumstances
+    seqs: tuple[int, ...] = ()
+    """Sequence numbers of the runs."""
+    own_cpu_ns: float | None = None
+    """CPU time in the interval that is not others': see `own_cpu_ns`."""
+    mixed: bool = False
+    """Whether other runs lie in the same interval, so that the load's sums are not of this program alone."""
+
+    def delay(self, reference: Times | None) -> Delay | None:
+        """The delay against an unloaded run, or its own CPU time."""
+        return delay(self.times, self.around, reference)
+
+
+def observed(
+    study: int,
+    machine: str,
+    names: Sequence[str],
+    runs: Iterable[Run],
+    loads: Iterable[Load],
+    around: Callable[[Run, Load], Circumstances] | None = None,
+) -> list[Observed]:
+    """Join counted good runs with their loads, one Observed for each load and program in it.
+
+    `names` by workload; `around` tells what is known of the competition, else queue and CPUs of the load. Warm-ups
+    and runs that did not end well are left out; loads without a good run too.
+    """
+    by_seq = {run.seq: run for run in runs}
+    found = []
+    for load in loads:
+        inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
+        good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
+        own = own_cpu_ns(inside, load)
+        for program in sorted({run.workload for run in good}):
+            mine = [run for run in good if run.workload == program]
+            whole = len(mine) == len(inside)
+            found.append(
+                Observed(
+                    study=study,
+                    program=names[program],
+                    machine=machine,
+                    times=of(mine, load, whole=whole),
+                    load=load,
+                    around=(around or _plain)(mine[0], load),
+                    seqs=tuple(run.seq for run in mine),
+                    own_cpu_ns=own,
+                    mixed=not whole,
+                )
+            )
+    return found
+
+
+def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
+    """CPU time of all runs in an interval, whatever their program and end, and of starting them: between two runs one
+    CPU may have been the agent's. None where the CPU time of any run is unknown."""
+    spent = 0.0
+    for run in inside:
+        if run.user_ns is None or run.system_ns is None:
+            return None
+        spent += run.user_ns + run.system_ns
+    return spent + max(0, load.interval_ns - sum(run.wall_ns for run in inside))
+
+
+STATES = frozenset(
+    ("first", "last", "started_ns", "cpus", "queue", "queue_peak", "frequency_khz", "level", "scope", "samples")
+)
+"""Columns of a Load that do not add up over neighbouring intervals."""
+
+
+def pooled(found: Sequence[Observed]) -> Observed:
+    """Several observations of one program as one: the same load held for all of them. Raises ValueError for none.
+
+    Counters are added, states averaged by time, times by runs. The run queue is sampled: an interval that was too short
+    for a sample says nothing of it, so the others speak for it.
+    """
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ValueError("Nothing to pool.")
+    loads = [each.load for each in found]
+    seconds = [max(load.interval_ns, 1) for load in loads]
+
+    def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
+        known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
+        return sum(known) / sum(weights) if len(known) == len(values) else None
+
+    def total(name: str) -> int | None:
+        values = [getattr(load, name) for load in loads]
+        return None if any(value is None for value in values) else sum(values)
+
+    sampled = [(each.queue, length) for each, length in zip(loads, seconds, strict=True) if each.queue is not None]
+    frequency = mean([load.frequency_khz for load in loads], seconds)
+    sums: dict[str, Any] = {name: total(name) for name in Load._fields if name not in STATES}
+    load = loads[0]._replace(
+        **sums,
+        last=max(each.last for each in loads),
+        queue=mean(*map(list, zip(*sampled, strict=True))) if sampled else None,
+        queue_peak=max((each.queue_peak for each in loads if each.queue_peak is not None), default=None),
+        frequency_khz=None if frequency is None else round(frequency),
+        samples=sum(each.samples for each in loads),
+        level=min(each.level for each in loads),
+    )
+    runs = [each.times.runs for each in found]
+    skipped = ("runs", "scope", "level")
+    times: dict[str, Any] = {
+        each.name: mean([getattr(one.times, each.name) for one in found], runs)
+        for each in fields(Times)
+        if each.name not in skipped
+    }
+    least = min(found, key=lambda each: each.times.level).times
+    cpu = [each.own_cpu_ns for each in found]
+    return replace(
+        found[0],
+        times=replace(least, runs=sum(runs), **times),
+        load=load,
+        around=replace(found[0].around, queue=load.queue),
+        seqs=tuple(seq for each in found for seq in each.seqs),
+        own_cpu_ns=None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu),
+        mixed=any(each.mixed for each in found),
+    )
+
+
+def _plain(run: Run, load: Load) -> Circumstances:
+    return Circumstances(load.queue, load.cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """One measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
+
+    `bars` are those of a waterfall in which this load can show.
+    """
+
+    name: str
+    title: str
+    unit: str
+    cause: str
+    floor: float
+    amount: Callable[[Load], float | None]
+
+
+def _bytes(*values: int | None) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / MIB if known else None
+
+
+def _disk(load: Load) -> float | None:
+    """Swapping is paging, not disk load, so it is taken off."""
+    moved = _bytes(load.disk_read_bytes, load.disk_write_bytes)
+    swapped = _bytes(load.swap_in_bytes, load.swap_out_bytes) or 0.0
+    return None if moved is None else max(0.0, moved - swapped)
+
+
+def _calls(load: Load) -> float | None:
+    return None if load.nfs_calls is None else float(load.nfs_calls)
+
+
+def _reclaims(load: Load) -> float | None:
+    known = [each for each in (load.refaults, load.direct_reclaims) if each is not None]
+    return float(sum(known)) if known else None
+
+
+AMOUNTS = (
+    Predictor("page_outs", "page-outs", "MiB/s", "memory", 0.2, lambda load: _bytes(load.swap_out_bytes)),
+    Predictor("reclaims", "refaults and reclaims", "1/s", "memory", 20.0, _reclaims),
+    Predictor("disk", "disk", "MiB/s", "disk", 1.0, _disk),
+    Predictor(
+        "network",
+        "network",
+        "MiB/s",
+        "network",
+        1.0,
+        lambda load: _bytes(load.net_in_bytes, load.net_out_bytes, load.loopback_bytes),
+    ),
+    Predictor("nfs", "NFS calls", "1/s", "NFS", 5.0, _calls),
+)
+"""Measures of which the program's own part is not counted. The floors are what an idle machine's services do."""
+
+QUEUE_MEASURE = Predictor("queue", "run queue over CPUs", "", "CPU", 0.1, lambda load: None)
+CPU_MEASURE = Predictor("cpu", "use of the other CPUs", "", "CPU", 0.05, lambda load: None)
+STEAL_MEASURE = Predictor("steal", "steal", "", "hypervisor", 0.01, lambda load: None)
+
+USED = "cpu_use"
+"""The whole CPU use of others: shown, but no predictor."""
+
+MEASURES = (QUEUE_MEASURE, CPU_MEASURE, *AMOUNTS, STEAL_MEASURE)
+"""One more measure is one more row, and its arithmetic in `others` where its own part is counted."""
+
+CAUSES = {
+    "CPU": (QUEUE, SLOWER),
+    "memory": (MEMORY, IO, SLOWER),
+    "disk": (IO, UNEXPLAINED),
+    "network": (UNEXPLAINED, SLOWER),
+    "NFS": (UNEXPLAINED, IO),
+    "hypervisor": (STEAL, SLOWER, UNEXPLAINED),
+}
+"""Which bars of a waterfall a cause shows in. A program sleeps for network and NFS, which no bar counts; writing to a
+full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
+
+
+def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
+    """Each measure of each observation, in the order given.
+
+    `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue;
+    `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
+    are saturated the others use what a slow program leaves, so that the whole follows from the delay. `steal`: share of
+    the interval's CPU time that was stolen; the rest in their unit a second.
+    """
+    table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
+    for each in found:
+        load, seconds = each.load, each.load.interval_ns / 1e9
+        cpus = each.around.cpus or load.cpus
+        room = None if not load.cpus or not load.interval_ns else load.cpus * load.interval_ns
+        queue = each.around.queue
+        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus) - 1)
+        used = None
+        if load.busy_ns is not None and each.own_cpu_ns is not None and room is not None:
+            used = max(0.0, load.busy_ns - each.own_cpu_ns) / room
+        table[USED].append(used)
+        table["cpu"].append(None if used is None or not load.cpus else min(used, 1 - 1 / load.cpus))
+        table["steal"].append(None if load.steal_ns is None or room is None else load.steal_ns / room)
+        for measure in AMOUNTS:
+            amount = measure.amount(load)
+            table[measure.name].append(None if amount is None or not seconds else amount / seconds)
+    for measure in AMOUNTS:
+        table[measure.name] = _less_own(found, table[measure.name])
+    return table
+
+
+def _less_own(found: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
+    """Take off, program by program, the least amount per run seen."""
+    seconds = [each.load.interval_ns / 1e9 for each in found]
+    least: dict[tuple[str, str], float] = {}
+    for each, rate, time in zip(found, rates, seconds, strict=True):
+        if rate is not None:
+            key, amount = (each.machine, each.program), rate * time / each.times.runs
+            least[key] = min(least.get(key, amount), amount)
+    return [
+        None if rate is None else max(0.0, rate - least[each.machine, each.program] * each.times.runs / time)
+        for each, rate, time in zip(found, rates, seconds, strict=True)
+    ]
+
+
+FEWEST_UNLOADED = 3
+
+IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
+"""Above these an observation is not of an unloaded run; for the other measures their floor counts."""
+
+
+def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
+    """What an unloaded run of one program on one machine is like: the median of those beside which nothing happened.
+
+    None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
+    """
+    rows = others(found) if table is None else table
+    calm = []
+    for index, each in enumerate(found):
+        values = {m.name: rows[m.name][index] for m in MEASURES}
+        known = values["queue"] is not None or values["cpu"] is not None
+        if known and all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES):
+            calm.append(each.times)
+    return middle(calm) if len(calm) >= FEWEST_UNLOADED else None

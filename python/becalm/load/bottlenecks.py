@@ -1,0 +1,71 @@
+"""What slows programs down: the bar of a waterfall that most of a delay is in, and the two-way table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from becalm.load.explanation import Bottleneck, Case, Point
+from becalm.load.waterfall import NAMES, REFERENCE, Bar
+
+SLOW = 1.005
+"""A mean delay below half a percent has no bottleneck."""
+
+
+def mean_delay(points: Sequence[Point], runs: int) -> float:
+    """The delay factor of the mean run."""
+    return sum(point.delay.factor * point.runs for point in points) / runs
+
+
+def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | None]:
+    """The largest bar on top of the reference and its share of all that came on top; None without a delay."""
+    if delay < SLOW:
+        return None, None
+    above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
+    if not above:
+        return None, None
+    name, most = max(above, key=lambda each: each[1])
+    return name, most / sum(ns for _, ns in above)
+
+
+def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
+    """The two-way table: each program on each machine, then each machine and each program over all."""
+    found = [
+        Bottleneck(
+            c.program,
+            c.machine,
+            c.runs,
+            mean_delay(c.points, c.runs),
+            c.bottleneck,
+            c.bottleneck_share,
+            c.attribution.cause,
+        )
+        for c in cases
+    ]
+    machines = dict.fromkeys(case.machine for case in cases)
+    programs = dict.fromkeys(case.program for case in cases)
+    if len(programs) > 1:
+        found += [_together([c for c in cases if c.machine == m], None, m) for m in machines]
+    if len(machines) > 1:
+        found += [_together([c for c in cases if c.program == p], p, None) for p in programs]
+    return found
+
+
+def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:
+    """The bar that dominates over several cases: by its mean share of what came on top, each case counting alike."""
+    shares: dict[str, float] = dict.fromkeys(NAMES[1:], 0.0)
+    slow = [case for case in cases if case.bottleneck is not None]
+    for case in slow:
+        above = {bar.name: max(0.0, bar.ns or 0.0) for bar in case.bars if bar.name != REFERENCE}
+        for name, ns in above.items():
+            shares[name] += ns / sum(above.values()) / len(slow)
+    bar = max(shares, key=lambda name: shares[name]) if slow else None
+    causes = {case.attribution.cause for case in slow}
+    return Bottleneck(
+        program,
+        machine,
+        sum(case.runs for case in cases),
+        sum(mean_delay(case.points, case.runs) for case in cases) / len(cases),
+        bar,
+        None if bar is None else shares[bar],
+        causes.pop() if len(causes) == 1 else None,
+    )

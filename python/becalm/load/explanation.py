@@ -1,0 +1,97 @@
+"""The noun Explanation: what stored runs show of the load beside them, program by program, machine by machine.
+
+`Case` is one program on one machine: its runs as `Point`s, the fit and the named cause (`load.attribution`), the bars
+of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:
+`becalm.verbs.explain` makes them, `becalm.report.explain` words and draws them. Shares are fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.load.attribution import Attribution
+from becalm.load.delay import Delay
+from becalm.load.waterfall import Bar
+from becalm.nouns.codec import finite
+from becalm.nouns.verdict import SCHEMA, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The runs `first` to `last` of a study, which had one load. `measures`: others' load by name; None is unknown.
+
+    `queue` and `cpus`: mean run queue, the program included, and CPUs. `bars`: ns of a run by name. `refused`: why no
+    cause may be read from the bars; empty when one may.
+    """
+
+    study: int
+    first: int
+    last: int
+    runs: int
+    delay: Delay
+    queue: float | None
+    cpus: float | None
+    measures: Mapping[str, float | None]
+    bars: Mapping[str, float | None]
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One program on one machine. `reference_ns`: unloaded run, or mean own CPU time; `reference` says which.
+
+    `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
+    delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
+    `bars`; empty when one may.
+    """
+
+    program: str
+    machine: str
+    studies: tuple[int, ...]
+    runs: int
+    designed: bool
+    reference: str
+    reference_ns: float
+    points: tuple[Point, ...]
+    attribution: Attribution
+    bars: tuple[Bar, ...]
+    bottleneck: str | None
+    bottleneck_share: float | None
+    refused: str = ""
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What most of the delay is in. `program` or `machine` None: over all of them, each counting alike.
+
+    `delay`: mean delay factor; `cause`: named by the attribution, None where none was; `runs` it rests on.
+    """
+
+    program: str | None
+    machine: str | None
+    runs: int
+    delay: float
+    bar: str | None
+    share: float | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `becalm explain` found in the runs of `studies`."""
+
+    studies: tuple[int, ...]
+    cases: tuple[Case, ...]
+    bottlenecks: tuple[Bottleneck, ...]
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+    kind: str = "explain"
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/json.md). Infinite ends of an interval become null."""
+        value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
+        return value

@@ -1,0 +1,157 @@
+"""What a watcher sees: one interval of the machine (Instant), and of a process that is followed (Followed).
+
+Values only; `becalm.verbs.watch` makes them from what the agent says, `becalm.report.watch` shows them.
+
+Public: Consumer, Account, Followed, Instant, account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from becalm.load.record import LOAD_COLUMNS, TICK_NS, Load
+from becalm.nouns.codec import Json
+
+MACHINE = LOAD_COLUMNS[: LOAD_COLUMNS.index("level")]
+"""Columns of a Load that are of the machine, not of programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A process that used much CPU time in an interval. `cpu_ns`: how much, in whole ticks; `cpus`: how many CPUs that
+    is on average, where the interval is its own."""
+
+    pid: int
+    name: str
+    cpu_ns: int
+    cpus: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a process has done since it began, all threads together; None is unknown (docs/protocol.md, `follow`)."""
+
+    name: str = ""
+    state: str = ""
+    started: int = 0
+    threads: int = 0
+    ended: int = 0
+    run_ns: int | None = None
+    wait_ns: int | None = None
+    slices: int | None = None
+    block_ns: int | None = None
+    voluntary: int | None = None
+    involuntary: int | None = None
+    user_ns: int | None = None
+    system_ns: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    resident_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    read_calls: int | None = None
+    write_calls: int | None = None
+    read_characters: int | None = None
+    written_characters: int | None = None
+    swapin_ns: int | None = None
+    reclaim_ns: int | None = None
+    thrashing_ns: int | None = None
+    compact_ns: int | None = None
+    copy_ns: int | None = None
+    complete: bool = False
+    """The sums have every thread there ever was, not only those that were seen."""
+    missing: tuple[str, ...] = ()
+
+
+_FIELDS = {each.name for each in fields(Account)}
+
+
+def account(value: Mapping[str, Any]) -> Account:
+    """An Account of what the agent sent; fields that a newer agent adds are left out."""
+    known = {name: found for name, found in value.items() if name in _FIELDS}
+    return Account(**{**known, "missing": tuple(value.get("missing", ()))})
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A process over an interval: its account at the beginning and at the end.
+
+    `ended`: it has ended; `whole`: what it did up to its end is in `after` (its parent had not asked for it yet).
+    """
+
+    pid: int
+    before: Account
+    after: Account
+    interval_ns: int
+    ended: bool = False
+    whole: bool = True
+
+    def moved(self, name: str) -> int | None:
+        """How far a sum moved; None when it is not known at either end. Never negative."""
+        before, after = getattr(self.before, name), getattr(self.after, name)
+        return None if before is None or after is None else max(0, after - before)
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time of the whole process, threads that came and went included, in whole ticks."""
+        user, system = self.moved("user_ns"), self.moved("system_ns")
+        return None if user is None or system is None else user + system
+
+    @property
+    def running(self) -> float | None:
+        """CPUs in use on average: by the scheduler's clock, or by ticks where threads were missed."""
+        run = self.moved("run_ns") if self.exact else self.cpu_ns
+        return None if run is None or self.interval_ns <= 0 else run / self.interval_ns
+
+    @property
+    def switches(self) -> float | None:
+        """Context switches per second."""
+        own, forced = self.moved("voluntary"), self.moved("involuntary")
+        return (
+            None if own is None or forced is None or self.interval_ns <= 0 else 1e9 * (own + forced) / self.interval_ns
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the sums over threads have all of them: they agree with the CPU time of the process.
+
+        Two ticks and a fiftieth are allowed for: a tick is counted to whoever is running when it comes.
+        """
+        if self.before.complete and self.after.complete:
+            return True
+        run, cpu = self.moved("run_ns"), self.cpu_ns
+        return run is not None and cpu is not None and cpu - run <= 2 * TICK_NS + cpu // 50
+
+    @property
+    def delay(self) -> float | None:
+        """1 + run-queue wait / CPU time: how many times as long the work took as it would have without waiting for a
+        CPU. None where the kernel tells neither, or nothing was run."""
+        run, wait = self.moved("run_ns"), self.moved("wait_ns")
+        return None if run is None or wait is None or not run else 1 + wait / run
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One interval that was watched.
+
+    `at_ns`: Unix time of its end. `load`: None for the first reading, which ends no interval. `absent`: sources that
+    the machine does not have, with reasons. `skipped`: intervals left out until now, because reading or showing took
+    too long. `cost_ns`: CPU time of the agent for all readings until now.
+    """
+
+    number: int
+    at_ns: int
+    load: Load | None
+    consumers: tuple[Consumer, ...] = ()
+    process: Followed | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+    skipped: int = 0
+    cost_ns: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        """The fields by name; `load` by the columns that are of the machine (docs/json.md)."""
+        value = asdict(self)
+        value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
+        return value

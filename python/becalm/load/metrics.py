@@ -1,0 +1,162 @@
+"""The measures of load that people look at: one table, from which views, reports, series and Prometheus are made.
+
+A measure is a rate, a share or a state of one interval; `of` computes it from a Load, be it of a run or of a second of
+a live view. One more measure is one more row. Definitions: Mund (1996) for the first six, today's kernel interfaces in
+docs/load-sources.md.
+
+Public: Unit, Measure, MEASURES, PROCESS, find, total_ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from becalm.load.live import Followed
+from becalm.load.record import Load
+
+Observed = TypeVar("Observed")
+"""What a measure is of: an interval of the machine, or of a process."""
+
+
+class Unit(StrEnum):
+    """What a measure's number is. Shares are fractions; rates are per second."""
+
+    SHARE = "share"
+    TASKS = "tasks"
+    BYTES = "bytes per second"
+    RATE = "per second"
+    HERTZ = "hertz"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure(Generic[Observed]):
+    """One measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
+
+    `of` gives its value in the base unit (fraction, tasks, bytes/s, 1/s, Hz), or None where it is not known. `source`:
+    which of the agent's sources it is from. `minor`: shown only where it is not zero all the time.
+    """
+
+    name: str
+    label: str
+    unit: Unit
+    source: str
+    why: str
+    of: Callable[[Observed], float | None]
+    minor: bool = False
+
+
+def total_ns(load: Load) -> int | None:
+    """CPU time that there was, all CPUs together, ns: what was used, idle, and stolen."""
+    parts = (load.busy_ns, load.idle_ns, load.irq_ns, load.softirq_ns, load.steal_ns)
+    known = [each for each in parts if each is not None]
+    return sum(known) if len(known) == len(parts) and sum(known) > 0 else None
+
+
+def _cpu(*names: str) -> Callable[[Load], float | None]:
+    def of(load: Load) -> float | None:
+        all_ns = total_ns(load)
+        found = [getattr(load, name) for name in names]
+        return None if all_ns is None else float(sum(found) / all_ns)
+
+    return of
+
+
+def _time(name: str) -> Callable[[Load], float | None]:
+    """A share of the interval."""
+
+    def of(load: Load) -> float | None:
+        value = getattr(load, name)
+        return None if value is None or load.interval_ns <= 0 else float(value / load.interval_ns)
+
+    return of
+
+
+def _rate(*names: str) -> Callable[[Load], float | None]:
+    def of(load: Load) -> float | None:
+        found = [getattr(load, name) for name in names]
+        if any(each is None for each in found) or load.interval_ns <= 0:
+            return None
+        return float(sum(found) * 1e9 / load.interval_ns)
+
+    return of
+
+
+MEASURES: tuple[Measure[Load], ...] = (
+    Measure("cpu", "CPU", Unit.SHARE, "stat", "time of all CPUs that was not idle and not stolen",
+            _cpu("busy_ns", "irq_ns", "softirq_ns")),
+    Measure("steal", "steal", Unit.SHARE, "stat", "time of all CPUs that the hypervisor gave to somebody else",
+            _cpu("steal_ns"), minor=True),
+    Measure("interrupts", "irq, softirq", Unit.SHARE, "stat", "time of all CPUs in interrupts",
+            _cpu("irq_ns", "softirq_ns"), minor=True),
+    Measure("queue", "run queue", Unit.TASKS, "loadavg", "runnable tasks, the watcher left out",
+            lambda load: load.queue),
+    Measure("pressure_cpu", "wait for CPU", Unit.SHARE, "psi", "time in which at least one task waited for a CPU",
+            _time("pressure_cpu_ns")),
+    Measure("page_out", "page-out", Unit.BYTES, "vmstat", "pages swapped out (not block output)",
+            _rate("swap_out_bytes")),
+    Measure("page_in", "page-in", Unit.BYTES, "vmstat", "pages swapped in", _rate("swap_in_bytes"), minor=True),
+    Measure("refaults", "refaults", Unit.RATE, "vmstat", "pages read again soon after they were dropped",
+            _rate("refaults"), minor=True),
+    Measure("pressure_memory", "wait for mem.", Unit.SHARE, "psi", "time in which at least one task waited for memory",
+            _time("pressure_memory_ns"), minor=True),
+    Measure("disk_read", "disk read", Unit.BYTES, "diskstats", "read from whole, physical disks",
+            _rate("disk_read_bytes")),
+    Measure("disk_write", "disk write", Unit.BYTES, "diskstats", "written to whole, physical disks",
+            _rate("disk_write_bytes")),
+    Measure("pressure_io", "wait for I/O", Unit.SHARE, "psi", "time in which at least one task waited for a device",
+            _time("pressure_io_ns")),
+    Measure("net_in", "network in", Unit.BYTES, "netdev", "received, loopback left out", _rate("net_in_bytes")),
+    Measure("net_out", "network out", Unit.BYTES, "netdev", "sent, loopback left out", _rate("net_out_bytes")),
+    Measure("net_errors", "net errors", Unit.RATE, "netdev", "errors, drops and collisions",
+            _rate("net_errors"), minor=True),
+    Measure("loopback", "loopback", Unit.BYTES, "netdev", "between programs of this machine",
+            _rate("loopback_bytes"), minor=True),
+    Measure("nfs", "NFS calls", Unit.RATE, "nfs", "calls of the NFS client", _rate("nfs_calls")),
+    Measure("nfs_retransmissions", "NFS again", Unit.RATE, "nfs", "calls that were sent again",
+            _rate("nfs_retransmissions"), minor=True),
+    Measure("frequency", "frequency", Unit.HERTZ, "frequency", "mean of the CPUs",
+            lambda load: None if load.frequency_khz is None else 1000.0 * load.frequency_khz),
+    Measure("throttled", "throttled", Unit.RATE, "frequency", "how often heat slowed a core down",
+            _rate("throttled"), minor=True),
+    Measure("switches", "switches", Unit.RATE, "stat", "context switches", _rate("switches")),
+)  # fmt: skip
+"""All measures, in the order in which they are shown."""
+
+
+def _moved(name: str) -> Callable[[Followed], float | None]:
+    """Per second, or per ns what is in ns: so many CPUs."""
+
+    def of(found: Followed) -> float | None:
+        by = found.moved(name)
+        scale = 1.0 if name.endswith("_ns") else 1e9
+        return None if by is None or found.interval_ns <= 0 else scale * by / found.interval_ns
+
+    return of
+
+
+PROCESS: tuple[Measure[Followed], ...] = (
+    Measure("process_cpu", "on a CPU", Unit.SHARE, "stat", "CPU time of all its threads; 100 % is one CPU",
+            lambda found: found.running),
+    Measure("process_wait", "waits for CPU", Unit.SHARE, "schedstat", "time its threads were ready but not running",
+            _moved("wait_ns")),
+    Measure("process_block", "waits for disk", Unit.SHARE, "stat", "needs delay accounting (kernel.task_delayacct)",
+            _moved("block_ns")),
+    Measure("process_read", "reads", Unit.BYTES, "io", "from storage", _moved("read_bytes")),
+    Measure("process_written", "writes", Unit.BYTES, "io", "to storage", _moved("written_bytes")),
+    Measure("process_faults", "major faults", Unit.RATE, "stat", "pages that had to be read",
+            _moved("major_faults"), minor=True),
+    Measure("process_switches", "switches", Unit.RATE, "status", "context switches, of its own will and not",
+            lambda found: found.switches),
+)  # fmt: skip
+"""Measures of a process that is followed."""
+
+
+def find(name: str) -> Measure[Load]:
+    """The measure of that name. Raises KeyError."""
+    for each in MEASURES:
+        if each.name == name:
+            return each
+    raise KeyError(name)

@@ -1,0 +1,223 @@
+"""One run and what the machine did meanwhile: the noun Watched, computed of the run, its Load and its Series.
+
+`watched` joins them: delay factor and waterfall (`load.delay`, `load.waterfall`), each measure over time (Course), the
+other programs that used most CPU time, how much the kernel let be known and what would tell more, and what observing
+cost. Pure: the verb fetches, the report shows.
+
+Public: Course, Watched, watched, plain_reference, courses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.load.delay import Circumstances, Delay, delay
+from becalm.load.live import Consumer
+from becalm.load.metrics import MEASURES, Measure
+from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.load.time_accounting import Times
+from becalm.load.time_accounting import of as times_of
+from becalm.load.waterfall import Waterfall, waterfall
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.run import Run
+from becalm.nouns.verdict import SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One measure during a run, in its base unit (`becalm.load.metrics`).
+
+    `mean`: over the whole run, by difference of counters where it is counted. `peak`: the largest sample, `peak_ns`
+    after the start in the middle of its sample. `at_ns`: the ends of the samples since the start; `values`: one each.
+    """
+
+    name: str
+    label: str
+    unit: str
+    mean: float | None
+    peak: float | None
+    peak_ns: float | None
+    at_ns: tuple[float, ...] = ()
+    values: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
+
+    `cpus`: those that it may use, on which what is expected of a run queue rests. `study`: its number in the store;
+    None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time of observing over
+    the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out.
+    """
+
+    study: int | None
+    host: str
+    program: str
+    run: Run
+    load: Load | None
+    delay: Delay | None
+    waterfall: Waterfall | None
+    cpus: float | None = None
+    courses: tuple[Course, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
+    level: int = 0
+    more: tuple[str, ...] = ()
+    cost: float | None = None
+    samples: int = 0
+    dropped: int = 0
+    skipped: int = 0
+    sentence: str = ""
+
+    @property
+    def delay_factor(self) -> float | None:
+        """Wall time over reference time."""
+        return None if self.delay is None else self.delay.factor
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/json.md)."""
+        value: dict[str, Any] = {
+            **asdict(self),
+            "run": self.run._asdict(),
+            "load": None if self.load is None else self.load._asdict(),
+            "delay": None if self.delay is None else self.delay.to_json(),
+            "delay_factor": self.delay_factor,
+            "bars": [] if self.waterfall is None else self.waterfall.to_json()["bars"],
+            "waterfall": None if self.waterfall is None else self.waterfall.to_json(),
+        }
+        head = {"becalm": VERSION, "schema": SCHEMA, "kind": "watch"}
+        return {**head, **finite(value)}
+
+
+def watched(
+    run: Run,
+    load: Load | None,
+    series: Series | None,
+    around: Circumstances,
+    *,
+    reference: Times | None = None,
+    program: str = "",
+    host: str = "local",
+    study: int | None = None,
+) -> Watched:
+    """Put together what is known of one run. `reference`: the times of an unloaded one, if there is one."""
+    times = times_of([run], load)
+    skipped, dropped = (0, 0) if series is None else (series.skipped, series.dropped)
+    cost = None
+    if load is not None and load.cost_ns is not None and load.interval_ns > 0:
+        cost = load.cost_ns / load.interval_ns
+    level = times.level
+    return Watched(
+        study=study,
+        host=host,
+        program=program,
+        run=run,
+        load=load,
+        delay=delay(times, around, reference),
+        waterfall=waterfall(times, reference),
+        cpus=around.cpus,
+        courses=courses(load, series),
+        consumers=() if series is None else tuple(map(_consumer, series.consumers)),
+        level=level,
+        more=tuple(_more(level, load)),
+        cost=cost,
+        samples=0 if load is None else load.samples,
+        dropped=dropped,
+        skipped=skipped,
+    )
+
+
+def plain_reference(wall_ns: int, run: Run) -> Times:
+    """A reference of which only its time is known: it waited for no CPU, nothing was stolen, and as far as its time
+    reaches it had the CPU time of this run. What else was in that time is not known."""
+    cpu = None if run.user_ns is None or run.system_ns is None else float(min(wall_ns, run.user_ns + run.system_ns))
+    return Times(1, float(wall_ns), cpu_ns=cpu, exec_ns=cpu, wait_ns=0.0, steal_ns=0.0, busy_ns=float(wall_ns))
+
+
+def courses(load: Load | None, series: Series | None) -> tuple[Course, ...]:
+    """Each measure that is known at all, over the run."""
+    if load is None:
+        return ()
+    pieces = [] if series is None else list(_pieces(load, series))
+    found = []
+    for measure in MEASURES:
+        course = _course(measure, load, pieces)
+        if course.mean is None and course.peak is None:
+            continue
+        if measure.minor and not course.mean and not course.peak:
+            continue
+        found.append(course)
+    return tuple(found)
+
+
+def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Load]]) -> Course:
+    values = tuple(measure.of(piece) for _, piece in pieces)
+    ends = tuple(at for at, _ in pieces)
+    known = [(value, -index) for index, value in enumerate(values) if value is not None]
+    peak = peak_ns = None
+    if known:
+        peak, place = max(known)
+        at, piece = pieces[-place]
+        peak_ns = at if measure.name == "queue" else at - piece.interval_ns / 2
+    mean = measure.of(load)
+    if measure.name == "queue" and peak is None and load.queue_peak is not None:
+        peak = float(load.queue_peak)
+    if not any(value is not None for value in values):
+        values, ends = (), ()
+    return Course(measure.name, measure.label, str(measure.unit), mean, peak, peak_ns, ends, values)
+
+
+def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
+    """Each sample as a Load of its own, with the time of its end since the start: a row tells what happened since the
+    row before (docs/protocol.md, `series`)."""
+    names = [name if name in LOAD_COLUMNS else None for name in series.names]
+    found: list[tuple[float, Load]] = []
+    before = 0.0
+    for index, row in enumerate(series.rows):
+        at = row[0] or 0.0
+        interval = at - before
+        if index and interval > 0:
+            values: dict[str, Any] = {name: value for name, value in zip(names, row[1:], strict=True) if name}
+            head = {"first": series.first, "last": series.last, "started_ns": load.started_ns}
+            found.append((at, Load(**{**head, **values, "interval_ns": interval, "cpus": load.cpus})))
+        before = at
+    return found
+
+
+def _consumer(value: Mapping[str, int | str]) -> Consumer:
+    return Consumer(int(value["pid"]), str(value["name"]), int(value["cpu_ns"]))
+
+
+LEVELS = (
+    "CPU time only",
+    "CPU time, run-queue wait, pressure",
+    "CPU time and run-queue wait of all threads and children",
+    "everything: all threads and children, waits for disk and memory too",
+)
+"""How much was known of the program, by level (`Load.level`)."""
+
+
+def _more(level: int, load: Load | None) -> list[str]:
+    """What would let more be known, as sentences."""
+    if load is None:
+        return ["Nothing was recorded beside the run: this host cannot observe its machine."]
+    said = []
+    if level == 0:
+        said.append(
+            "The time that the program waited for a CPU is not known: this kernel has no /proc/PID/schedstat "
+            "(CONFIG_SCHED_INFO), or /proc is restricted."
+        )
+    if level < 2:
+        said.append("With --sudo the kernel tells the waits of all threads and child processes (taskstats).")
+    if level == 2:
+        said.append(
+            "Waits for disk and memory are not counted. `sudo sysctl kernel.task_delayacct=1` has the kernel count "
+            "them for programs that are started afterwards; =0 ends that."
+        )
+    elif level < 2:
+        said.append("Waits for disk and memory take that and kernel.task_delayacct=1.")
+    if load.lost:
+        said.append("The kernel could not tell the end of some child processes: the sums are too small.")
+    return said

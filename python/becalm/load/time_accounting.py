@@ -1,0 +1,132 @@
+"""Where the time of a program went, as far as the kernel tells: the noun Times, per run.
+
+`of` joins the runs that a Load covers with it: CPU time comes from the runs (rusage: the first process and every
+descendant that was waited for), waits from the Load where it has them, else from the runs. A Load may cover several
+short runs; everything here is their mean. None is unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from becalm.load.record import Load
+from becalm.nouns.codec import Json
+from becalm.nouns.run import Run
+
+OTHERS_CPU = 1.02
+"""CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Mean times of one run in ns. `tasks`: threads and processes the sums are of, None where that is not known.
+
+    `exec_ns` is the CPU time, `wait_ns` the time on the run queue, both by the scheduler's clock and both of `scope`
+    (`Load.scope`); `cpu_ns` is user + system time. `block_ns` and what follows are Linux's delay accounting
+    (Documentation/accounting/delay-accounting.rst): spans that enclose one another, never to be added. `steal_ns` is
+    what the hypervisor took from the whole machine, `busy_ns` what all programs ran, both during one run.
+    """
+
+    runs: int
+    wall_ns: float
+    cpu_ns: float | None = None
+    exec_ns: float | None = None
+    wait_ns: float | None = None
+    block_ns: float | None = None
+    swapin_ns: float | None = None
+    thrashing_ns: float | None = None
+    reclaim_ns: float | None = None
+    compact_ns: float | None = None
+    copy_ns: float | None = None
+    irq_delay_ns: float | None = None
+    quota_ns: float | None = None
+    own_cpu_pressure_ns: float | None = None
+    own_io_pressure_ns: float | None = None
+    own_memory_pressure_ns: float | None = None
+    steal_ns: float | None = None
+    busy_ns: float | None = None
+    frequency_khz: float | None = None
+    tasks: float | None = None
+    scope: str = "leader"
+    level: int = 0
+
+    @property
+    def on_cpu_ns(self) -> float | None:
+        """CPU time of all that took part: the sum of the larger scope where two are known."""
+        known = [each for each in (self.cpu_ns, self.exec_ns) if each is not None]
+        return max(known, default=None)
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one thread or process took part, so that sums over them need not add up to wall time."""
+        if self.tasks is not None and self.scope != "leader":
+            return self.tasks > 1
+        return self.cpu_ns is not None and self.exec_ns is not None and self.cpu_ns > OTHERS_CPU * self.exec_ns + 1e6
+
+    def to_json(self) -> dict[str, Json]:
+        """The fields by name."""
+        return asdict(self)
+
+
+OWN = (
+    "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns", "copy_ns",
+    "irq_delay_ns", "quota_ns", "own_cpu_pressure_ns", "own_io_pressure_ns", "own_memory_pressure_ns", "tasks",
+)  # fmt: skip
+"""Columns of a Load that are sums over its runs."""
+
+
+def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> Times:
+    """Times of some runs of one program that `load` covers. Raises ValueError without a run.
+
+    `whole` False: the load covers other runs too, so its sums belong to none of them, and only what each run says by
+    itself is known.
+    """
+    if not runs:
+        raise ValueError("Times need at least one run.")
+    count = len(runs)
+    cpu = _mean([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
+    found: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in runs])}
+    wall = math.fsum(run.wall_ns for run in runs) / count
+    scope, level = "leader", 0 if found["wait_ns"] is None else 1
+    if load is not None:
+        level = load.level
+        # What the machine did is spread over the interval: a run has its share by time.
+        per_run = wall / load.interval_ns if load.interval_ns else 0.0
+        found["steal_ns"] = None if load.steal_ns is None else load.steal_ns * per_run
+        found["busy_ns"] = None if load.busy_ns is None else load.busy_ns * per_run
+        found["frequency_khz"] = load.frequency_khz
+        if whole:
+            sums = {name: getattr(load, name) for name in OWN}
+            found |= {name: value / count for name, value in sums.items() if value is not None}
+            scope = load.scope if load.wait_ns is not None else "leader"
+    return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **found)
+
+
+def middle(found: Iterable[Times]) -> Times | None:
+    """The median of several, field by field: what an unloaded run is like. None of none.
+
+    A field is unknown where any of them lacks it; scope and level are the least of all.
+    """
+    every = list(found)
+    if not every:
+        return None
+    least = min(every, key=lambda each: each.level)
+    values: dict[str, Any] = {
+        each.name: _over([getattr(one, each.name) for one in every], statistics.median)
+        for each in fields(Times)
+        if each.name not in ("runs", "scope", "level")
+    }
+    return Times(runs=sum(one.runs for one in every), scope=least.scope, level=least.level, **values)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    return _over(values, statistics.fmean)
+
+
+def _over(values: Sequence[float | None], fold: Callable[[list[float]], float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fold(known) if known and len(known) == len(values) else None

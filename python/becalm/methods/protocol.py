@@ -1,0 +1,125 @@
+"""How a search and the measuring talk: a method asks, is told what was measured, and ends with its choice.
+
+A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
+and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
+search is a function of seed and history, and resuming one is running its generator again over the stored samples
+(`SearchRun`). `verbs.tune` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats
+
+NO_SETTINGS = Settings()
+"""The machine as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDesign:
+    """How a trial is measured and when a search ends. A trial is `loops` times `runs` runs after `warmups` loops.
+
+    `objective` is "cv" (sample standard deviation over mean) or "mad" (1.4826 × median absolute deviation over
+    median). `threshold`: stop when the spread, a fraction, is at most this. `most_runs`: a search must not ask for
+    more runs than this in all; None for no limit. `margin`: a difference in spread smaller than this share does not
+    matter.
+    """
+
+    loops: int = 3
+    runs: int = 15
+    warmups: int = 1
+    objective: str = "cv"
+    threshold: float = 0.0
+    most_runs: int | None = None
+    margin: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Measure these settings: in each of `loops` loops every arm in random order, `runs` runs in a row each.
+
+    `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: what the method wants
+    to know, for the progress display and the report. `best`: what it would choose if measuring ended before the answer.
+    `boots`: each loop on boots of its own, where arms need different ones: what a boot does by itself (where memory
+    lies) then differs from loop to loop, like everything else that is told apart by comparing loops.
+    """
+
+    arms: tuple[Settings, ...]
+    loops: int
+    runs: int
+    warmups: int
+    why: str
+    best: Settings = NO_SETTINGS
+    boots: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one arm of an Ask gave: wall times in ns of its counted good runs, one array a loop.
+
+    `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
+    """
+
+    settings: Settings
+    loops: tuple[Floats, ...]
+    failed: int = 0
+
+    def spread(self, objective: str = "cv") -> float:
+        """The objective, a fraction: root mean square over the loops; infinite for a failed trial."""
+        if self.failed or not self.loops or min(len(loop) for loop in self.loops) < 2:
+            return float("inf")
+        return float(np.sqrt(np.mean([_spread(loop, objective) ** 2 for loop in self.loops])))
+
+
+def _spread(wall: Floats, objective: str) -> float:
+    if objective == "mad":
+        centre = float(np.median(wall))
+        return 1.4826 * float(np.median(np.abs(wall - centre))) / centre
+    return float(np.std(wall, ddof=1) / np.mean(wall))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a search ends with. `why`: a sentence on how it was chosen and what it rests on."""
+
+    settings: Settings
+    why: str
+
+
+SearchGenerator = Generator[Ask, Sequence[Sample], Choice]
+Method = Callable[[Space, TrialDesign, np.random.Generator], SearchGenerator]
+
+
+@dataclass(slots=True)
+class SearchRun:
+    """One search in progress: `ask` is what to measure next, None when `choice` is made."""
+
+    method: Method
+    space: Space
+    rule: TrialDesign
+    seed: int
+    ask: Ask | None = field(init=False, default=None)
+    choice: Choice | None = field(init=False, default=None)
+    _running: SearchGenerator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._running = self.method(self.space, self.rule, np.random.default_rng(self.seed))
+        self._advance(None)
+
+    def tell(self, samples: Sequence[Sample]) -> None:
+        """Answer the present `ask`, one Sample for each arm in order."""
+        assert self.ask is not None
+        assert len(samples) == len(self.ask.arms)
+        self._advance(samples)
+
+    def _advance(self, samples: Sequence[Sample] | None) -> None:
+        try:
+            self.ask = next(self._running) if samples is None else self._running.send(samples)
+        except StopIteration as end:
+            self.ask, self.choice = None, end.value

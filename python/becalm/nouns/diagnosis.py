@@ -1,0 +1,118 @@
+"""The values `doctor` returns: what the machine is, how much noise it makes, what becalm costs, what to know of it.
+
+Values only: `becalm.analysis.noise_floor` computes them, `becalm.analysis.machine_advice` finds and words what matters,
+`becalm.report.doctor` draws the screen. Fractions everywhere: 0.02 means 2 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from becalm._version import VERSION
+
+SCHEMA = 1
+"""Version of the JSON that `becalm doctor --json` prints (docs/doctor.md)."""
+
+
+class Severity(StrEnum):
+    """How much a finding matters for measuring. WARNING: it spoils results; NOTE: worth knowing; GOOD: it helps."""
+
+    WARNING = "warning"
+    NOTE = "note"
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to know of this machine: what it is, why it matters, what can be done (empty: nothing)."""
+
+    severity: Severity
+    kind: str
+    what: str
+    matters: str = ""
+    way_out: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it as text."""
+        return " ".join(part for part in (self.what, self.matters, self.way_out) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How much the time of one fixed piece of work varied when it was run over and over.
+
+    `cv`: coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median; `lag_one`:
+    autocorrelation of neighbouring runs; `worst`: by how much the slowest run exceeded the median; `wait_share`: part
+    of the wall time spent waiting for a CPU; `processor_share`: squared correlation of wall and CPU time, the part of
+    the variation that the processor itself made. `steal_share`: part of all CPU time that the hypervisor took;
+    `others_cpus`: CPUs that other programs kept busy on average. `detectable`: the difference between two programs of
+    `program_ns` each that `compare` would call within `budget_s` with probability 0.8. None: not known.
+    """
+
+    runs: int
+    elapsed_s: float
+    median_ns: float
+    cv: float
+    robust_cv: float
+    lag_one: float | None
+    worst: float
+    wait_share: float | None
+    processor_share: float | None
+    steal_share: float | None
+    others_cpus: float | None
+    detectable: float | None
+    program_ns: float
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What becalm adds to starting and waiting for an empty program; ns.
+
+    `bare_ns`: median of doing just that; `added_ns`: median of what a measured run takes more; `low_ns`, `high_ns`:
+    the middle half of the differences.
+    """
+
+    runs: int
+    bare_ns: float
+    added_ns: float
+    low_ns: float
+    high_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All that `doctor` found. `unmeasured`: why there is no noise and no overhead, when they are None."""
+
+    host: str
+    facts: Mapping[str, Any]
+    noise: Noise | None
+    overhead: Overhead | None
+    findings: tuple[Advice, ...]
+    unmeasured: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/doctor.md); what is not finite is null."""
+        return {
+            "becalm": VERSION,
+            "schema": SCHEMA,
+            "kind": "doctor",
+            "host": self.host,
+            "facts": dict(self.facts),
+            "noise": _finite(self.noise),
+            "overhead": _finite(self.overhead),
+            "unmeasured": self.unmeasured or None,
+            "findings": [{**asdict(each), "sentence": each.sentence} for each in self.findings],
+        }
+
+
+def _finite(value: Noise | Overhead | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    numbers = asdict(value)
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}

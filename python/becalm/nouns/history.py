@@ -1,0 +1,161 @@
+"""What has been measured so far, in a form that stays small: twelve bytes a run and four a round.
+
+`History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
+many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
+is in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.nouns.run import Outcome, Run
+from becalm.stats.arrays import Floats, Ints, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds."""
+
+    log_wall: tuple[Floats, ...]
+    position: tuple[Positions, ...]
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds in which every program ended well."""
+        return len(self.log_wall[0]) if self.log_wall else 0
+
+
+class Column:
+    """Numbers that are appended and then read as one array, without a copy and without much room to spare."""
+
+    def __init__(self, kind: npt.DTypeLike) -> None:
+        self._room: npt.NDArray[Any] = np.empty(64, dtype=kind)
+        self._length = 0
+
+    def append(self, value: int) -> None:
+        """Add one number."""
+        if self._length == len(self._room):
+            larger = np.empty(self._length + self._length // 4, dtype=self._room.dtype)
+            larger[: self._length] = self._room
+            self._room = larger
+        self._room[self._length] = value
+        self._length += 1
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """What was appended so far; a view that must not be written to."""
+        return self._room[: self._length]
+
+
+class History:
+    """The runs of one study in the order they were made."""
+
+    def __init__(self, programs: int) -> None:
+        self.programs = programs
+        self._taken = 0
+        self.next_seq = 0
+        self.next_round = 0
+        self.warmups = 0
+        self.first_started_ns: int | None = None
+        self.last_ended_ns: int | None = None
+        self.failure: Run | None = None
+        self.interrupted = False
+        self.left_behind = [0] * programs
+        self.good = [0] * programs
+        self.bad = [0] * programs
+        self._wall = [Column(np.int64) for _ in range(programs)]
+        self._seq = [Column(np.int32) for _ in range(programs)]
+        self._round = Column(np.int32)
+        self.dropped: set[int] = set()
+        self._kept: npt.NDArray[np.bool_] | None = None
+        self._open: dict[int, dict[int, tuple[int, int]]] = {}
+
+    def __len__(self) -> int:
+        return self._taken
+
+    def extend(self, rows: Iterable[Run]) -> None:
+        """Take rows in the order they were run."""
+        for run in rows:
+            self._take(run)
+
+    def _take(self, run: Run) -> None:
+        self._taken += 1
+        self.next_seq = run.seq + 1
+        if run.left_behind:
+            self.left_behind[run.workload] += 1
+        if self.first_started_ns is None and run.round >= 0:
+            self.first_started_ns = run.started_ns
+        self.last_ended_ns = run.started_ns + run.wall_ns
+        if run.outcome != Outcome.OK:
+            self.bad[run.workload] += run.round >= 0
+            if run.outcome != Outcome.ABORTED and self.failure is None:
+                self.failure = run
+            return
+        if run.round < 0:
+            self.warmups += 1
+            return
+        self.good[run.workload] += 1
+        self.next_round = max(self.next_round, run.round + 1)
+        done = self._open.setdefault(run.round, {})
+        done[run.workload] = (run.seq, run.wall_ns)
+        if len(done) == self.programs:
+            for program, (seq, wall_ns) in done.items():
+                self._wall[program].append(wall_ns)
+                self._seq[program].append(seq)
+            self._round.append(run.round)
+            self._kept = None
+            del self._open[run.round]
+
+    def drop(self, rounds: Iterable[int]) -> None:
+        """Leave out whole rounds, complete or not yet, by their number; nothing else of the history changes."""
+        self.dropped.update(rounds)
+        self._kept = None
+
+    @property
+    def complete(self) -> int:
+        """Complete rounds, those that were dropped too."""
+        return len(self._round)
+
+    def _mask(self) -> npt.NDArray[np.bool_]:
+        if self._kept is None:
+            self._kept = ~np.isin(self._round.values, np.fromiter(self.dropped, np.int32, len(self.dropped)))
+        return self._kept
+
+    def _values(self, column: Column) -> npt.NDArray[Any]:
+        return column.values[self._mask()] if self.dropped else column.values
+
+    @property
+    def rounds(self) -> int:
+        """Complete rounds that count: every program once, all ended well, not dropped."""
+        return int(self._mask().sum()) if self.dropped else len(self._wall[0])
+
+    @property
+    def elapsed_ns(self) -> int:
+        """From the start of the first counted run to the end of the last one, by the host's own clock."""
+        if self.first_started_ns is None or self.last_ended_ns is None:
+            return 0
+        return self.last_ended_ns - self.first_started_ns
+
+    def pairs(self) -> Pairs:
+        """The complete rounds as arrays."""
+        return Pairs(
+            tuple(np.log(np.maximum(self._values(column), 1)) for column in self._wall),
+            tuple(self._values(column) for column in self._seq),
+        )
+
+    def wall_ns(self, program: int) -> Ints:
+        """Wall times in ns of one program in the complete rounds, in order; not to be written to."""
+        return self._values(self._wall[program])
+
+    def seqs(self, program: int) -> Positions:
+        """Sequence numbers of the runs that `wall_ns` gives."""
+        return self._values(self._seq[program])

@@ -1,0 +1,127 @@
+"""What is measured on several hosts: the values that `run`, `compare` and `tune` conclude then, with one JSON form.
+
+`HostResult` is what one host gave, `PooledDifference` one comparison over all of them, `PooledTime` one program's times
+over all of them, `MultiHostVerdict` the whole. `becalm.analysis.meta_analysis` makes them of single verdicts.
+Differences are fractions (0.01: 1 % slower).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.survey import Machine
+from becalm.nouns.tune_verdict import Transfer, TuneVerdict
+from becalm.nouns.verdict import SCHEMA, Answer, Finding, Interval, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """One host of several: its verdict, and why it was lost, if it was.
+
+    A lost host has the verdict on what it had given until then, or None when that is not enough for one.
+    """
+
+    host: str
+    verdict: Verdict | TuneVerdict | Machine | None
+    study: int | None = None
+    lost: str = ""
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PooledDifference:
+    """One program against the reference, over hosts.
+
+    `estimate`, `low`, `high`: mean over hosts of this kind, of which those measured are a sample (their number is what
+    the interval rests on); infinite ends for one host. `between`: standard deviation of the true differences from host
+    to host, of their logarithms. `next_low`, `next_high`: where one more such host would come out, measured likewise.
+    `differ_p`: of hosts that all have the same difference (Cochran's Q). `answers`: host to its own answer; those
+    `unknown` took no part. `confidence` of all comparisons together.
+    """
+
+    name: str
+    reference: str
+    hosts: int
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    between: float
+    next_low: float
+    next_high: float
+    differ_p: float
+    answers: Mapping[str, Answer]
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTime:
+    """One program's mean times over hosts.
+
+    `typical_ns`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host
+    to host of the logarithms of their means; `fastest`, `slowest`: names of hosts.
+    """
+
+    name: str
+    hosts: int
+    typical_ns: Interval
+    confidence: float
+    between: float
+    differ_p: float
+    fastest: str
+    slowest: str
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MultiHostVerdict:
+    """The conclusion of one measurement on several hosts.
+
+    `group`: what their studies in the store have in common. `passed`: None without a limit; False when a slowdown
+    beyond it is established on any host. `transfer`: of `tune`, settings found on one host (`column`) as measured on
+    another (`row`).
+    """
+
+    kind: str
+    group: str
+    confidence: float
+    hosts: tuple[HostResult, ...]
+    across: tuple[PooledDifference, ...] = ()
+    times: tuple[PooledTime, ...] = ()
+    transfer: tuple[Transfer, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fail_above: float | None = None
+    passed: bool | None = None
+    sentence: str = ""
+
+    @property
+    def lost(self) -> tuple[HostResult, ...]:
+        """Hosts that did not come to their end."""
+        return tuple(each for each in self.hosts if each.lost)
+
+    @property
+    def exit_code(self) -> int:
+        """1: a limit is exceeded somewhere; else that of the first host lost; else 0 (docs/exit-codes.md)."""
+        return 1 if self.passed is False else max((each.exit_code for each in self.hosts), default=0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/json.md)."""
+        value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self)}
+        value["several"] = True
+        value["hosts"] = [
+            {
+                "host": each.host,
+                "study": each.study,
+                "lost": each.lost,
+                "exit_code": each.exit_code,
+                "verdict": each.verdict.to_json() if isinstance(each.verdict, (Verdict, TuneVerdict)) else None,
+            }
+            for each in self.hosts
+        ]
+        cleaned = finite(value)
+        assert isinstance(cleaned, dict)
+        return cleaned

@@ -1,0 +1,79 @@
+"""Who wants to know how a measurement goes: the interface, and one that does nothing.
+
+The verbs tell a listener; the terminal's progress display is one (`becalm.report.progress`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.nouns.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a measurement stands. `verdict` is the interim one; `fraction` the used share of the budget."""
+
+    elapsed_ns: int
+    rounds: int
+    runs: int
+    fraction: float
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProgress:
+    """Where a search for settings stands.
+
+    `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
+    this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
+    known yet); `untouched`: the same of the machine as it is.
+    """
+
+    phase: str
+    why: str
+    elapsed_ns: int
+    runs: int
+    planned: int | None
+    arms: int
+    best: Mapping[str, Any]
+    spread: float | None
+    untouched: float | None
+    left_ns: float | None = None
+
+
+class ProgressListener(Protocol):
+    """Who wants to know what happens; the terminal's progress display is one."""
+
+    def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
+        """Measuring begins."""
+
+    def running(self, done: int) -> None:
+        """`done` runs are finished and stored."""
+
+    def progressed(self, state: Progress) -> None:
+        """The data were looked at."""
+
+    def searching(self, state: SearchProgress) -> None:
+        """A search for settings has come to its next question."""
+
+    def warned(self, sentence: str) -> None:
+        """Something a person should know now."""
+
+    def ended(self, verdict: Verdict | TuneVerdict) -> None:
+        """The final verdict."""
+
+
+class Quiet:
+    """A listener that does nothing."""
+
+    def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None: ...
+    def running(self, done: int) -> None: ...
+    def progressed(self, state: Progress) -> None: ...
+    def searching(self, state: SearchProgress) -> None: ...
+    def warned(self, sentence: str) -> None: ...
+    def ended(self, verdict: Verdict | TuneVerdict) -> None: ...

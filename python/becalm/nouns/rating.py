@@ -1,0 +1,65 @@
+"""What the rating of a suite concludes: values only, with one JSON form (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns.codec import Json
+from becalm.nouns.verdict import SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
+
+    `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
+    well, which are in no number. What was not measured is empty or None.
+    """
+
+    name: str
+    reference_ns: int | None
+    times_ns: tuple[int, ...] = ()
+    rate_times_ns: tuple[int, ...] = ()
+    median_ns: float | None = None
+    ratio: float | None = None
+    rate_median_ns: float | None = None
+    rate: float | None = None
+    delay: float | None = None
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """All programs under one tuning, base or peak; `ratio` and `rate` are geometric means over the programs."""
+
+    name: str
+    settings: Mapping[str, Json]
+    programs: tuple[Rated, ...]
+    ratio: float | None
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What a suite came to. `copies` None: rates were not measured."""
+
+    suite: str
+    study: int | None
+    host: str
+    runs: int
+    copies: int | None
+    tunings: tuple[Tuning, ...]
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/suite.md)."""
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **asdict(self)}
+        return value
+
+    @property
+    def failed(self) -> int:
+        """Runs that did not end well."""
+        return sum(each.failed for tuning in self.tunings for each in tuning.programs)

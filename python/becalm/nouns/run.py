@@ -1,0 +1,93 @@
+"""The noun Run: one measured execution, and the steps that a plan asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Outcome(StrEnum):
+    """How a run ended. Only OK is ever read as a value; the others are censored."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    ABORTED = "aborted"
+    REFUSED = "refused"
+
+
+class Step(NamedTuple):
+    """One execution that a plan asks for. `round` < 0 marks a warm-up; `padding` in bytes of environment."""
+
+    workload: int
+    settings: int
+    padding: int
+    round: int
+
+
+Block = tuple[Step, ...]
+"""What a plan hands to a host at once; the host runs it without waiting for Python."""
+
+COLUMNS = (
+    "seq",
+    "workload",
+    "settings",
+    "round",
+    "padding",
+    "started_ns",
+    "wall_ns",
+    "user_ns",
+    "system_ns",
+    "wait_ns",
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary",
+    "involuntary",
+    "outcome",
+    "status",
+    "left_behind",
+)
+"""Columns of a run, as the agent sends and the store keeps them (docs/protocol.md)."""
+
+
+class Run(NamedTuple):
+    """One measured execution, never edited. Units are in the names; None is unknown, never zero.
+
+    The fields are COLUMNS, in their order: a row of the agent is a Run.
+    """
+
+    seq: int
+    workload: int
+    settings: int
+    round: int
+    padding: int
+    started_ns: int
+    wall_ns: int
+    user_ns: int | None
+    system_ns: int | None
+    wait_ns: int | None
+    max_rss_bytes: int | None
+    minor_faults: int | None
+    major_faults: int | None
+    voluntary: int | None
+    involuntary: int | None
+    outcome: str
+    status: int | None
+    left_behind: int
+
+    @property
+    def warmup(self) -> bool:
+        """True for a run that is kept but not counted."""
+        return self.round < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """Means over one program's counted good runs, in the units of the names; None when any of them is unknown."""
+
+    user_ns: float | None = None
+    system_ns: float | None = None
+    wait_ns: float | None = None
+    max_rss_bytes: int | None = None

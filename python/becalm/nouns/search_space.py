@@ -1,0 +1,145 @@
+"""What a search may choose from: candidates (a knob and the value to try) and named settings to compare with.
+
+`verbs.tune` makes a Space of the host's catalogue, the person's consent and options; methods choose from it. Pure
+values: nothing here knows a host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from becalm.nouns.settings import Settings
+
+
+class Group(StrEnum):
+    """Groups of the catalogue (crates/becalm-core/src/knob/catalogue.rs), as the greedy method walks them."""
+
+    ESSENTIAL = "essential"
+    ISOLATION = "isolation"
+    NORMAL = "normal"
+    DANGEROUS = "dangerous"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A knob with the value a search tries.
+
+    `needs`: knobs without which this one has no meaning (no tick-less CPU without an isolated one). `confines`: it
+    keeps a program on fewer CPUs than the machine has. `against`: knobs, earlier in the space, beside which it cannot
+    be set (interrupts cannot be sent to other CPUs when those are offline): together with one of them it is left out.
+    `together`: other candidates that are set with it as one, because each would cost a boot (`Space.bundled`).
+    """
+
+    knob: str
+    value: str | int | bool
+    group: Group
+    needs: tuple[str, ...] = ()
+    confines: bool = False
+    against: tuple[str, ...] = ()
+    together: tuple[Candidate, ...] = ()
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """It and what is set with it."""
+        return (self, *self.together)
+
+    @property
+    def knobs(self) -> frozenset[str]:
+        """The knobs that it sets."""
+        return frozenset(each.knob for each in self.all)
+
+    @property
+    def text(self) -> str:
+        """What it sets, for people."""
+        return ", ".join(f"{each.knob}={each.value}" for each in self.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Candidates in the catalogue's order, and settings known by a name.
+
+    Dangerous candidates are in it only when the person consented to them. `boot`: knobs whose settings cost a boot.
+    """
+
+    candidates: tuple[Candidate, ...]
+    profiles: tuple[tuple[str, Settings], ...] = ()
+    boot: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As the options of a study keep it; `from_json` reads it back."""
+        kept = [{key: value for key, value in asdict(each).items() if key != "together"} for each in self.candidates]
+        profiles = [[name, settings.to_json()] for name, settings in self.profiles]
+        return {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Space:
+        """Read back what `to_json` wrote."""
+        candidates = tuple(
+            Candidate(
+                **{
+                    **each,
+                    "group": Group(each["group"]),
+                    "needs": tuple(each["needs"]),
+                    "against": tuple(each["against"]),
+                }
+            )
+            for each in value["candidates"]
+        )
+        profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
+        return cls(candidates, profiles, tuple(value.get("boot", ())))
+
+    @property
+    def count(self) -> int:
+        """How many knobs there are to choose from."""
+        return sum(len(each.all) for each in self.candidates)
+
+    def at_boot(self, settings: Settings) -> Settings:
+        """What of some settings costs a boot: two settings that agree in it need none in between."""
+        return Settings(tuple((name, value) for name, value in settings.values if name in self.boot))
+
+    def bundled(self) -> Space:
+        """The same space with candidates that cost a boot set as one: the dangerous ones, and all others.
+
+        So a search makes few boots: it asks whether they help as a whole. The confirmation takes them apart.
+        """
+        bundles: dict[str, Candidate] = {}
+        for dangerous in (False, True):
+            found = [each for each in self.candidates if each.knob in self.boot]
+            found = [each for each in found if (each.group is Group.DANGEROUS) == dangerous]
+            if len(found) > 1:
+                bundles |= {each.knob: _bundle(found) for each in found}
+        made = dict.fromkeys(bundles.get(each.knob, each) for each in self.candidates)
+        return replace(self, candidates=tuple(made))
+
+    def of(self, group: Group) -> tuple[Candidate, ...]:
+        """The candidates of one group."""
+        return tuple(each for each in self.candidates if each.group is group)
+
+    def settings(self, chosen: Iterable[Candidate]) -> Settings:
+        """The settings that some candidates make together.
+
+        One that is `against` another, and then one whose `needs` are not among the rest, is left out.
+        """
+        chosen = tuple(chosen)
+        asked = {knob for each in chosen for knob in each.knobs}
+        kept = [each for each in chosen if asked.isdisjoint(each.against)]
+        knobs = {knob for each in kept for knob in each.knobs}
+        whole = (each for one in kept if knobs.issuperset(one.needs) for each in one.all)
+        return Settings.of({each.knob: each.value for each in whole})
+
+
+def _bundle(found: Sequence[Candidate]) -> Candidate:
+    """Candidates as one. What they need of each other is there."""
+    names = {each.knob for each in found}
+    isolates = any(each.group is Group.ISOLATION for each in found)
+    return replace(
+        found[0],
+        group=Group.ISOLATION if isolates else found[0].group,
+        needs=tuple(dict.fromkeys(name for each in found for name in each.needs if name not in names)),
+        confines=any(each.confines for each in found),
+        against=tuple(dict.fromkeys(name for each in found for name in each.against if name not in names)),
+        together=tuple(found[1:]),
+    )

@@ -1,0 +1,26 @@
+"""The noun Settings: a value for some knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from becalm.nouns.codec import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A value for some knobs, ordered by name. Empty means: the machine as it is."""
+
+    values: tuple[tuple[str, str | int | bool], ...] = ()
+
+    @classmethod
+    def of(cls, values: Mapping[str, str | int | bool] | Settings | None = None) -> Settings:
+        """Make settings of a mapping."""
+        if isinstance(values, Settings):
+            return values
+        return cls(tuple(sorted((values or {}).items())))
+
+    def to_json(self) -> dict[str, Json]:
+        """A JSON object, knob name to value."""
+        return dict(self.values)

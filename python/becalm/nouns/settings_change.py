@@ -1,0 +1,130 @@
+"""What became of settings that were put on or taken off (values)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.nouns.excluded import Excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place that settings write: what it held, and what it gets. `changes` is False when it holds that already."""
+
+    knob: str
+    place: str
+    before: str | None
+    after: str
+    changes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyResult:
+    """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one."""
+
+    profile: str
+    changes: tuple[Change, ...] = ()
+    skipped: tuple[Excluded, ...] = ()
+    remarks: tuple[str, ...] = ()
+    took_ns: int | None = None
+    dry_run: bool = False
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredPlace:
+    """One place after `reset`: `fate` is untouched, restored, foreign (changed by somebody else), gone or failed."""
+
+    knob: str
+    place: str
+    original: str
+    found: str
+    fate: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What `reset` did. `unsettled`: a sentence for each place that is not as it was before becalm."""
+
+    places: tuple[RestoredPlace, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One place that the journal knows: its value before becalm, becalm's, and the present one."""
+
+    knob: str
+    place: str
+    original: str
+    ours: str | None
+    now: str | None
+    side_effect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BootFile:
+    """A file written for a boot entry; `state` is ours, gone or changed (by somebody else), None when unreadable."""
+
+    path: str
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootEntry:
+    """An entry for one boot (docs/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
+
+    `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
+    itself `limit_s` after its start. Without `entry` it was removed and is only still running. `damaged`: the record
+    that cannot be understood; then nothing else is known.
+    """
+
+    loader: str = ""
+    entry: str = ""
+    mark: str = ""
+    parameters: tuple[str, ...] = ()
+    limit_s: int = 0
+    title: str = ""
+    user: str = ""
+    at: int = 0
+    files: tuple[BootFile, ...] = ()
+    armed: bool = False
+    running: bool = False
+    waiting: bool = False
+    damaged: str | None = None
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> BootEntry:
+        """As the agent says it."""
+        lists = {
+            "parameters": tuple(found.get("parameters", ())),
+            "files": tuple(BootFile(**each) for each in found.get("files", ())),
+        }
+        return cls(**{**found, **lists})
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Who set what when; `title` is empty when nothing is set.
+
+    `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
+    killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
+    `boot`: an entry for one boot that is there; it outlives restarts.
+    """
+
+    title: str = ""
+    user: str = ""
+    pid: int = 0
+    at: int = 0
+    this_boot: bool = True
+    kept: Mapping[str, Any] | None = None
+    places: tuple[Held, ...] = ()
+    damaged: tuple[int, ...] = ()
+    busy: str | None = None
+    note: str | None = None
+    anything: bool = False
+    boot: BootEntry | None = None

@@ -1,0 +1,41 @@
+"""The noun Study: one measurement or search, and how the store has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from becalm.nouns.codec import Json
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One measurement: what is run under which settings, by which rule, from which seed.
+
+    `kind` is "run", "compare" or "import"; `options` holds the rule's numbers (budget_ns, precision, runs, warmup,
+    reference, …) so that a verdict can be computed again from the stored runs alone.
+    """
+
+    kind: str
+    workloads: tuple[Workload, ...]
+    settings: tuple[Settings, ...] = (Settings(),)
+    options: Mapping[str, Json] = field(default_factory=dict)
+    seed: int = 0
+    host: str = "local"
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study as the store has it. `environment` is "unknown" for what was imported from another tool."""
+
+    number: int
+    study: Study
+    created_ns: int
+    becalm: str
+    environment: str
+    facts: Mapping[str, Any]
+    runs: int

@@ -1,0 +1,94 @@
+"""What a survey of many machines concludes: values only, with one JSON form (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm._version import VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.verdict import SCHEMA, Finding, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine as measured. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`: of the
+    time of all runs, spent waiting for a CPU; None where unknown."""
+
+    host: str
+    kind: str
+    study: int | None
+    times_ns: Mapping[str, npt.NDArray[np.float64]]
+    wait_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
+    centre, a factor. Their intervals are for this machine alone for those not named. `slower_q`, `noisier_q`: adjusted
+    p values; None where there are too few peers."""
+
+    host: str
+    kind: str
+    work: str
+    peers: int
+    time_ns: float
+    spread: float
+    slower: Interval
+    noisier: Interval
+    slower_q: float | None
+    noisier_q: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A machine beyond its peers: `how` is slower or noisier, `size` the fraction or the factor."""
+
+    host: str
+    kind: str
+    work: str
+    how: str
+    peers: int
+    size: Interval
+    q_value: float
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerGroup:
+    """Machines of one processor at one piece of work. `between`: standard deviation by nature from machine to machine,
+    of the logarithms; None for too few machines to tell."""
+
+    kind: str
+    work: str
+    machines: int
+    time_ns: float
+    spread: float
+    between: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyResult:
+    """The conclusion of a survey. `rate`: share of the named that may be wrong; `at_least`: smaller slownesses are not
+    named; `lost`: host to why it gave nothing."""
+
+    group: str
+    rate: float
+    at_least: float
+    rows: tuple[Row, ...]
+    named: tuple[Outlier, ...]
+    kinds: tuple[PeerGroup, ...]
+    studies: Mapping[str, int]
+    lost: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/json.md)."""
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})
+        assert isinstance(cleaned, dict)
+        return cleaned

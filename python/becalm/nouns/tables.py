@@ -1,0 +1,95 @@
+"""The engine's tables, as the agent printed them when becalm was built: what columns, sources and knobs there are.
+
+The agent holds them; `becalm-agent tables` writes them into tables.json beside this package (`make build`, setup.py).
+Nothing here is typed in twice: who needs to know a column or a source asks here.
+
+Public: LoadColumn, RunColumn, Source, load_columns, run_columns, sources, rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from becalm.errors import MachineError
+
+FILE = Path(__file__).parents[1] / "tables.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunColumn:
+    """One column of a run. `unit` is empty for a plain number or a word; `always`: known of every run."""
+
+    name: str
+    unit: str
+    always: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadColumn:
+    """One column of a record of load (crates/becalm-core/src/load/table.rs).
+
+    `subject`: what it is about; `kind`: whether it tells how far counters moved or how things stood; `source`: where
+    it is read ("taskstats", "group" and "agent" are no sources of the machine); `pooling`: what becomes of it when
+    neighbouring records are put together; `always`: known in every record; `metric`: its name for Prometheus, with a
+    label where several columns share one, empty where it is not exposed.
+    """
+
+    name: str
+    unit: str
+    form: Literal["integer", "real", "word"]
+    subject: Literal["record", "machine", "programs"]
+    kind: Literal["difference", "state"]
+    source: str
+    pooling: Literal["sum", "mean", "max", "min", "first"]
+    always: bool
+    metric: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source of the machine's load (crates/becalm-core/src/source/table.rs)."""
+
+    name: str
+    files: tuple[str, ...]
+    what: str
+    unit: str
+    trap: str
+    absent: str
+
+
+@cache
+def rows(table: str) -> Sequence[Mapping[str, Any]]:
+    """The rows of one table as the agent printed them. Raises MachineError where becalm is not built."""
+    try:
+        tables = json.loads(FILE.read_text(encoding="utf-8"))
+        return cast("Sequence[Mapping[str, Any]]", tables[table])
+    except (OSError, ValueError, KeyError) as error:
+        raise MachineError(
+            f"{FILE} lacks the table {table!r}: becalm was not built, or by an older version. In the source tree "
+            "`make build` writes it; otherwise install becalm again."
+        ) from error
+
+
+@cache
+def load_columns() -> tuple[LoadColumn, ...]:
+    """The columns of a record of load, in the order of the agent's rows."""
+    return tuple(LoadColumn(**row) for row in rows("load_columns"))
+
+
+@cache
+def run_columns() -> tuple[RunColumn, ...]:
+    """The columns of a run, in the order of the agent's rows."""
+    return tuple(RunColumn(**row) for row in rows("run_columns"))
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """The sources of the machine's load, in the order in which they are read."""
+    return tuple(Source(**{**row, "files": tuple(row["files"])}) for row in rows("sources"))

@@ -1,0 +1,233 @@
+"""What a tune study concludes: values only, with one JSON form (docs/json.md).
+
+`becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
+`becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
+untouched over tuned where not said otherwise, so that 3 means three times as steady.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.settings import Settings
+from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
+
+BASELINE = "untouched"
+"""Name of the arm without any settings."""
+
+TUNED = "tuned"
+"""Name of the arm with the settings that the search chose."""
+
+
+RECOMMENDED = "recommended"
+"""Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
+
+WITHOUT = "without "
+"""Names of arms that leave one chosen knob out begin with this: "without nice"."""
+
+AND = " and "
+"""Between the names of knobs that are left out as one, because each costs a boot: "without isolcpus and nohz_full"."""
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""Which quantiles of the single runs an Arm keeps for its picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One step of the search: what was tried, on how many runs, and whether it was kept.
+
+    `spread` is what those runs showed: a noisy number, never the result. None for a failed trial.
+    """
+
+    number: int
+    why: str
+    settings: Mapping[str, Any]
+    runs: int
+    spread: float | None
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One set of settings on fresh runs of one program.
+
+    `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
+    `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
+    the QUANTILES quantiles of single runs about the mean of their loop, fractions of it. Infinite where every run
+    failed.
+    """
+
+    name: str
+    program: str
+    settings: Mapping[str, Any]
+    runs: int
+    failed: int
+    mean_ns: Interval
+    spread: Interval
+    overall: float
+    loops: tuple[float, ...] = ()
+    deviations: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArmComparison:
+    """An arm against the untouched machine, for one program.
+
+    `ratio`: spread untouched over spread of the arm, with its interval from the paired loops, so many `loops`.
+    `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops would
+    have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where that
+    is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
+    smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower, with
+    interval; `welch_p` and `student_p` for it.
+    """
+
+    arm: str
+    program: str
+    ratio: Interval
+    p_value: float
+    loops: int
+    detectable: float
+    loops_needed: int | None
+    f: float
+    f_df: tuple[int, int]
+    f_p: float
+    levene_p: float
+    brown_forsythe_p: float
+    shift: Interval
+    welch_p: float
+    student_p: float
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AblationEffect:
+    """One kept knob, or several as one (joined by AND), for one program: what happens without, all else as chosen.
+
+    `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
+    causes, a fraction, positive is slower. `droppable`: the data show that this program's spread without it is larger
+    by less than the margin. `loops_needed`: loops that would probably decide; None where that is not known.
+    """
+
+    knob: str
+    value: Any
+    program: str
+    ratio: Interval
+    cost: Interval
+    droppable: bool
+    loops_needed: int | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Settings found for one program or on one host (`column`), tried on another (`row`).
+
+    `ratio`: spread untouched over spread with the settings.
+    """
+
+    row: str
+    column: str
+    ratio: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class TuneVerdict:
+    """The verdict of a tune study.
+
+    `settings` is what it recommends: the chosen ones, or those without what may be dropped once that was confirmed
+    together, or none when the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
+    for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
+    of spread smaller than this share does not matter.
+    """
+
+    kind: str
+    study: int | None
+    host: str
+    programs: tuple[str, ...]
+    method: str
+    objective: str
+    stopped: Stopped
+    confidence: float
+    seed: int
+    elapsed_ns: int
+    search_runs: int
+    confirm_runs: int
+    settings: Mapping[str, Any]
+    chosen: Mapping[str, Any]
+    course: tuple[Trial, ...] = ()
+    arms: tuple[Arm, ...] = ()
+    steadier: tuple[ArmComparison, ...] = ()
+    contributions: tuple[AblationEffect, ...] = ()
+    droppable: tuple[str, ...] = ()
+    margin: float = 0.1
+    transfer: tuple[Transfer, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/json.md)."""
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
+        assert isinstance(cleaned, dict)
+        return cleaned
+
+
+def settings_of(found: TuneVerdict) -> Settings:
+    """The recommended settings as a value that a host takes."""
+    return Settings.of(found.settings)
+
+
+def from_json(value: Mapping[str, Any]) -> TuneVerdict:
+    """Read back what `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+
+    def number(found: float | None, missing: float) -> float:
+        return missing if found is None else found
+
+    def interval(found: Mapping[str, Any]) -> Interval:
+        ends = number(found["low"], -math.inf), number(found["high"], math.inf)
+        return Interval(number(found["value"], math.inf), *ends)
+
+    def arm(found: Mapping[str, Any]) -> Arm:
+        changed = {
+            "mean_ns": interval(found["mean_ns"]),
+            "spread": interval(found["spread"]),
+            "overall": number(found["overall"], math.inf),
+            "loops": tuple(found["loops"]),
+            "deviations": tuple(found["deviations"]),
+        }
+        return Arm(**{**found, **changed})
+
+    def steadier(found: Mapping[str, Any]) -> ArmComparison:
+        changed = {
+            "ratio": interval(found["ratio"]),
+            "shift": interval(found["shift"]),
+            "f_df": tuple(found["f_df"]),
+            "detectable": number(found["detectable"], math.inf),
+            # Both variances zero: no F at all; one of them: an infinite one.
+            "f": number(found["f"], math.nan if found["f_p"] == 1.0 else math.inf),
+        }
+        return ArmComparison(**{**found, **changed})
+
+    def contribution(found: Mapping[str, Any]) -> AblationEffect:
+        return AblationEffect(**{**found, "ratio": interval(found["ratio"]), "cost": interval(found["cost"])})
+
+    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
+    changed = {
+        "stopped": Stopped(value["stopped"]),
+        "programs": tuple(value["programs"]),
+        "course": tuple(Trial(**found) for found in value["course"]),
+        "arms": tuple(map(arm, value["arms"])),
+        "steadier": tuple(map(steadier, value["steadier"])),
+        "contributions": tuple(map(contribution, value["contributions"])),
+        "droppable": tuple(value["droppable"]),
+        "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
+        "excluded": tuple(Excluded(**found) for found in value["excluded"]),
+        "findings": tuple(Finding(**found) for found in value["findings"]),
+    }
+    return TuneVerdict(**{**fields, **changed})

@@ -1,0 +1,65 @@
+"""Plans: what to run next, as a pure function of what has been measured and a random generator.
+
+`StoppingRule` says when enough has been measured, `interleave` makes the next block of randomly ordered rounds. The one
+measuring loop (`becalm.study.measure`) asks a plan for blocks until it answers None. A round runs every program once,
+in random order and with one environment size, so that drift, layout and position hit all programs alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from becalm.nouns.history import History
+from becalm.nouns.run import Block, Step
+from becalm.nouns.stopping_rule import StoppingRule
+
+Plan = Callable[[History], Block | None]
+"""What the loop calls: the next block, or None when done. Random choices come from a generator seeded by the study."""
+
+LARGEST_PADDING = 4096
+"""Bytes of environment are drawn below one page: the stack's offset within a page and a cache way (Mytkowicz 2009)."""
+
+FIRST_BLOCK_NS = 200_000_000
+LONGEST_BLOCK_NS = 2_000_000_000
+LARGEST_BLOCK = 5_000
+
+GROWTH = 0.2
+"""A block takes a fifth of the time already spent: looks at the data are few and spread evenly on a log scale."""
+
+
+def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -> Block:
+    """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
+    if history.warmups < goal.warmup * history.programs:
+        return _draw(range(-goal.warmup, 0), history.programs, rng)
+    return _draw(range(history.next_round, history.next_round + _rounds(history, goal)), history.programs, rng)
+
+
+def _draw(numbers: range, programs: int, rng: np.random.Generator) -> Block:
+    """Rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds however
+    they are cut into blocks; the order of uniform random numbers is a uniformly random order.
+    """
+    uniform = rng.random((len(numbers), 1 + programs))
+    table = np.zeros((len(numbers), programs, 4), dtype=np.int64)
+    table[:, :, 0] = np.argsort(uniform[:, 1:], axis=1)
+    table[:, :, 2] = (uniform[:, :1] * LARGEST_PADDING).astype(np.int64)
+    table[:, :, 3] = np.array(numbers)[:, np.newaxis]
+    return tuple(map(Step._make, table.reshape(-1, 4).tolist()))
+
+
+def _rounds(history: History, goal: StoppingRule) -> int:
+    """How many rounds the next block holds: a time that grows with the time spent, within the limits."""
+    if history.complete == 0:
+        rounds = 1
+        per_round_ns = math.inf
+    else:
+        per_round_ns = max(history.elapsed_ns / history.complete, 1.0)
+        wanted_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
+        rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / history.programs))
+    if goal.budget_ns is not None and history.complete:
+        rounds = min(rounds, round((goal.budget_ns - history.elapsed_ns) / per_round_ns))
+    if goal.runs is not None:
+        rounds = min(rounds, goal.runs - history.rounds)
+    return max(rounds, 1)

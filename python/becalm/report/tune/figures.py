@@ -1,0 +1,210 @@
+"""The pictures of a tune study as SVG to be put into a page (`becalm.report.drawing`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, Arm, TuneVerdict
+from becalm.nouns.verdict import Interval
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain_ticks, svg
+from becalm.report.drawing import figure as picture
+from becalm.report.tune import tables
+from becalm.wording import tune as sentences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+REACH = 5.0
+"""Single runs are drawn as far as so many times the range of nine in ten; one lost minute must not hide the rest."""
+
+ROW = 0.42
+"""Height of a row in inches."""
+
+
+def course(found: TuneVerdict) -> str:
+    """Every trial's spread in the order of the search, and the best so far."""
+    tried = [step for step in found.course if step.spread is not None and step.spread > 0]
+    if len(tried) < 2:
+        return ""
+    with picture(3.3) as (figure, axes):
+        best = np.minimum.accumulate([_percent(step.spread) for step in tried])
+        numbers = [step.number for step in tried]
+        axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
+        for kept, face in ((False, "none"), (True, AFTER)):
+            mine = [step for step in tried if step.best is kept]
+            edge = AFTER if kept else OTHER
+            points = [step.number for step in mine], [_percent(step.spread) for step in mine]
+            axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
+        for step in found.course:
+            if step.spread is None:
+                axes.plot([step.number], [0.97], "x", color=ALARM, transform=axes.get_xaxis_transform())
+        axes.set_yscale("log")
+        _marks(axes, _confirmed(found))
+        axes.set_xlabel("trial")
+        axes.set_ylabel("spread, %")
+        plain_ticks(axes.yaxis, axes.get_ylim())
+        axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
+        failed = sum(step.spread is None for step in found.course)
+        return svg(
+            figure,
+            "course",
+            f"Spread of each of {len(found.course)} trials in the order of the search, on a logarithmic axis: from "
+            f"{sentences.share(tried[0].spread or 0.0)} in the first to {best[-1]:.2g} % at best"
+            + (f"; {failed} failed." if failed else "."),
+        )
+
+
+def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
+    """What fresh runs of the first program showed: in the course, lines to hold the trials against."""
+    lead = sentences.headline(found)[:1]
+    arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
+    chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
+    return [(_percent(arms[name].spread.value), tables.arm_name(name), color) for name, color in chosen if name in arms]
+
+
+def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
+    for value, _, color in marks:
+        axes.axhline(value, color=color, linewidth=1, linestyle=(0, (4, 3)))
+    low, high = axes.get_ylim()
+    values = [value for value, _, _ in marks]
+    # Labels that would lie on each other stand above and below their lines.
+    close = len(values) > 1 and math.log(max(values) / min(values)) < 0.08 * math.log(high / low)
+    for number, (value, label, color) in enumerate(marks):
+        above = value == max(values) and number == values.index(value)
+        axes.annotate(
+            label,
+            (1.0, value),
+            xytext=(5, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            color=color,
+            va=("bottom" if above else "top") if close else "center",
+        )
+
+
+def scatter(found: TuneVerdict, program: str) -> str:
+    """Single runs about their mean, and the spread with its interval, of every arm."""
+    arms = [arm for arm in tables.shown(found, program) if arm.deviations]
+    if not arms:
+        return ""
+    height = 0.95 + ROW * len(arms)
+    with picture(height, columns=2, width_ratios=(3, 2)) as (figure, both):
+        runs, spreads = both
+        reach = REACH * max(max(abs(arm.deviations[1]), abs(arm.deviations[-2])) for arm in arms)
+        for row, arm in enumerate(arms):
+            color = _color(arm)
+            _box(runs, row, arm.deviations, color, 100 * reach)
+            spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
+            _interval(spreads, row, arm.spread, color, 100.0)
+        _rows(runs, [tables.arm_name(arm.name) for arm in arms])
+        _rows(spreads, [""] * len(arms))
+        runs.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
+        runs.set_xlabel("single runs, % from the mean of their loop")
+        spreads.set_xscale("log")
+        spreads.set_xlabel("spread, %")
+        plain_ticks(spreads.xaxis, spreads.get_xlim())
+        spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
+        return svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
+
+
+def contributions(found: TuneVerdict, program: str) -> str:
+    """How many times as large the spread is without each knob, with intervals."""
+    mine = [each for each in found.contributions if each.program == program and each.ratio.value > 0]
+    if not mine:
+        return ""
+    with picture(1.0 + ROW * len(mine)) as (figure, axes):
+        limit = 1 + found.margin
+        axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
+        axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
+        for row, each in enumerate(mine):
+            color = {"helps": AFTER, "may go": OTHER}.get(tables.decision(each), BEFORE)
+            _interval(axes, row, each.ratio, color)
+            axes.annotate(
+                tables.decision(each),
+                (1.0, row),
+                xytext=(6, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                color=color,
+            )
+        _rows(axes, [f"without {each.knob}" for each in mine])
+        axes.set_xscale("log")
+        seen = [end for each in mine for end in (each.ratio.low, each.ratio.high, each.ratio.value)]
+        seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
+        axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
+        plain_ticks(axes.xaxis, axes.get_xlim())
+        axes.set_xlabel("times the spread that the chosen settings have")
+        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c)}" for c in mine)
+        return svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
+
+
+def costs(found: TuneVerdict, program: str) -> str:
+    """Change of the mean time by each knob, and by all together."""
+    rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
+    rows += [
+        (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)
+        for each in found.steadier
+        if each.program == program and not each.arm.startswith(WITHOUT)
+    ]
+    rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]
+    if not rows:
+        return ""
+    with picture(1.0 + ROW * len(rows)) as (figure, axes):
+        axes.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
+        for row, (_, cost) in enumerate(rows):
+            _interval(axes, row, cost, ALARM if cost.low > 0 else AFTER if cost.high < 0 else OTHER, 100.0)
+        _rows(axes, [name for name, _ in rows])
+        ends = [100 * e for _, c in rows for e in (c.value, c.low, c.high) if abs(e) < 10 * (0.01 + abs(c.value))]
+        pad = 0.06 * (max(0.0, *ends) - min(0.0, *ends)) or 0.1
+        axes.set_xlim(min(0.0, *ends) - pad, max(0.0, *ends) + pad)
+        axes.set_xlabel("change of the mean time, % (right: slower)")
+        axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        told = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
+        return svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
+
+
+def _color(arm: Arm) -> str:
+    return BEFORE if arm.name == BASELINE else OTHER if not _ours(arm.name) else AFTER
+
+
+def _ours(name: str) -> bool:
+    return name in (TUNED, RECOMMENDED) or name.startswith(WITHOUT)
+
+
+def _percent(value: float | None) -> float:
+    return 100 * (value or 0.0)
+
+
+def _interval(axes: Axes, row: int, interval: Interval, color: str, scale: float = 1.0) -> None:
+    low, high = scale * max(interval.low, -1e6), scale * min(interval.high, 1e6)
+    axes.plot([low, high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
+    axes.plot([low, high], [row, row], "|", color=color, markersize=8, markeredgewidth=2)
+    axes.plot([scale * interval.value], [row], "o", color=color, markersize=6)
+
+
+def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: float) -> None:
+    """The middle half as a box, 90 % as a line, the most extreme runs as points, or as arrows beyond `reach`."""
+    least, low, left, middle, right, high, most = (100 * q for q in quantiles)
+    axes.plot([low, high], [row, row], color=color, linewidth=1.2)
+    axes.barh(row, right - left, left=left, height=0.46, color=color, alpha=0.35, linewidth=0)
+    axes.plot([middle, middle], [row - 0.23, row + 0.23], color=color, linewidth=2)
+    for value in (least, most):
+        beyond = "." if abs(value) <= reach or not reach else ">" if value > 0 else "<"
+        axes.plot([min(max(value, -reach), reach)], [row], beyond, color=color, markersize=4)
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [_cut(name) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _cut(name: str, width: int = 34) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"

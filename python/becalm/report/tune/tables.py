@@ -1,0 +1,181 @@
+"""The tables of a tune study as text in cells, the same for the terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.report.table import Table
+from becalm.wording import tune as sentences
+from becalm.wording.measurement import counted, duration, spent
+from becalm.wording.tune import change, ends, factor, share, value_text
+
+NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
+"""What arms are called in tables, where it is not their name."""
+
+KNOBS = "What each setting does"
+"""Title of the table that the terminal draws a picture below."""
+
+TESTS = "Tests"
+"""Title of the table of textbook tests."""
+
+
+def arm_name(arm: str) -> str:
+    """What an arm is called in a table or picture."""
+    return NAMES.get(arm, arm)
+
+
+def shown(found: TuneVerdict, program: str) -> tuple[Arm, ...]:
+    """The arms of one program that are compared, untouched and recommended first, those "without" a knob left out."""
+    first = [BASELINE, *(each.arm for each in sentences.headline(found)), TUNED]
+    mine = [arm for arm in found.arms if arm.program == program and arm.runs]
+    ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
+    return tuple(arm for arm in ranked if arm.name in first or not arm.name.startswith(WITHOUT))
+
+
+def against(found: TuneVerdict, arm: Arm) -> ArmComparison | None:
+    """The comparison of an arm with the untouched machine."""
+    return next((s for s in found.steadier if s.arm == arm.name and s.program == arm.program), None)
+
+
+def compared(found: TuneVerdict, program: str) -> Table:
+    """Spread and mean time of every arm."""
+    level = f"{100 * found.confidence:g} %"
+    rows = []
+    for arm in shown(found, program):
+        cells = [arm_name(arm.name), share(arm.spread.value), share(arm.overall)]
+        each = against(found, arm)
+        if each is None:
+            cells += ["", "", duration(arm.mean_ns.value), ""]
+        else:
+            cells += [factor(each.ratio), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
+        rows.append(tuple(cells))
+    note = (
+        "Spread: standard deviation over mean of runs in a row, in a typical loop. All runs: the same of all runs of "
+        "the measurement together, with whatever drifted meanwhile. Steadier: spread without settings over "
+        f"spread with them, with its {level} interval. Every figure is from fresh runs, none from the search."
+    )
+    if found.objective == "mad":
+        note = note.replace("standard deviation over mean of runs", "1.4826 median absolute deviations over median of")
+    head = ("", "spread", "all runs", "steadier", level, "mean time", "change")
+    return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
+
+
+def decision(each: AblationEffect) -> str:
+    """What is to be done with a knob, in a word or two."""
+    return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
+
+
+def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
+    return not found.settings or any(knob in found.settings for knob in each.knob.split(AND))
+
+
+def knobs(found: TuneVerdict, program: str) -> Table:
+    """What each chosen knob contributes and costs."""
+    level = f"{100 * found.confidence:g} %"
+    rows = tuple(
+        (
+            f"{each.knob} = {value_text(each.value)}",
+            factor(each.ratio),
+            ends(each.ratio),
+            sentences.give_or_take(each.cost),
+            decision(each) if _kept(each, found) else "left out",
+        )
+        for each in found.contributions
+        if each.program == program
+    )
+    note = (
+        "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It "
+        f"may go when that is below {1 + found.margin:g} for certain ({level}); what is undecided is kept. Cost: how "
+        f"much longer the program takes because of it ({level}); negative: it saves time."
+    )
+    head = ("setting", "without it", level, "cost in time", "")
+    return Table(KNOBS, head, rows, (1, 2, 3), note)
+
+
+def p_text(value: float) -> str:
+    """A p value: two digits, or below what."""
+    if math.isnan(value):
+        return ""
+    return "< 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.095 else f"{value:.2f}"
+
+
+def textbook(found: TuneVerdict, program: str) -> Table:
+    """The tests that people know, of all runs: one row a test, one column an arm."""
+    mine = [each for each in (against(found, arm) for arm in shown(found, program)) if each is not None]
+
+    def f(each: ArmComparison) -> str:
+        size = "undefined" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
+        return f"{size} ({each.f_df[0]}, {each.f_df[1]})"
+
+    rows = (
+        ("spread: paired loops, p", *(p_text(each.p_value) for each in mine)),
+        ("F (degrees of freedom)", *map(f, mine)),
+        ("F, p", *(p_text(each.f_p) for each in mine)),
+        ("Levene, p", *(p_text(each.levene_p) for each in mine)),
+        ("Brown-Forsythe, p", *(p_text(each.brown_forsythe_p) for each in mine)),
+        ("mean: Welch, p", *(p_text(each.welch_p) for each in mine)),
+        ("mean: Student, p", *(p_text(each.student_p) for each in mine)),
+    )
+    note = (
+        "Against no settings. p: probability of so large a difference when there is none. Paired loops: by flipping "
+        "signs; holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
+        "independent: on a machine that drifts they see differences where none are (docs/tune-report.md). F: larger "
+        "variance over smaller one, of time over mean."
+    )
+    head = ("", *(arm_name(each.arm) for each in mine))
+    return Table(TESTS, head, rows if mine else (), tuple(range(1, len(head))), note)
+
+
+def transfer(found: TuneVerdict) -> Table:
+    """Settings tried on other programs or hosts: one row each, one column for where they were found."""
+    rows = tuple(dict.fromkeys(each.row for each in found.transfer))
+    columns = tuple(dict.fromkeys(each.column for each in found.transfer))
+    ratios = {(each.row, each.column): each.ratio for each in found.transfer}
+
+    def cell(row: str, column: str) -> str:
+        ratio = ratios.get((row, column))
+        return "" if ratio is None else f"{factor(ratio)} ({ends(ratio)})"
+
+    body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
+    note = (
+        f"Times as steady as without settings, with {100 * found.confidence:g} % interval; below 1 is less steady. "
+        "A row is what was measured, a column where its settings were found."
+    )
+    head = ("", *(f"settings of {column}" for column in columns))
+    return Table("On other programs or machines", head, body, tuple(range(1, len(columns) + 1)), note)
+
+
+def excluded(found: TuneVerdict) -> Table:
+    """Knobs that were not tried."""
+    by_reason: dict[str, list[str]] = {}
+    for each in found.excluded:
+        by_reason.setdefault(each.reason, []).append(each.knob)
+    rows = tuple((reason, ", ".join(knobs)) for reason, knobs in by_reason.items())
+    return Table("Not tried", ("because", "settings"), rows)
+
+
+def facts(found: TuneVerdict) -> str:
+    """How it was found, in one line."""
+    trials = counted(len(found.course), "trial")
+    bad = sum(step.spread is None for step in found.course)
+    failed = f", {bad} failed" if bad else ""
+    again = f" Again: becalm show {found.study}." if found.study is not None else ""
+    which = f"Study {found.study}. " if found.study is not None else ""
+    return (
+        f"{which}Search: {found.method}, {trials}{failed}, {counted(found.search_runs, 'run')}; then "
+        f"{counted(found.confirm_runs, 'fresh run')}, interleaved; {spent(found.elapsed_ns)} on {found.host}, "
+        f"seed {found.seed}.{again}"
+    )
+
+
+def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
+    """All tables that have rows, each with the program it is about (empty: all)."""
+    for program in found.programs:
+        for table in (compared(found, program), knobs(found, program), textbook(found, program)):
+            if table.rows:
+                yield program, table
+    for table in (transfer(found), excluded(found)):
+        if table.rows:
+            yield "", table

@@ -1,0 +1,117 @@
+"""A tune study on the terminal: the answer and what to type first, then what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from becalm.nouns.tune_verdict import AblationEffect, TuneVerdict
+from becalm.report.table import Table
+from becalm.report.terminal import apart, findings
+from becalm.report.tune import tables
+from becalm.wording import tune as sentences
+from becalm.wording.tune import factor
+
+WIDTH = 44
+"""Characters of the picture of intervals."""
+
+FIRST = 24
+"""Characters that the first column of a table keeps, however narrow the terminal."""
+
+STYLES = {"helps": "green", "may go": "yellow", "undecided": ""}
+
+
+def steadiness(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
+    """Everything a person sees at the end of `tune`. `plain`: ASCII but for the units, no colours."""
+    return apart(_parts(_ascii(found) if plain else found, plain))
+
+
+def _ascii(found: TuneVerdict) -> TuneVerdict:
+    """The same with dashes and signs that every terminal has in what becalm itself says."""
+    said = tuple(replace(each, sentence=each.sentence.replace("±", "+-")) for each in found.findings)
+    return replace(found, findings=said)
+
+
+def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
+    lines = found.sentence.splitlines()
+    answers = len(sentences.headline(found))
+    style = "bold green" if found.settings else "bold yellow"
+    yield Group(*(Text(line, "" if plain or index >= max(1, answers) else style) for index, line in enumerate(lines)))
+    yield _now(found, plain)
+    for program, table in tables.every(found):
+        if not found.settings and table.title in (tables.KNOBS, tables.TESTS):
+            # What settings do that are not recommended: for those who ask, in the whole report.
+            continue
+        title = f": {program}" if program and len(found.programs) > 1 else ""
+        yield _grid(table, plain, title)
+        if table.title == tables.KNOBS:
+            mine = [each for each in found.contributions if each.program == program]
+            if picture := _forest(mine, 1 + found.margin, plain):
+                yield picture
+    if found.findings:
+        yield findings(found.findings, plain)
+    more = "" if found.study is None else f" Whole report: becalm export {found.study} --format html --to FILE."
+    yield Text(tables.facts(found) + more, "" if plain else "dim")
+
+
+def _now(found: TuneVerdict, plain: bool) -> RenderableType:
+    grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="" if plain else "bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for index, (command, what) in enumerate(sentences.commands(found)):
+        grid.add_row("" if index else "Now type", command, what)
+    if not found.settings:
+        return grid
+    return Group(grid, Text(f"It sets   {sentences.settings_text(found.settings)}"))
+
+
+def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, head in enumerate(table.head):
+        right = index in table.numbers
+        least = min(FIRST, max(len(row[0]) for row in table.rows)) if index == 0 else None
+        justify: Literal["left", "right"] = "right" if right else "left"
+        grid.add_column(head, justify=justify, overflow="fold", no_wrap=right, min_width=least)
+    for row in table.rows:
+        grid.add_row(*(cell.replace("±", "+-") for cell in row) if plain else row)
+    return Group(Text(table.title + title, "bold"), grid, *([Text(table.note, "dim")] if table.note else []))
+
+
+def _forest(contributions: Sequence[AblationEffect], limit: float, plain: bool) -> RenderableType | None:
+    """One line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
+    known = [c for c in contributions if c.ratio.low > 0 and math.isfinite(c.ratio.high)]
+    if not known:
+        return None
+    low = math.log(min(0.9, *(c.ratio.low for c in known)))
+    high = math.log(max(limit * 1.1, *(c.ratio.high for c in known)))
+
+    def at(value: float) -> int:
+        return round((math.log(value) - low) / (high - low) * (WIDTH - 1))
+
+    bar, left, right, point, mark = ("-", "|", "|", "o", ":") if plain else ("─", "├", "┤", "●", "┊")
+    grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column(overflow="ellipsis", no_wrap=True, max_width=24)
+    grid.add_column(no_wrap=True)
+    for each in known:
+        cells = [" "] * WIDTH
+        cells[at(1.0)] = cells[at(limit)] = mark
+        for index in range(at(each.ratio.low), at(each.ratio.high) + 1):
+            cells[index] = bar
+        cells[at(each.ratio.low)], cells[at(each.ratio.high)] = left, right
+        cells[at(each.ratio.value)] = point
+        style = "" if plain else STYLES[tables.decision(each)]
+        grid.add_row(f"without {each.knob}", Text("".join(cells).rstrip(), style))
+    axis = [" "] * (WIDTH + 6)
+    for value, label in ((1.0, "1"), (limit, f"{limit:g}"), (math.exp(high), f"{factor(math.exp(high))} x")):
+        start = min(max(0, at(value) - len(label) // 2), WIDTH + 6 - len(label))
+        if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
+            axis[start : start + len(label)] = label
+    grid.add_row("times the spread", Text("".join(axis).rstrip(), "" if plain else "dim"))
+    return grid

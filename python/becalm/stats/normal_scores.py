@@ -1,0 +1,84 @@
+"""Normal scores: a series with its order in time kept and its distribution made normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from becalm.stats.arrays import Floats
+from becalm.stats.effective_sample_size import ROUNDS, correlations
+
+DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
+"""From no memory at all to one of 300 runs."""
+
+WORTH_FITTING = 4.0
+"""Twice what white noise seems to gain."""
+
+
+def midranks(values: Floats) -> Floats:
+    """Ranks from 1 to n; equal values share the mean of their ranks."""
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2.0)[where]
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Blom's scores (1958, Statistical Estimates and Transformed Beta-Variables): bursts and two modes lose their say,
+    what is left is the order in time."""
+    return np.asarray(ndtri((midranks(values) - 0.375) / (len(values) + 0.25)))
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Autocorrelation share * decay^k at lag k >= 1: an autoregression seen through white noise.
+
+    `share` and `decay` between 0 and 1. Times of runs are like that: the machine's speed wanders, and each run adds
+    some noise of its own.
+    """
+
+    share: float
+    decay: float
+
+    @property
+    def time(self) -> float:
+        """Integrated autocorrelation time in runs, 1 for white noise."""
+        return 1 + 2 * self.share * self.decay / (1 - self.decay)
+
+    def mean_of(self, runs: Floats) -> Floats:
+        """Variance of the mean of so many successive values of variance 1."""
+        d = self.decay
+        ar = (1 + d) / (1 - d) / runs - 2 * d * (1 - d**runs) / (runs * (1 - d)) ** 2
+        return (1 - self.share) / runs + self.share * ar
+
+    def spectrum(self, frequency: Floats) -> Floats:
+        """Density at so many cycles a run, relative to white noise of the same variance."""
+        d = self.decay
+        ar = (1 - d * d) / (1 - 2 * d * np.cos(2 * np.pi * frequency) + d * d)
+        return np.asarray((1 - self.share) + self.share * ar)
+
+
+def memory(residuals: Floats, fitted: int = 1) -> Memory:
+    """Least-squares fit of `Memory` to the autocorrelations at lags up to a quarter of the series, 100 at most.
+
+    What `fitted` coefficients (1: the mean; 2: a line) have taken off each autocorrelation, about fitted * tau / n,
+    is put back first (Kendall 1954, Biometrika 41:403).
+    """
+    count = len(residuals)
+    lags = min(max(count // 4, 3), 100)
+    rho = correlations(residuals)[1 : lags + 1]
+    powers = DECAYS[:, None] ** np.arange(1, lags + 1)
+    squares = (powers * powers).sum(axis=1)
+    found = Memory(0.0, 0.0)
+    for _ in range(ROUNDS):
+        lost = min(fitted * found.time / count, 0.5)
+        put_back = (rho + lost) / (1 + lost)
+        shares = np.clip(powers @ put_back / squares, 0.0, 1.0)
+        gains = (2 * powers @ put_back - shares * squares) * shares
+        best = int(np.argmax(gains))
+        # Each autocorrelation of white noise has variance 1 / n: two coefficients gain 2 / n from nothing.
+        if gains[best] < WORTH_FITTING / count:
+            return Memory(0.0, 0.0)
+        found = Memory(float(shares[best]), float(DECAYS[best]))
+    return found

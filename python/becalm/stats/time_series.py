@@ -1,0 +1,220 @@
+"""What one program's runs show in their order: correlation, warm-up, drift, period, two modes, outliers.
+
+Every test has the false-alarm rate LEVEL, on white noise and on noise that is correlated in time; docs/statistics.md
+has what was measured. All but `outliers` see only the order of the values, so the shape of their distribution does
+not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincc, ndtri, stdtr
+
+from becalm.stats.arrays import Floats, series
+from becalm.stats.bimodality import Modes, bimodal
+from becalm.stats.effective_sample_size import correlation_time, correlations
+from becalm.stats.huber import NORMAL_MAD, scale
+from becalm.stats.normal_scores import memory, normal_scores
+from becalm.stats.periodogram import Period, period
+
+__all__ = [
+    "LEVEL",
+    "Autocorrelation",
+    "Drift",
+    "Modes",
+    "Outliers",
+    "Period",
+    "Warmup",
+    "autocorrelation",
+    "bimodal",
+    "drift",
+    "outliers",
+    "period",
+    "warmup",
+]
+
+LEVEL = 0.01
+"""Rate of false findings of each test."""
+
+FEWEST = 20
+"""Runs below which nothing is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autocorrelation:
+    """Correlations of the series with itself at `lags` runs' distance. `found`: it is not white noise."""
+
+    found: bool
+    lags: tuple[int, ...]
+    values: tuple[float, ...]
+    p_value: float
+
+
+def autocorrelation(x: npt.ArrayLike, lags: int = 10) -> Autocorrelation:
+    """Autocorrelation of the normal scores at 1…`lags`, tested together by Ljung & Box (1978, Biometrika 65:297).
+
+    `lags` is cut to a quarter of the runs. Raises ValueError for an empty series or one that is not finite.
+    """
+    values = series(x, "The series of times")
+    count, most = len(values), max(1, min(lags, len(values) // 4))
+    if count < FEWEST or values.min() == values.max():
+        return Autocorrelation(False, (), (), 1.0)
+    rho = correlations(normal_scores(values))[1 : most + 1]
+    every = np.arange(1, most + 1)
+    statistic = count * (count + 2) * float((rho * rho / (count - every)).sum())
+    p_value = float(gammaincc(most / 2, statistic / 2))
+    return Autocorrelation(p_value < LEVEL, tuple(every.tolist()), tuple(rho.tolist()), p_value)
+
+
+@dataclass(frozen=True, slots=True)
+class Warmup:
+    """Whether the first runs were slower: the first `drop` took `excess` (fraction) longer than the rest."""
+
+    found: bool
+    drop: int
+    excess: float
+    p_value: float
+
+
+def warmup(x: npt.ArrayLike) -> Warmup:
+    """Compare the first 2, 4, 8, … runs, up to half of them, with the later ones; the smallest p value times their
+    number counts (Bonferroni).
+
+    Variance and autocorrelation are those of the second half, which has warmed up if anything has
+    (`becalm.stats.normal_scores.memory`): the mean of k correlated runs varies more than sigma^2 / k. A slow first run
+    alone is found when it is the slowest of all and 8 robust standard deviations beyond the median. Where the warm-up
+    ends is where dropping one more run would no longer help: the marginal standard error rule (MSER, White 1997,
+    Simulation 69:323) on the scores. Raises ValueError for an empty series or one that is not finite.
+    """
+    values = series(x, "The series of times")
+    count = len(values)
+    nothing = Warmup(False, 0, 0.0, 1.0)
+    if count < FEWEST or values.min() == values.max():
+        return nothing
+    scores = normal_scores(values)
+    late = scores[count // 2 :]
+    noise = memory(late)
+    worth = max(2.0, len(late) / noise.time)
+    variance = float(late.var()) / (1 - 1 / worth)
+    sizes = 2 ** np.arange(1, int(math.log2(count / 2)) + 1)
+    error = np.sqrt(variance * (noise.mean_of(sizes.astype(float)) + noise.mean_of((count - sizes).astype(float))))
+    total = np.cumsum(scores)
+    gap = total[sizes - 1] / sizes - (total[-1] - total[sizes - 1]) / (count - sizes)
+    p = stdtr(worth - 1, -gap / error)
+    p_value = min(1.0, float(p.min()) * (len(sizes) + 1))
+    spread = scale(values - np.median(values))
+    if p_value >= LEVEL:
+        lone = values[0] >= values.max() and values[0] > np.median(values) + 8 * spread
+        return Warmup(True, 1, _excess(values, 1), 1 / count) if lone else nothing
+    drop = max(_end(scores), 1)
+    return Warmup(True, drop, _excess(values, drop), p_value)
+
+
+def _end(scores: Floats) -> int:
+    """The number of first values whose removal makes the standard error of the mean smallest, at most half."""
+    left = np.arange(len(scores), 0, -1)
+    total, square = np.cumsum(scores[::-1])[::-1], np.cumsum(scores[::-1] ** 2)[::-1]
+    return int(np.argmin(((square - total * total / left) / (left * left))[: len(scores) // 2 + 1]))
+
+
+def _excess(values: Floats, drop: int) -> float:
+    late = float(np.median(values[drop:]))
+    return float(np.median(values[:drop])) / late - 1.0 if late else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Whether the times rise or fall over the whole series; `change` from its first to its last run, as a fraction."""
+
+    found: bool
+    change: float
+    p_value: float
+
+
+BLOCKS = 50
+
+
+def drift(x: npt.ArrayLike) -> Drift:
+    """Trend over the series: regression of the normal scores on the order of runs.
+
+    Its standard error is multiplied by the root of the correlation time of the residuals, the longer of Geyer's and
+    that of `becalm.stats.normal_scores.memory`, so that slow swings are not called a trend. The change is Theil & Sen's
+    median slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of at most 50 block medians. Raises ValueError for an empty
+    series or one that is not finite.
+    """
+    values = series(x, "The series of times")
+    count = len(values)
+    if count < FEWEST or values.min() == values.max():
+        return Drift(False, 0.0, 1.0)
+    scores = normal_scores(values)
+    order = np.arange(count) - (count - 1) / 2.0
+    square = float(order @ order)
+    slope = float(order @ scores) / square
+    residuals = scores - slope * order
+    tau = max(memory(residuals, 2).time, correlation_time(residuals * order))
+    # Its own relative error is about the root of 2 tau / n; a trend must show in spite of that.
+    tau *= 1 + 2 * math.sqrt(tau / count)
+    freedom = count / tau - 2.0
+    if freedom < 1.0:
+        return Drift(False, _change(values), 1.0)
+    error = math.sqrt(float(residuals @ residuals) / (count - 2) * tau / square * (count / tau) / freedom)
+    p_value = 2 * float(stdtr(freedom, -abs(slope) / error)) if error > 0.0 else 0.0
+    return Drift(p_value < LEVEL, _change(values), p_value)
+
+
+def _change(values: Floats) -> float:
+    blocks = np.array_split(values, min(BLOCKS, len(values)))
+    middle = np.array([np.median(block) for block in blocks])
+    first, second = np.triu_indices(len(blocks), 1)
+    per_block = float(np.median((middle[second] - middle[first]) / (second - first)))
+    start = float(np.median(middle)) - per_block * len(blocks) / 2
+    return per_block * len(blocks) / start if start else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outliers:
+    """Runs that stand out from their neighbours: their `indices`, in order, and the modified z score that made it."""
+
+    found: bool
+    indices: tuple[int, ...]
+    threshold: float
+
+
+WINDOW = 21
+CHUNK = 1 << 14
+
+
+def outliers(x: npt.ArrayLike) -> Outliers:
+    """Runs far from the median of the 21 around them, in robust standard deviations of those distances.
+
+    Modified z scores (Iglewicz & Hoaglin 1993, How to Detect and Handle Outliers) of the logarithm; around a local
+    median, so that a drift makes none. They call it 3.5; here the value that a normal series of this length exceeds
+    with probability LEVEL, at least 3.5. Raises ValueError for an empty series or one that is not finite.
+    """
+    values = series(x, "The series of times")
+    count = len(values)
+    threshold = max(3.5, float(ndtri(1 - LEVEL / (2 * count)))) * (1 + 2 / math.sqrt(count))
+    if count < FEWEST:
+        return Outliers(False, (), threshold)
+    logs = np.log(values) if values.min() > 0.0 else values
+    residuals = logs - _local_median(logs)
+    half, most = np.quantile(np.abs(residuals), (0.5, 0.9))
+    spread = max(NORMAL_MAD * float(half), float(most) / 1.645)
+    if spread == 0.0:
+        return Outliers(False, (), threshold)
+    indices = np.flatnonzero(np.abs(residuals) > threshold * spread)
+    return Outliers(len(indices) > 0, tuple(indices.tolist()), threshold)
+
+
+def _local_median(values: Floats) -> Floats:
+    """Median of the WINDOW values around each; at the ends of the first and last WINDOW."""
+    width = min(WINDOW, len(values))
+    windows = np.lib.stride_tricks.sliding_window_view(values, width)
+    middle = np.concatenate(
+        [np.median(windows[start : start + CHUNK], axis=1) for start in range(0, len(windows), CHUNK)]
+    )
+    return np.pad(middle, (width // 2, len(values) - len(middle) - width // 2), mode="edge")

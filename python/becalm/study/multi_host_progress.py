@@ -1,0 +1,108 @@
+"""Progress of several hosts as that of one: what each listener hears is put together for the one that shows it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from becalm.nouns.progress import Progress, ProgressListener, Quiet, SearchProgress
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.verdict import Verdict
+
+
+class MergedProgress:
+    """What is known of all hosts; `of` gives the listener of one. Safe to use from several threads."""
+
+    def __init__(self, listener: ProgressListener, hosts: int) -> None:
+        self.listener = listener
+        self._hosts = hosts
+        self._lock = threading.Lock()
+        self._started = False
+        self._done: dict[str, int] = {}
+        self._states: dict[str, Progress] = {}
+
+    def of(self, host: str) -> HostProgress:
+        """The listener of one host."""
+        return HostProgress(self, host)
+
+    def started(self, names: Sequence[str], goal: StoppingRule) -> None:
+        """The first host begins."""
+        with self._lock:
+            if not self._started:
+                self._started = True
+                self.listener.started(None, [*names, f"on {self._hosts} hosts"], goal)
+
+    def running(self, host: str, done: int) -> None:
+        """A host has finished runs."""
+        with self._lock:
+            self._done[host] = done
+            self.listener.running(sum(self._done.values()))
+
+    def progressed(self, host: str, state: Progress) -> None:
+        """A host has looked at its data."""
+        with self._lock:
+            self._states[host] = state
+            states = self._states
+            differences = tuple(
+                replace(d, name=f"{name}: {d.name}")
+                for name, each in states.items()
+                for d in (each.verdict.differences if each.verdict else ())
+            )
+            summaries = tuple(
+                replace(s, name=f"{name}: {s.name}")
+                for name, each in states.items()
+                for s in (each.verdict.summaries if each.verdict else ())
+            )
+            verdict: Verdict | None = None
+            if state.verdict is not None:
+                verdict = replace(state.verdict, differences=differences, summaries=summaries)
+            self.listener.progressed(
+                Progress(
+                    elapsed_ns=max(each.elapsed_ns for each in states.values()),
+                    rounds=sum(each.rounds for each in states.values()),
+                    runs=sum(each.runs for each in states.values()),
+                    fraction=sum(each.fraction for each in states.values()) / self._hosts,
+                    verdict=verdict,
+                )
+            )
+
+    def warned(self, host: str, sentence: str) -> None:
+        """A host has something to say."""
+        with self._lock:
+            self.listener.warned(f"{host}: {sentence}")
+
+    def searching(self, host: str, state: SearchProgress) -> None:
+        """A search on a host has come to its next question."""
+        with self._lock:
+            self.listener.searching(replace(state, why=f"{host}: {state.why}"))
+
+
+class HostProgress(Quiet):
+    """The listener of one host; remembers its study's number."""
+
+    def __init__(self, gathered: MergedProgress, host: str) -> None:
+        self._gathered = gathered
+        self._host = host
+        self.study: int | None = None
+
+    def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
+        """Its study has begun."""
+        self.study = study
+        self._gathered.started(names, goal)
+
+    def running(self, done: int) -> None:
+        """Runs are finished and stored."""
+        self._gathered.running(self._host, done)
+
+    def progressed(self, state: Progress) -> None:
+        """The data were looked at."""
+        self._gathered.progressed(self._host, state)
+
+    def searching(self, state: SearchProgress) -> None:
+        """A search has come to its next question."""
+        self._gathered.searching(self._host, state)
+
+    def warned(self, sentence: str) -> None:
+        """Something a person should know now."""
+        self._gathered.warned(self._host, sentence)

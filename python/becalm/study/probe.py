@@ -1,0 +1,188 @@
+"""What one host lets be set: candidates for a search, profiles to compare with, settings to try.
+
+`verbs.tune` asks before a study begins, so that what the machine refuses is known before hours of measuring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from becalm.errors import BootError, RefusedError
+from becalm.hosts import Host, Reboots
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.run import Step
+from becalm.nouns.search_space import Candidate, Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+from becalm.profiles import SHIPPED, load
+from becalm.study.session import StudySession
+from becalm.tuning.candidates import AT_BOOT, NEED_RIGHTS, SearchLimits, candidates, left_out_by_choice
+
+Tried = tuple[tuple[str, Settings], ...]
+"""Settings to try instead of searching, each with a name."""
+
+
+def probe_space(
+    opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], kernel: Workload | None, *, compare_profiles: bool
+) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
+    """What may be tried, what not and why, and of profiles to compare with what this host lacks.
+
+    With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
+    """
+    host = opened.host
+    asked_for, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.parameters is not None])
+    refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
+    profiles, unwanted, partial = [], [], {}
+    for profile in map(load, SHIPPED) if compare_profiles else ():
+        settings, missing = _supported(profile.settings, rows, host)
+        settings = Settings.of({name: value for name, value in settings.values if name not in refused})
+        against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
+        if against:
+            unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
+            continue
+        if kernel is not None:
+            settings, ignored = _taken_at_boot(opened, kernel, settings, rows)
+            missing = (*missing, *ignored)
+        if settings.values:
+            profiles.append((profile.name, settings))
+            partial[profile.name] = [each.knob for each in missing]
+    found, excluded = candidates(rows, wanted, profiles, refused, costs_boot(host, rows))
+    if kernel is not None:
+        found = _compatible(opened, kernel, found)
+    return found, (*excluded, *unwanted), partial
+
+
+def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
+    """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
+    refused: dict[str, str] = {}
+    for candidate in found.candidates:
+        if candidate.knob in found.boot:
+            continue
+        try:
+            _put_on(opened, kernel, found, {candidate.knob, *candidate.needs})
+        except RefusedError as error:
+            refused[candidate.knob] = str(error)
+    return refused
+
+
+def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
+    """The same of candidates that need a boot: all of them at once and, while something is wrong, what is left.
+
+    The kernel tells which of its parameters it ignores; when the machine does not come up, each is tried by itself.
+    """
+    refused: dict[str, str] = {}
+    left = [each for each in found.candidates if each.knob in found.boot]
+    alone = False
+    while left:
+        now = left[:1] if alone else left
+        try:
+            _put_on(opened, kernel, found, {name for each in now for name in (each.knob, *each.needs)})
+            left = left[len(now) :]
+        except RefusedError as error:
+            told = error.knobs if isinstance(error, BootError) else ()
+            wrong = told or tuple(each.knob for each in now if len(now) == 1)
+            refused |= dict.fromkeys(wrong, str(error))
+            rest = [each for each in left if each.knob not in refused and not set(each.needs) & set(refused)]
+            # Nobody was told, or somebody who is not there: one at a time.
+            alone, left = alone or rest == left, rest
+    return refused
+
+
+def _taken_at_boot(
+    opened: StudySession, kernel: Workload, settings: Settings, rows: Sequence[Knob]
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """Some settings without those of the boot that this machine does not take, and these: a profile has own values."""
+    boot = {row.name for row in rows if row.parameters is not None}
+    asked = Settings.of({name: value for name, value in settings.values if name in boot})
+    left_out: dict[str, Excluded] = {}
+    while asked.values:
+        try:
+            _try(opened, kernel, asked)
+            break
+        except RefusedError as error:
+            told = set(error.knobs if isinstance(error, BootError) else ()) & {name for name, _ in asked.values}
+            gone = told or {name for name, _ in asked.values}
+            left_out |= {name: Excluded(name, str(error)) for name in gone}
+            asked = Settings.of({name: value for name, value in asked.values if name not in gone})
+    kept = {name: value for name, value in settings.values if name not in left_out}
+    return Settings.of(kept), tuple(left_out.values())
+
+
+def _put_on(opened: StudySession, kernel: Workload, found: Space, knobs: set[str]) -> None:
+    """Have some candidates on for one short run. Raises RefusedError."""
+    _try(opened, kernel, found.settings(each for each in found.candidates if each.knob in knobs))
+
+
+def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
+    opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
+    for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
+        pass
+
+
+def stays(host: Host) -> str:
+    """Why a host does not try settings of the boot: it may have a reason of its own, with a way out."""
+    return str(getattr(host, "stays", AT_BOOT))
+
+
+def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
+    """The knobs of which another value costs a boot: none where that takes no time."""
+    costs = isinstance(host, Reboots) and host.reboots and host.boot_ns != 0
+    return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
+
+
+def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
+    """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
+
+    def taken(*candidates: Candidate) -> bool:
+        needed = {knob for each in candidates for knob in (each.knob, *each.needs)}
+        settings = found.settings(each for each in found.candidates if each.knob in needed)
+        try:
+            opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
+        except RefusedError:
+            return False
+        return True
+
+    if taken(*found.candidates):
+        return found
+    marked: list[Candidate] = []
+    for candidate in found.candidates:
+        against = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
+        marked.append(replace(candidate, against=against))
+    return replace(found, candidates=tuple(marked))
+
+
+def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of some settings a host can set now, and what not and why."""
+    known, values, left_out = {row.name: row for row in rows}, {}, []
+    for name, value in settings.values:
+        row = known.get(name)
+        if row is None:
+            left_out.append(Excluded(name, "this host does not have it"))
+        elif not row.supported:
+            left_out.append(Excluded(name, row.reason or "not supported here"))
+        elif row.scope == "boot" and not host.reboots:
+            left_out.append(Excluded(name, stays(host)))
+        elif not host.privileged and (row.scope == "live" or name in NEED_RIGHTS):
+            left_out.append(Excluded(name, "needs root: --sudo"))
+        else:
+            values[name] = value
+    return Settings.of(values), tuple(left_out)
+
+
+def tried_on(
+    tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: StudySession
+) -> tuple[Tried, tuple[Excluded, ...]]:
+    """What of the tried settings this host takes. Raises UsageError for unknown ones and for missing consent."""
+    host, kept = opened.host, []
+    left_out: dict[str, Excluded] = {}
+    for name, settings in tried:
+        for knob, _ in settings.values:
+            find(rows, knob)
+        settings, missing = _supported(settings, rows, host)
+        kept.append((name, settings))
+        left_out |= {each.knob: each for each in missing}
+    # Now, and not after the first look: what it does not take is the person's to know.
+    host.define(programs, [settings for _, settings in kept], dangerous=opened.measuring.dangerous)
+    return tuple(kept), tuple(left_out.values())

@@ -1,0 +1,85 @@
+"""The profile that a person means: by name, by file, by the study that found it, or of single settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile, load
+from becalm.store import Store
+
+OWN = "single settings"
+"""Title of settings without a profile."""
+
+
+def named(
+    reference: str | None, more: Mapping[str, str | int | bool] | None = None, store: str | None = None
+) -> Profile:
+    """A profile: a name, a file, or the number of a study ("12", "study:12", "last"); `more` settings override it.
+
+    Raises UsageError when there is none.
+    """
+    if reference is None:
+        return Profile(OWN, Settings.of(more or {}))
+    number = reference.removeprefix("study:")
+    found = _of_study(number, store) if number == "last" or number.isdigit() else load(reference)
+    if not more:
+        return found
+    return replace(found, settings=Settings.of({**found.settings.to_json(), **more}))
+
+
+def together(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
+    """Several profiles as one; `more` settings override them. Raises UsageError where two contradict each other."""
+    own = {} if more is None else more.to_json()
+    found = [named(each, store=store) for each in references]
+    if len(found) < 2:
+        return named(references[0] if references else None, own, store)
+    values: dict[str, tuple[str | int | bool, str]] = {}
+    for profile in found:
+        for name, value in profile.settings.values:
+            if name not in own and str(values.get(name, (value,))[0]) != str(value):
+                other, whose = values[name]
+                raise UsageError(
+                    f"{whose} sets {name}={other} and {profile.name} sets {name}={value}. Say which: --set {name}=…"
+                )
+            values[name] = (value, profile.name)
+    chosen = {name: value for name, (value, _) in values.items()} | own
+    made = next((each.machine for each in found if each.machine), {})
+    return Profile(" and ".join(each.name for each in found), Settings.of(chosen), machine=made)
+
+
+def _of_study(reference: str, store: str | None) -> Profile:
+    """What a tune study recommends."""
+    with Store.open(store) as opened:
+        studies = opened.studies(limit=1, kind="tune") if reference == "last" else ()
+        number = studies[0].number if studies else opened.resolve(reference)
+        verdict, study = opened.verdict(number), opened.study(number)
+    if study.study.kind != "tune" or verdict is None:
+        raise UsageError(
+            f"Study {number} is no finished tune, so it recommends no settings. `becalm list --kind tune` shows those."
+        )
+    if not verdict["settings"]:
+        raise UsageError(f"Study {number} recommends no settings: nothing was shown to help. See: becalm show {number}")
+    name = study.study.title or f"study-{number}"
+    programs = ", ".join(each.name for each in study.study.workloads)
+    return Profile(
+        name,
+        Settings.of(verdict["settings"]),
+        f"found by becalm tune, study {number}, for: {programs}",
+        machine_of(study.facts),
+    )
+
+
+def machine_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What identifies a machine in a profile: hostname, cpu."""
+    found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
+    return {key: str(value) for key, value in found.items() if value}
+
+
+def described(machine: Mapping[str, str]) -> str:
+    """A machine in words: its name and its processor."""
+    cpu = f" ({machine['cpu']})" if machine.get("cpu") else ""
+    return f"{machine.get('hostname', 'another machine')}{cpu}"

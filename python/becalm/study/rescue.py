@@ -1,0 +1,37 @@
+"""When the store fails in the middle: write what it could not take where `becalm import` finds it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from becalm.errors import MachineError
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
+from becalm.paths import state_dir
+from becalm.report.formats import Document
+from becalm.report.formats.becalm_json import write
+
+
+def rescue(rows: Sequence[Run], study: Study) -> str:
+    """Write the runs as becalm JSON: into the state directory, else a temporary one, else to standard error.
+
+    Returns where they are.
+    """
+    text = write(Document(study, rows, created_ns=time.time_ns()))
+    name = f"rescued-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    for directory in (state_dir, lambda: Path(tempfile.gettempdir())):
+        try:
+            path = directory() / name
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+        except (OSError, MachineError):
+            continue
+        return str(path)
+    sys.stderr.write(text)
+    return "the lines above"

@@ -1,0 +1,1 @@
+"""The phases of a search for settings: pilot runs, search, confirmation. Pure."""

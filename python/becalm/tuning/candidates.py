@@ -1,0 +1,109 @@
+"""The catalogue as a host reports it, and what of it a search may try.
+
+`Knob` is one row of the agent's table with its state on one machine; `space` sorts the rows into candidates and those
+that are left out, each with its reason. Pure: rows in, values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
+
+NEED_RIGHTS = ("nice", "io_priority", "policy")
+"""Process settings whose tried values ask for more than an ordinary user has (CAP_SYS_NICE)."""
+
+
+AT_BOOT = "set at boot: this host does not reboot during a study"
+"""Why a setting of the next boot is left out, when the host has no other reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """What the person allows: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
+
+    `preserve_multicore` leaves out everything that keeps a program on fewer CPUs. `privileged`: the host may change
+    the machine. `reboots`: the host may set boot parameters; `stays`: why not, where not.
+    """
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    consent: bool = False
+    preserve_multicore: bool = False
+    privileged: bool = False
+    reboots: bool = False
+    stays: str = AT_BOOT
+
+
+def candidates(
+    knobs: Sequence[Knob],
+    wanted: SearchLimits,
+    profiles: Iterable[tuple[str, Settings]] = (),
+    refused: Mapping[str, str] | None = None,
+    boot: Iterable[str] = (),
+) -> tuple[Space, tuple[Excluded, ...]]:
+    """The candidates of a search, and what is left out and why, both in the catalogue's order.
+
+    `refused`: knobs whose value the machine did not take, and what it said. `boot`: those that cost a boot. Raises
+    UsageError when `only` or `without` name a knob that does not exist.
+    """
+    for name in (*wanted.only, *wanted.without):
+        find(knobs, name)
+    candidates, reasons = [], {}
+    # What is on already need not be chosen for others to have a meaning.
+    on = {knob.name for knob in knobs if knob.value is not None and knob.value == knob.steady}
+    for knob in knobs:
+        if knob.steady is None:
+            continue
+        reason = _excluded(knob, wanted) or (refused or {}).get(knob.name)
+        if reason is None:
+            needs = tuple(name for name in knob.needs if name not in on)
+            group, value = Group(knob.group), _value(knob.steady)
+            candidates.append(Candidate(knob.name, value, group, needs, knob.confines, knob.against))
+        else:
+            reasons[knob.name] = reason
+    while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.needs)]:
+        present = {each.knob for each in candidates}
+        for each in alone:
+            missing = (name for name in each.needs if name not in present)
+            reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
+        candidates = [each for each in candidates if each not in alone]
+    excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
+    return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
+
+
+def _value(text: str) -> str | int:
+    """A value as a person writes it in a profile: whole numbers without quotes."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
+    """Why the person does not want a knob to be tried; None when nothing speaks against it."""
+    if wanted.only and knob.name not in wanted.only:
+        return "not among those asked for"
+    if knob.name in wanted.without:
+        return "left out as asked"
+    if knob.confines and wanted.preserve_multicore:
+        return "keeps the program on fewer CPUs (--preserve-multicore)"
+    return None
+
+
+def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
+    """Why a knob is not tried; None when it is."""
+    if unwanted := left_out_by_choice(knob, wanted):
+        return unwanted
+    if knob.scope == "boot" and not wanted.reboots:
+        return wanted.stays
+    if not knob.supported:
+        return knob.reason or "not supported here"
+    if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):
+        return "needs root: --sudo"
+    if knob.group == Group.DANGEROUS and not wanted.consent:
+        return "needs your consent: --dangerous"
+    if knob.value is not None and knob.value == knob.steady:
+        return f"is {knob.value} already"
+    return None

@@ -1,0 +1,251 @@
+"""The confirmation of a tune study: fresh runs of what was chosen, and of less, until nothing useless is left.
+
+`confirm` is the second half of the course of `becalm.tuning.phases`. Settings of the boot are left out as one first,
+since each costs a boot; they are taken apart only when they help. Pure: wishes out, what was gained in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from becalm.analysis import confirmation
+from becalm.methods.protocol import NO_SETTINGS, Ask
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.nouns.verdict import Finding
+from becalm.tuning.exchange import PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+
+FEWEST_LOOPS = 4
+"""Confirming with fewer loops would say nothing with any certainty."""
+
+MOST_LOOPS = 60
+"""Of a confirmation that is to show that nothing is lost: enough for a margin of a quarter with five runs a loop."""
+
+SLIMMING = 3
+"""Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
+
+BOOT_RUNS = 30
+"""Runs a loop, at most, when a boot takes longer than they do."""
+
+BOOT_LOOPS = 10
+"""Of a confirmation with boots that is to show that nothing is lost, of twice as many runs: boots are what costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a confirmation is made: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
+
+    loops: int
+    runs: int
+    boots: bool = False
+
+
+def confirm(
+    space: Space,
+    options: PhaseOptions,
+    programs: Sequence[str],
+    tuned: SearchResult,
+    run_ns: float,
+    left_ns: float | None,
+) -> Generator[PhaseRequest, PhaseResult, None]:
+    """Fresh, interleaved runs of what was chosen, of the untouched machine, and of what people would do instead."""
+    arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
+    if options.tried:
+        arms |= {TUNED: options.tried[0][1]} | dict(options.tried[1:])
+    elif tuned.choice.settings.values:
+        arms[TUNED] = tuned.choice.settings
+        arms |= dict(space.profiles)
+        if options.single_out and len(tuned.choice.settings.values) > 1:
+            needs = {each.knob: each.needs for each in space.candidates}
+            arms |= confirmation.leave_one_out(tuned.choice.settings, needs, space.boot)
+    else:
+        return
+    wanted = _distinct(arms)
+    arms, shape = _affordable(wanted, space, options, run_ns, left_ns)
+    if missing := [name for name in wanted if name not in arms]:
+        tuned.findings.append(_too_short(missing))
+    gained = yield PhaseRequest(_ask(arms, shape, "fresh runs of what was chosen"), "confirm")
+    tuned.confirm_runs += counted(gained)
+    tuned.judged = _judge(arms, gained, programs, options)
+    left_ns = None if left_ns is None else left_ns - gained.took_ns
+    left_ns = yield from _unbundle_boot(space, options, programs, tuned, shape, run_ns, left_ns)
+    yield from _backward_elimination(space, options, programs, tuned, shape.loops * len(arms), run_ns, left_ns)
+
+
+def _unbundle_boot(
+    space: Space,
+    options: PhaseOptions,
+    programs: Sequence[str],
+    tuned: SearchResult,
+    shape: Shape,
+    run_ns: float,
+    left_ns: float | None,
+) -> Generator[PhaseRequest, PhaseResult, float | None]:
+    """Take settings of the boot apart, once they are shown to help as a whole: what each of them contributes.
+
+    Each needs a boot of its own in every loop, so this is done only now. Gives the time that is left.
+    """
+    assert tuned.judged is not None
+    chosen = tuned.choice.settings
+    boot = [name for name, _ in space.at_boot(chosen).values]
+    unit = AND.join(boot)
+    helped = any(each.knob == unit for each in tuned.judged.contributions) and unit not in tuned.judged.spare
+    if len(boot) < 2 or not options.single_out or not helped:
+        return left_ns
+    needs = {each.knob: each.needs for each in space.candidates}
+    alone = {WITHOUT + knob: confirmation.without(chosen, (knob,), needs) for knob in boot}
+    bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
+    arms = _distinct(bare | alone)
+    shape = replace(_shape(arms, space, options, run_ns), boots=True, loops=FEWEST_LOOPS)
+    if left_ns is not None:
+        # Doing without what does not help comes after it, and is worth as much.
+        after = FEWEST_LOOPS * _loop_ns(bare | dict(space.profiles), shape, space, options, run_ns)
+        most = int((left_ns - after) / _loop_ns(arms, shape, space, options, run_ns))
+        shape = replace(shape, loops=min(shape.loops, most))
+    if shape.loops < FEWEST_LOOPS or len(arms) == len(bare):
+        return left_ns
+    gained = yield PhaseRequest(_ask(arms, shape, f"fresh runs without each of {unit}"), "confirm")
+    tuned.confirm_runs += counted(gained)
+    found = _judge(arms, gained, programs, options)
+    kept = [each for each in tuned.judged.contributions if each.knob != unit]
+    tuned.judged = replace(
+        tuned.judged,
+        arms=(*tuned.judged.arms, *(each for each in found.arms if each.name.startswith(WITHOUT))),
+        contributions=(*kept, *found.contributions),
+        droppable=(*(each for each in tuned.judged.droppable if each != unit), *found.droppable),
+        spare=(*tuned.judged.spare, *found.spare),
+    )
+    return None if left_ns is None else left_ns - gained.took_ns
+
+
+def _too_short(missing: Sequence[str]) -> Finding:
+    """What a budget left no time for."""
+    profiles = [name for name in missing if not name.startswith(WITHOUT)]
+    parts = ["what each setting contributes"] if len(profiles) < len(missing) else []
+    parts += [f"{' and '.join(profiles)}"] if profiles else []
+    return Finding(
+        "budget",
+        f"The budget was too short to measure {' and '.join(parts)}. A longer --budget says more.",
+        {"left_out": list(missing)},
+    )
+
+
+def _backward_elimination(
+    space: Space,
+    options: PhaseOptions,
+    programs: Sequence[str],
+    tuned: SearchResult,
+    arm_loops: int,
+    run_ns: float,
+    left_ns: float | None,
+) -> Generator[PhaseRequest, PhaseResult, None]:
+    """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
+
+    Fewer arms than before, so each round may have more loops for the same time: `arm_loops` is what the first
+    confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken
+    from this round, which measured it side by side; only what each setting contributes stays from the first.
+    """
+    assert tuned.judged is not None
+    chosen, spare = tuned.choice.settings, tuned.judged.spare
+    needs = {each.knob: each.needs for each in space.candidates}
+    most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
+    for _ in range(SLIMMING):
+        fewer = confirmation.without(chosen, spare, needs)
+        if spare and not fewer.values:
+            # Each alone can be spared, all together cannot: they stand in for each other.
+            spare = spare[: len(spare) // 2]
+            fewer = confirmation.without(chosen, spare, needs)
+        if not spare:
+            return
+        arms = _distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | dict(space.profiles))
+        shape = _shape(arms, space, options, run_ns)
+        if shape.boots:
+            shape = replace(shape, runs=min(BOOT_RUNS, 2 * shape.runs))
+        loops = min(most, BOOT_LOOPS) if shape.boots else most
+        if left_ns is not None:
+            loops = min(loops, int(left_ns / _loop_ns(arms, shape, space, options, run_ns)))
+        if loops < FEWEST_LOOPS:
+            return
+        gained = yield PhaseRequest(
+            _ask(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(spare)}"), "confirm"
+        )
+        tuned.confirm_runs += counted(gained)
+        left_ns = None if left_ns is None else left_ns - gained.took_ns
+        last = _judge(arms, gained, programs, options)
+        if last.settings == fewer:
+            first = tuned.judged
+            tuned.judged = replace(
+                first,
+                arms=(*last.arms, *(each for each in first.arms if each.name.startswith(WITHOUT))),
+                steadier=(*last.steadier, *(each for each in first.steadier if each.arm.startswith(WITHOUT))),
+                settings=fewer,
+            )
+            return
+        spare = spare[: len(spare) // 2]
+
+
+def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
+    """Arms without those that set the same as an earlier one: a profile of which this machine has nothing."""
+    found: dict[str, Settings] = {}
+    for name, settings in arms.items():
+        if settings not in found.values():
+            found[name] = settings
+    return found
+
+
+def _affordable(
+    arms: dict[str, Settings], space: Space, options: PhaseOptions, run_ns: float, left_ns: float | None
+) -> tuple[dict[str, Settings], Shape]:
+    """The arms that the time allows, and how they are measured: what was chosen and the untouched machine always."""
+    shape = _shape(arms, space, options, run_ns)
+    if left_ns is None:
+        return arms, shape
+    dispensable = (lambda _: False, lambda name: name.startswith(WITHOUT), lambda name: name not in (BASELINE, TUNED))
+    loops = 0
+    for may_go in dispensable:
+        arms = {name: settings for name, settings in arms.items() if not may_go(name)}
+        shape = _shape(arms, space, options, run_ns)
+        loops = int(left_ns / _loop_ns(arms, shape, space, options, run_ns))
+        if loops >= FEWEST_LOOPS:
+            break
+    return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
+
+
+def _shape(arms: Mapping[str, Settings], space: Space, options: PhaseOptions, run_ns: float) -> Shape:
+    """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
+
+    A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
+    """
+    boots = len({space.at_boot(each) for each in arms.values()})
+    if boots < 2:
+        return Shape(options.confirm_loops, options.confirm_runs)
+    even = int(np.ceil(boots * options.boot_ns / max(1.0, run_ns * len(arms))))
+    runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
+    return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
+
+
+def _loop_ns(arms: Mapping[str, Settings], shape: Shape, space: Space, options: PhaseOptions, run_ns: float) -> float:
+    """What one loop of these arms takes, with its boots."""
+    boots = len({space.at_boot(each) for each in arms.values()}) if shape.boots else 0
+    return max(1.0, run_ns * shape.runs * len(arms) + boots * options.boot_ns)
+
+
+def _ask(arms: Mapping[str, Settings], shape: Shape, why: str) -> Ask:
+    return Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
+
+
+def _judge(
+    arms: Mapping[str, Settings], gained: PhaseResult, programs: Sequence[str], options: PhaseOptions
+) -> confirmation.Confirmation:
+    by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
+    return confirmation.judge(
+        by_arm,
+        programs,
+        objective=options.rule.objective,
+        confidence=options.confidence,
+        margin=options.margin,
+    )

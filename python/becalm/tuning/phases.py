@@ -1,0 +1,153 @@
+"""The course of a tune study as one generator: look, search, confirm, and confirm what may be dropped.
+
+`tune_course` yields what to measure next and is sent what came of it (`becalm.tuning.exchange`), exactly as a method is
+(`becalm.methods.protocol`); it ends with a `SearchResult`. It knows no host, store or clock, so that a study stopped
+anywhere goes on by running it again over the stored runs. Budgets are turned into numbers of runs by what the first
+look took. `becalm.tuning.confirm` has its second half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.analysis import variance_source
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import Trial
+from becalm.nouns.verdict import Finding
+from becalm.stats.arrays import Floats
+from becalm.tuning.confirm import confirm
+from becalm.tuning.exchange import PhaseGenerator, PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+
+LOOK_LOOPS, LOOK_RUNS = 2, 12
+"""The first look: as many runs as say where the scatter comes from (`steady.FEWEST`), in two loops."""
+
+SEARCH_SHARE = 0.55
+"""Share of a budget for the search; the rest confirms, which is what is reported."""
+
+SEARCH_BOOTS = 8
+"""About how often a race starts the machine again; at most half of its time is kept for that."""
+
+PARALLEL = 1.3
+"""CPU time over wall time from which a program is called parallel."""
+
+
+def tune_phases(
+    space: Space, method: Method, options: PhaseOptions, programs: Sequence[str], seed: int
+) -> PhaseGenerator:
+    """The whole study; see the module. `programs` are names, in the order of the samples."""
+    rule = options.rule
+    look = yield PhaseRequest(
+        Ask((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, 1, "a first look at the machine as it is"), "look", True
+    )
+    tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
+    tuned.findings += _parallel(look, programs, space)
+    run_ns = look.took_ns / max(1, LOOK_LOOPS * LOOK_RUNS + 1)
+    left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
+    if options.tried:
+        options = replace(options, tried=_worth_trying(options.tried, tuned))
+        if options.tried:
+            tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
+    else:
+        if left_ns is not None and rule.most_runs is None:
+            share_ns = SEARCH_SHARE * left_ns
+            boots_ns = min(SEARCH_BOOTS * options.boot_ns, share_ns / 2) if _boots(space) else 0.0
+            rule = replace(rule, most_runs=max(options.least_runs, int((share_ns - boots_ns) / run_ns)))
+        took_ns, chosen = yield from _search(SearchRun(method, space.bundled(), rule, seed), tuned, rule.objective)
+        left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
+        # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
+        run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0
+    yield from confirm(space, options, programs, tuned, run_ns, left_ns)
+    return tuned
+
+
+def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) -> tuple[tuple[str, Settings], ...]:
+    """Tried settings that are any, and others than those before them."""
+    kept: list[tuple[str, Settings]] = []
+    for name, settings in tried:
+        same = [other for other, values in kept if values == settings]
+        if settings.values and not same:
+            kept.append((name, settings))
+            continue
+        what = f"sets the same as {same[0]} here" if same else "has nothing that can be set here"
+        tuned.findings.append(Finding("tried", f"{name} {what}, so it was not measured.", {"name": name}))
+    tuned.tried = tuple(name for name, _ in kept)
+    if not kept:
+        tuned.choice = Choice(NO_SETTINGS, "Nothing of what was to be tried can be set here.")
+    return tuple(kept)
+
+
+def _mean(loops: Sequence[Floats]) -> float:
+    return float(np.mean(np.concatenate(loops)))
+
+
+def _search(
+    search: SearchRun, tuned: SearchResult, objective: str
+) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Floats]]]:
+    """Run the method; gives the time it took, and what it measured of the settings that it chose."""
+    took_ns = 0.0
+    tried: list[tuple[Ask, Sample]] = []
+    while search.ask is not None:
+        ask = search.ask
+        gained = yield PhaseRequest(ask, "search")
+        took_ns += gained.took_ns
+        tuned.search_runs += counted(gained)
+        tried += [(ask, sample) for sample in gained.together]
+        search.tell(gained.together)
+    assert search.choice is not None
+    tuned.choice = search.choice
+    for number, (ask, sample) in enumerate(tried, 1):
+        spread = sample.spread(objective)
+        tuned.course.append(
+            Trial(
+                number=number,
+                why=ask.why,
+                settings=sample.settings.to_json(),
+                runs=sum(len(loop) for loop in sample.loops),
+                spread=spread if np.isfinite(spread) else None,
+                best=sample.settings == tuned.choice.settings,
+            )
+        )
+    return took_ns, [loop for _, sample in tried if sample.settings == tuned.choice.settings for loop in sample.loops]
+
+
+def _boots(space: Space) -> bool:
+    """Whether a search in this space starts the machine again."""
+    return any(each.knob in space.boot for each in space.candidates)
+
+
+def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> list[Finding]:
+    """Where each program's scatter comes from, as far as the first look tells."""
+    if not look.floor or not look.cpu:
+        return []
+    floor = look.floor[0].spread()
+    found = (
+        variance_source.classify(samples[0].loops, cpu, floor, program, confidence=confidence)
+        for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=True)
+        if not samples[0].failed
+    )
+    return [each for each in found if each is not None]
+
+
+def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
+    """Programs that use several CPUs while settings are tried that keep them on fewer."""
+    confining = [each.knob for each in space.candidates if each.confines]
+    found = []
+    for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):
+        wall = sum(float(loop.sum()) for loop in samples[0].loops)
+        used = sum(float(loop.sum()) for loop in cpu) / wall if wall else 0.0
+        if confining and used > PARALLEL:
+            found.append(
+                Finding(
+                    "parallel",
+                    f"{program} keeps {used:.1f} CPUs busy at a time, and {', '.join(confining)} would leave it fewer: "
+                    "it would be steadier and slower. --preserve-multicore leaves such settings out.",
+                    {"cpus": used, "confining": confining},
+                    program,
+                )
+            )
+    return found

@@ -1,0 +1,207 @@
+"""From what a search asks to blocks of steps, and from runs back to samples: the bookkeeping of a tune study.
+
+`TrialLog` holds what was measured, by loop, settings and program; `NumberedAsk` is one Ask with its loops numbered. A
+loop's number is the `round` of its runs, so that everything can be found again in stored runs alone: resuming a study
+is filling `TrialLog` from the store and asking again. Pure: no host, no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from becalm.methods.protocol import Ask, Sample
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.stats.arrays import Floats
+
+PAUSE_NS = 600_000_000_000
+"""A longer gap between two runs is the pause between an interruption and going on, no time of the study."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown.
+
+    `took_ns`: of all its runs, warm-ups too, with what came before each: starting, and putting the settings on.
+    """
+
+    wall: list[int] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    warmups: int = 0
+    failed: int = 0
+    took_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedAsk:
+    """An Ask, the number of its first loop, and the position of each arm's settings in the study.
+
+    `programs`: positions of the workloads that each arm runs.
+    """
+
+    ask: Ask
+    first: int
+    settings: tuple[int, ...]
+    programs: tuple[int, ...]
+
+    @property
+    def loops(self) -> range:
+        """The numbers of its loops."""
+        return range(self.first, self.first + self.ask.loops)
+
+    @property
+    def runs(self) -> int:
+        """Runs in all, warm-ups too."""
+        one = self.ask.loops * self.ask.runs + self.ask.warmups
+        return one * len(self.ask.arms) * len(self.programs)
+
+
+class TrialLog:
+    """Every run of a tune study, by loop, settings and program. What `becalm.study.measure` needs of a history, too."""
+
+    def __init__(self) -> None:
+        self.next_seq = 0
+        self.interrupted = False
+        self.failure: Run | None = None
+        self.elapsed_ns = 0
+        self.refused: dict[int, str] = {}
+        """Settings, by position, that the machine did not take, and what it said."""
+        self._failures: dict[int, Run] = {}
+        self._cells: dict[tuple[int, int, int], Cell] = {}
+        self._ended_ns: int | None = None
+        self.boots: dict[int, int] = {}
+        """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
+        self.own_boots: set[int] = set()
+        """Loops that have boots of their own (`Ask.boots`)."""
+        self._last: tuple[int, int] | None = None
+        self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
+
+    def extend(self, rows: Iterable[Run]) -> None:
+        """Take rows in the order they were run."""
+        for run in rows:
+            self.next_seq = run.seq + 1
+            gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
+            took_ns = run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            self.elapsed_ns += took_ns
+            self._ended_ns = run.started_ns + run.wall_ns
+            if run.outcome == Outcome.ABORTED:
+                continue
+            loop = run.round if run.round >= 0 else -1 - run.round
+            if self._last is not None and self._last != (loop, run.settings):
+                self._switches.append((self._last, (loop, run.settings), took_ns - run.wall_ns))
+            self._last = loop, run.settings
+            cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
+            cell.took_ns += took_ns
+            if run.outcome != Outcome.OK:
+                cell.failed += 1
+                self._failures[run.settings] = run
+            elif run.round < 0:
+                cell.warmups += 1
+            else:
+                cell.wall.append(run.wall_ns)
+                known = run.user_ns is not None and run.system_ns is not None
+                cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
+
+    def cell(self, loop: int, settings: int, program: int) -> Cell:
+        """What one program did under one set of settings in one loop."""
+        return self._cells.get((loop, settings, program), Cell())
+
+    def failure_of(self, settings: int) -> Run | None:
+        """The last run of an arm that did not end well."""
+        return self._failures.get(settings)
+
+    def lost(self, asked: NumberedAsk, settings: int) -> bool:
+        """Whether an arm has failed: nothing more is measured of it."""
+        failed = (self.cell(loop, settings, program).failed for loop in asked.loops for program in asked.programs)
+        return settings in self.refused or any(failed)
+
+    def block(self, asked: NumberedAsk, seed: int) -> Block:
+        """The next steps of an ask: one arm in one loop, or what an interruption left of it; empty when it is done.
+
+        The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need
+        the same boot are measured together, and first the boot that the last run had; with `Ask.boots` in random order.
+        """
+        for loop in asked.loops:
+            permuted = np.random.default_rng([seed, loop]).permutation(len(asked.settings))
+            order = [asked.settings[index] for index in permuted]
+            groups = list(dict.fromkeys(map(self._boot, order)))
+            now = self._boot(self._last[1]) if self._last is not None else 0
+            if now in groups and not asked.ask.boots:
+                groups.insert(0, groups.pop(groups.index(now)))
+            for settings in sorted(order, key=lambda each: groups.index(self._boot(each))):
+                if steps := self._missing(asked, loop, settings):
+                    return steps
+        return ()
+
+    def _boot(self, settings: int) -> int:
+        return self.boots.get(settings, 0)
+
+    def boots_anew(self, block: Block) -> bool:
+        """Whether the machine must start again before a block although the run before had the same parameters."""
+        if not block or self._last is None:
+            return False
+        loop, settings = block[0].round, block[0].settings
+        loop = loop if loop >= 0 else -1 - loop
+        return self._boot(settings) == self._boot(self._last[1]) and self._own(self._last[0], loop)
+
+    def _own(self, before: int, loop: int) -> bool:
+        return loop != before and loop in self.own_boots
+
+    def reboots(self) -> tuple[int, float | None]:
+        """How often the machine was started again between two runs, and how long that took: the median, ns."""
+        gaps = [
+            gap
+            for (before, one), (loop, other), gap in self._switches
+            if self._boot(one) != self._boot(other) or self._own(before, loop)
+        ]
+        return len(gaps), float(np.median(gaps)) if gaps else None
+
+    def _missing(self, asked: NumberedAsk, loop: int, settings: int) -> Block:
+        if self.lost(asked, settings):
+            return ()
+        steps: list[Step] = []
+        for program in asked.programs:
+            cell = self.cell(loop, settings, program)
+            missing = asked.ask.runs - len(cell.wall)
+            if missing <= 0:
+                continue
+            warmups = asked.ask.warmups - cell.warmups if loop == asked.first else 0
+            steps += [Step(program, settings, 0, -1 - loop)] * warmups + [Step(program, settings, 0, loop)] * missing
+        return tuple(steps)
+
+    def samples(self, asked: NumberedAsk, program: int) -> list[Sample]:
+        """What an ask gave for one program, one Sample an arm."""
+        found = []
+        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
+            cells = [self.cell(loop, settings, program) for loop in asked.loops]
+            loops = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
+            failed = max(int(settings in self.refused), sum(cell.failed for cell in cells))
+            found.append(Sample(arm, loops, failed))
+        return found
+
+    def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
+        """What an ask gave for all programs at once: the loops of each, one after the other.
+
+        A spread is a share of its own loop's mean, so that long programs weigh no more than short ones.
+        """
+        by_program = [self.samples(asked, program) for program in programs]
+        return [
+            Sample(arm[0].settings, tuple(loop for each in arm for loop in each.loops), max(e.failed for e in arm))
+            for arm in zip(*by_program, strict=True)
+        ]
+
+    def took_ns(self, asked: NumberedAsk, programs: Iterable[int]) -> int:
+        """Time that an ask took for these programs, ns: the same whether it was measured now or read from a store."""
+        return sum(
+            self.cell(loop, settings, program).took_ns
+            for loop in asked.loops
+            for settings in set(asked.settings)
+            for program in programs
+        )
+
+    def cpu(self, asked: NumberedAsk, settings: int, program: int) -> list[Floats]:
+        """CPU times in ns of an arm's counted runs, one array a loop; NaN where unknown."""
+        cells = (self.cell(loop, settings, program) for loop in asked.loops)
+        return [np.array(cell.cpu, dtype=np.float64) for cell in cells if cell.wall]

@@ -1,0 +1,176 @@
+"""The wording of an explanation: values in, sentences out."""
+
+from __future__ import annotations
+
+from becalm.load.attribution import Answer, Attribution, Share
+from becalm.load.background_load import CAUSES, MEASURES
+from becalm.load.explanation import Case, Explanation
+from becalm.load.waterfall import UNEXPLAINED
+from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, Shape
+from becalm.wording.measurement import counted, duration, percent
+
+WHAT = {
+    "CPU": "load on the CPUs",
+    "memory": "shortage of memory",
+    "disk": "load on the disks",
+    "network": "network traffic",
+    "NFS": "NFS traffic",
+    "hypervisor": "time that the hypervisor took (steal)",
+}
+"""Causes in words."""
+
+TITLES = {measure.name: measure.title for measure in MEASURES}
+SHARES = ("cpu", "steal")
+"""Measures that are fractions."""
+
+PER = {"queue": " a task per CPU", "reclaims": " for one a second", "nfs": " for one call a second"}
+"""How a slope over a measure is said, where it is not per unit."""
+
+UNITS = {measure.name: measure.unit for measure in MEASURES}
+
+
+def share(value: float) -> str:
+    """A share as whole percent."""
+    return f"{abs(100 * value) if abs(value) < 0.005 else 100 * value:.0f} %"
+
+
+def explanation(found: Explanation) -> str:
+    """One line a program and machine."""
+    return "\n".join(case.sentence for case in found.cases) or "\n".join(each.sentence for each in found.findings)
+
+
+def case(found: Case) -> str:
+    """What is known of one program on one machine."""
+    a = found.attribution
+    name = f"{found.program} on {found.machine}"
+    runs = counted(found.runs, "run")
+    said = _ANSWERS[a.answer](found, a)
+    return f"{name}: {said} ({runs}, {_reference(found)}; the slowest took {a.largest_delay:.2f} times as long.)"
+
+
+def _reference(found: Case) -> str:
+    took = duration(found.reference_ns)
+    return f"unloaded {took}" if found.reference == "unloaded run" else f"own CPU time {took}"
+
+
+def _named(found: Case, a: Attribution) -> str:
+    first = a.shares[0]
+    agree = ""
+    if first.carried is not None:
+        agree = f"; {share(first.carried)} of the delay lies where that shows ({' or '.join(_bars(first.cause))})"
+    return (
+        f"{WHAT[first.cause]} made it slow. It explains {share(first.share)} of the differences between runs "
+        f"(95 %: {interval(first)}){agree}."
+    )
+
+
+def _bars(cause: str) -> tuple[str, ...]:
+    return tuple("the rest" if name == UNEXPLAINED else name for name in CAUSES[cause])
+
+
+def _not_separable(found: Case, a: Attribution) -> str:
+    first = a.shares[0]
+    both = " and ".join(a.together)
+    if first.inflation >= 5:
+        more = f" {advice(a)}" if advice(a) else ""
+        return f"load made it slow, but which is not separable: {both} rose together.{more}"
+    shares = {each.cause: each for each in a.shares}
+    told = ", ".join(f"{cause} {share(shares[cause].share)}" for cause in a.together)
+    return (
+        f"load made it slow, but the cause is not separable: of the differences {told} are explained, and "
+        f"{first.cause} leads in only {share(first.leads)} of the resamples."
+    )
+
+
+def advice(a: Attribution) -> str:
+    """Which runs would tell causes apart; empty where none would or none are needed."""
+    if a.answer is not Answer.NOT_SEPARABLE or len(a.together) != 2 or a.more_runs is None:
+        return ""
+    one, two = (WHAT[each] for each in a.together)
+    return (
+        f"{counted(a.more_runs, 'run')} with only {one} and {a.more_runs} with only {two} would separate them: "
+        "becalm explain --designed does that."
+    )
+
+
+def _none(found: Case, a: Attribution) -> str:
+    p = "" if a.p_value is None else f" (p = {a.p_value:.2g})"
+    most = f" Most of the delay is {found.bottleneck}." if found.bottleneck else ""
+    return f"no load that was recorded explains its times{p}.{most}{_unsampled(a)}"
+
+
+def _unsampled(a: Attribution) -> str:
+    """Why nothing may be said of the CPUs; empty where something may."""
+    if "queue" not in a.missing:
+        return ""
+    return " The run queue is not known beside many of its runs, so load on the CPUs could not be judged by it."
+
+
+def _disagrees(found: Case, a: Attribution) -> str:
+    first = a.shares[0]
+    where = f" Most of the delay is {found.bottleneck}." if found.bottleneck else ""
+    carried = "little" if first.carried is None else f"only {share(max(0.0, first.carried))}"
+    return (
+        f"its times rose with {WHAT[first.cause]}, but {carried} of the delay lies where that would show "
+        f"({' or '.join(_bars(first.cause))}), so no cause is named.{where}"
+    )
+
+
+def _refused(found: Case, a: Attribution) -> str:
+    return (
+        f"its times rose with {WHAT[a.shares[0].cause]}, but the waits that were counted add up to more than the runs "
+        "took, so no cause is named. Of programs of a millisecond most is the starting: let one run do more."
+    )
+
+
+def _few(found: Case, a: Attribution) -> str:
+    return f"{counted(a.runs, 'observation')} of load are too few to find a cause; 20 to 60 are wanted."
+
+
+def _no_load(found: Case, a: Attribution) -> str:
+    most = f" Most of what came on top of the reference is {found.bottleneck}." if found.bottleneck else ""
+    return f"hardly any load varied beside its runs, so there is nothing to explain them by.{most}{_unsampled(a)}"
+
+
+_ANSWERS = {
+    Answer.NAMED: _named,
+    Answer.NOT_SEPARABLE: _not_separable,
+    Answer.NONE: _none,
+    Answer.DISAGREES: _disagrees,
+    Answer.REFUSED: _refused,
+    Answer.FEW: _few,
+    Answer.NO_LOAD: _no_load,
+}
+
+
+def shape(name: str, found: Shape) -> str:
+    """The fitted shape over one measure."""
+    unit = UNITS[name]
+    per = " per 100 %" if name in SHARES else PER.get(name, f" per {unit}")
+    knee = ""
+    if found.knee is not None and found.kind in (FROM, FASTER):
+        knee = f" {amount(name, found.knee)} ({amount(name, found.knee_low)} to {amount(name, found.knee_high)})"
+    if found.kind == NONE:
+        return "none"
+    if found.kind == LINEAR:
+        return f"linear, {found.slope:+.2g}{per}"
+    if found.kind == SHIFT:
+        return f"parallel shift by {found.level:+.2f} as soon as there is any"
+    if found.kind == FROM:
+        return f"linear from{knee} on, {found.slope:+.2g}{per}"
+    return f"faster than linear from{knee} on: {found.before:+.2g}, then {found.slope:+.2g}{per}"
+
+
+def amount(name: str, value: float | None) -> str:
+    """A value of a measure with its unit."""
+    if value is None:
+        return "?"
+    if name in SHARES:
+        return f"{percent(value, 0.01)} %"
+    unit = UNITS[name]
+    return f"{value:.3g}{' ' + unit if unit else ''}"
+
+
+def interval(each: Share) -> str:
+    """Share of the differences with its interval."""
+    return f"{share(each.low)} to {share(each.high)}"

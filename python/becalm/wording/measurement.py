@@ -1,0 +1,223 @@
+"""All wording of verdicts, in one place: values in, sentences out. Nothing here prints or computes statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from becalm.nouns.run import Run
+from becalm.nouns.verdict import Answer, Difference, Stopped, Summary
+
+NAMED = 5
+"""Names that a sentence lists before it counts the rest."""
+
+FACTOR_FROM = 0.5
+"""From here on a difference reads better as a factor: "takes 1.62 times as long"."""
+
+
+def percent(value: float, uncertainty: float | None = None, *, sign: bool = False) -> str:
+    """A fraction as a percentage, with as many digits as the uncertainty (a fraction too) lets stand."""
+    number = 100 * value
+    scale = abs(100 * uncertainty) if uncertainty else abs(number)
+    digits = 2 if scale == 0 or not math.isfinite(scale) else min(4, max(0, 1 - math.floor(math.log10(scale))))
+    text = f"{number:+.{digits}f}" if sign else f"{number:.{digits}f}"
+    return text if float(text) != 0 else text.lstrip("+-")
+
+
+def duration(ns: float) -> str:
+    """A time with four digits and the unit a person would use."""
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if abs(ns) < 999.95 * size:
+            return f"{_four(ns / size)} {unit}" if size > 1 else f"{ns:.0f} ns"
+    if ns < 120e9:
+        return f"{_four(ns / 1e9)} s"
+    return f"{ns / 60e9:.1f} min"
+
+
+def _four(value: float) -> str:
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 1
+    return f"{value:.{min(digits, 3)}f}"
+
+
+def memory(size: float) -> str:
+    """Bytes in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")
+
+
+def spent(ns: float) -> str:
+    """How long measuring took."""
+    seconds = ns / 1e9
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 pair", "212 pairs"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """ "a, b and c", or "a, b, c, d, e and 7 more"."""
+    known = list(names)
+    if len(known) > NAMED:
+        return f"{', '.join(known[:NAMED])} and {len(known) - NAMED} more"
+    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
+
+
+def difference(d: Difference, elapsed_ns: int | None = None) -> str:
+    """The verdict on one comparison, in words and numbers."""
+    basis = counted(d.pairs, "pair") + (f", {spent(elapsed_ns)}" if elapsed_ns is not None else "")
+    weak = (
+        " The reference was measured at another time: a difference of the days is in this figure too." if d.weak else ""
+    )
+    if d.weak:
+        basis = spent(elapsed_ns) if elapsed_ns is not None else ""
+    if d.answer is Answer.UNKNOWN:
+        return f"Not yet known whether {d.name} differs from {d.reference}: {basis} are too few. Measure longer.{weak}"
+    level = f"{100 * d.confidence:g} %"
+    half = (d.high - d.low) / 2
+    if d.answer is Answer.UNSEEN:
+        bound = percent(max(abs(d.low), abs(d.high)), half)
+        span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
+        return f"No difference above {bound} % between {d.name} and {d.reference} ({level}: {span}), {basis}.{weak}"
+    seen = f"; a difference of {percent(d.detectable)} % would have been seen" if math.isfinite(d.detectable) else ""
+    if d.answer is Answer.SLOWER and d.estimate >= FACTOR_FROM:
+        body = f"{d.name} takes {_factor(d.estimate, half)} times as long as {d.reference}"
+        span = f"{_factor(d.low, half)} to {_factor(d.high, half)}"
+    elif d.answer is Answer.FASTER and 1 / (1 + d.estimate) - 1 >= FACTOR_FROM:
+        # The factor is 1/(1+x): its half width follows from the derivative.
+        fast, width = 1 / (1 + d.estimate), half / (1 + d.estimate) ** 2
+        body = f"{d.name} is {_factor(fast - 1, width)} times as fast as {d.reference}"
+        span = f"{_factor(1 / (1 + d.high) - 1, width)} to {_factor(1 / (1 + d.low) - 1, width)}"
+    else:
+        low, high = sorted((abs(d.low), abs(d.high)))
+        body = f"{d.name} is {percent(abs(d.estimate), half)} % {d.answer} than {d.reference}"
+        span = f"{percent(low, half)} to {percent(high, half)} %"
+    return f"{body} ({level}: {span}), {basis}{seen}.{weak}"
+
+
+def _factor(estimate: float, half: float) -> str:
+    digits = 2 if half <= 0 else min(4, max(1, -math.floor(math.log10(half))))
+    return f"{1 + estimate:.{digits}f}"
+
+
+def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
+    """The verdict of `run` on one program."""
+    mean, level = s.mean_ns, f"{100 * confidence:g} %"
+    half = (mean.high - mean.low) / 2
+    basis = f"{counted(s.runs, 'run')}, {spent(elapsed_ns)}"
+    if not math.isfinite(half):
+        return f"{s.name} took {duration(mean.value)}; {basis} are too few to say how sure that is."
+    more = ""
+    if s.runs_for_one_percent is not None and half > 0.01 * mean.value and s.runs_for_one_percent > s.runs:
+        more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs"
+    share = percent(half / mean.value)
+    return (
+        f"{s.name} takes {duration(mean.value)} ± {share} % on average ({level}), "
+        f"with a spread of {percent(s.cv.value)} % from run to run; {basis}{more}."
+    )
+
+
+def limit(passed: bool | None, fail_above: float, worst: Difference | None) -> str:
+    """What `--fail-above` concludes."""
+    bound = f"{percent(fail_above)} %"
+    if passed is False and worst is not None:
+        return f"Over the limit: {worst.name} is slower than {worst.reference} by more than {bound}."
+    if worst is not None and worst.high > fail_above:
+        return f"Within the limit of {bound} as far as can be seen, but a slowdown above it is not ruled out."
+    return f"Within the limit: no slowdown above {bound}."
+
+
+def stopped(reason: Stopped) -> str:
+    """Why measuring ended, where that is worth a word."""
+    return {
+        Stopped.INTERRUPTED: "Interrupted; the verdict rests on what was measured until then.",
+        Stopped.FAILED: "Measuring ended because a program failed; the verdict rests on the runs before.",
+    }.get(reason, "")
+
+
+def failure(run: Run, name: str, stderr: str, done: int) -> str:
+    """Why a run does not count, and what to do."""
+    status = run.status
+    if run.outcome == "timeout":
+        how = f"did not end within its time limit and was killed after {duration(run.wall_ns)}"
+        hint = "Give it more time with --timeout, or a smaller input."
+    elif run.outcome == "refused":
+        how = "could not be started"
+        hint = "See the message below." if stderr else "Check the command and its prepare command."
+    elif status is not None and status < 0:
+        how = f"was killed by signal {-status}{signal_name(-status)}"
+        hint = "Run it by itself to see why."
+    else:
+        how = f"failed with exit code {status}"
+        hint = f"If that is fine, use --expect 0,{status} (or --expect any)."
+    when = f" after {counted(done, 'good run')}" if done else ""
+    warm = " (a warm-up run)" if run.warmup else ""
+    said = f"\nIts last words on standard error:\n{_indent(stderr)}" if stderr.strip() else ""
+    return f"{name} {how}{when}{warm}. {hint}{said}"
+
+
+def signal_name(number: int) -> str:
+    """ " (SIGKILL)" for 9, empty for a number without a name."""
+    import signal
+
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""
+
+
+def _indent(text: str, lines: int = 10) -> str:
+    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
+
+
+def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
+    """Names fit for a sentence: distinct, at most `width` characters, cut in the middle; equal ones are numbered."""
+    cut = [
+        name if len(name) <= width else name[: width // 2 - 1] + "…" + name[-(width - width // 2) :] for name in names
+    ]
+    seen: dict[str, int] = {}
+    result = []
+    for name in cut:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if cut.count(name) == 1 else f"{name} [{seen[name]}]")
+    return tuple(result)
+
+
+def recovered(study: int, runs: int, aside: Path | None = None) -> str:
+    """An earlier becalm was killed; its last runs were found. `aside`: the file of what could not be taken over."""
+    said = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
+    if aside is None:
+        return said
+    rest = f"it is damaged, or of a study that this store does not have. It is kept in {aside}."
+    if not runs:
+        return f"What a becalm killed earlier could no longer store cannot be read: {rest}"
+    return f"{said} The rest cannot be read: {rest}"
+
+
+def kept(study: int | None, rounds: int) -> str:
+    """Where the finished runs are after an error."""
+    return f" See `becalm show {study}`." if study is not None and rounds else ""
+
+
+def left_behind(name: str, runs: int) -> str:
+    """Descendants outlived their program."""
+    return (
+        f"{name} left processes running in {counted(runs, 'run')}; they were killed when the run was over, and what "
+        "they did afterwards is not in its times."
+    )
+
+
+def drift(found: Mapping[str, str]) -> str:
+    """A place that somebody else has changed while becalm held it."""
+    return (
+        f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "
+        "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "
+        "those that run; --set services=pause stops them meanwhile."
+    )

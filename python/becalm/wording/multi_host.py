@@ -1,0 +1,123 @@
+"""The wording of what several hosts say: values in, sentences out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
+from becalm.nouns.tune_verdict import Transfer
+from becalm.nouns.verdict import Answer, Verdict
+from becalm.wording.measurement import counted, duration, listed, percent
+
+FEW = 3
+"""Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""
+
+WIDEST = 100.0
+"""An interval whose ends are farther apart than this factor says nothing."""
+
+DIFFER = 0.05
+"""p value below which hosts are said to differ."""
+
+
+def across(found: PooledDifference, estimates: Mapping[str, float]) -> str:
+    """One comparison over hosts: where it goes which way, the average, and how much the hosts differ."""
+    return f"{_directions(found, estimates)} {_average(found)}".strip()
+
+
+def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
+    by_answer = {answer: [h for h, each in found.answers.items() if each is answer] for answer in Answer}
+    total = len(found.answers)
+    ways = [answer for answer in (Answer.FASTER, Answer.SLOWER) if by_answer[answer]]
+    ways.sort(key=lambda answer: -len(by_answer[answer]))
+    if not ways:
+        return f"No difference between {found.name} and {found.reference} was seen on any of {total} hosts."
+    first = by_answer[ways[0]]
+    where = f"all {total} hosts" if len(first) == total > 1 else f"{len(first)} of {counted(total, 'host')}"
+    parts = [f"{found.name} is {ways[0]} than {found.reference} on {where}"]
+    for answer in ways[1:]:
+        shown = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
+        parts.append(f"{answer} on {listed(shown)}")
+    if by_answer[Answer.UNSEEN]:
+        parts.append(f"no difference was seen on {listed(by_answer[Answer.UNSEEN])}")
+    if by_answer[Answer.UNKNOWN]:
+        parts.append(f"not yet known on {listed(by_answer[Answer.UNKNOWN])}")
+    return f"{', '.join(parts)}."
+
+
+def _average(found: PooledDifference) -> str:
+    if found.hosts < 2:
+        return "One host says nothing of others."
+    level = f"{100 * found.confidence:g} %"
+    half = (found.high - found.low) / 2
+    span = f"{percent(found.low, half, sign=True)} to {percent(found.high, half, sign=True)} %"
+    if found.high + 1 > WIDEST * (found.low + 1):
+        span = "too few of them for an interval"
+    average = f"Over hosts like these {percent(found.estimate, half, sign=True)} % on average ({level}: {span})"
+    few = " So few hosts say little of others." if found.hosts <= FEW else ""
+    return f"{average}; {_differ(found.between, found.differ_p)}.{few}"
+
+
+def _differ(between: float, p_value: float) -> str:
+    if p_value >= DIFFER:
+        return "no host is seen to differ from the others by more than its own uncertainty"
+    return f"the hosts do differ, by {percent(between)} % (standard deviation from host to host)"
+
+
+def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
+    """One program's times over hosts."""
+    if found.hosts < 2:
+        return f"{found.name} takes {duration(found.typical_ns.value)} on {found.fastest}, the only host that is known."
+    low, high = found.typical_ns.low, found.typical_ns.high
+    level = f"{100 * found.confidence:g} %"
+    ratio = means_ns[found.slowest] / means_ns[found.fastest] - 1
+    wide = not math.isfinite(high) or high > WIDEST * low
+    span = f"{duration(low)} to {duration(high)}" if not wide else "too few of them for an interval"
+    ends = f"{level} for hosts like these: {span}"
+    few = " So few hosts say little of others." if found.hosts <= FEW else ""
+    return (
+        f"{found.name} takes {duration(means_ns[found.fastest])} on {found.fastest} and {percent(ratio)} % longer on "
+        f"{found.slowest}, {duration(means_ns[found.slowest])}; {duration(found.typical_ns.value)} on average over "
+        f"{counted(found.hosts, 'host')} ({ends}); {_differ(found.between, found.differ_p)}.{few}"
+    )
+
+
+def transfer(found: Transfer, confidence: float) -> str:
+    """Settings found on one host, as measured on another."""
+    ratio = found.ratio
+    level = f"{100 * confidence:g} %"
+    span = f"{level}: {ratio.low:.2g} to {ratio.high:.2g}"
+    if ratio.low > 1:
+        said = f"make it {ratio.value:.2g} times as steady ({span})"
+    elif ratio.high < 1:
+        said = f"make it {1 / ratio.value:.2g} times less steady ({span} times as steady)"
+    else:
+        said = f"are not seen to make it steadier or less steady ({span} times as steady)"
+    return f"On {found.row} the settings of {found.column} {said}."
+
+
+def lost(hosts: Sequence[HostResult]) -> list[str]:
+    """One sentence for each host that did not come to its end."""
+    said = []
+    for each in hosts:
+        kept = f" What it gave before is study {each.study}, and counted above." if each.verdict is not None else ""
+        if each.lost and each.verdict is None and each.study is not None:
+            kept = f" Its runs are kept as study {each.study}."
+        if each.lost:
+            said.append(f"{each.host} was lost: {each.lost}{kept}")
+    return said
+
+
+def several(found: MultiHostVerdict) -> str:
+    """The whole in words, one line a statement."""
+    lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.times)]
+    lines += [transfer(each, found.confidence) for each in found.transfer]
+    if not lines:
+        lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
+                 for line in each.verdict.sentence.splitlines()]  # fmt: skip
+    if found.fail_above is not None:
+        bound = f"{percent(found.fail_above)} %"
+        over = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is False]
+        lines.append(f"Over the limit of {bound} on {listed(over)}." if over else f"Within the limit of {bound}.")
+    lines += lost(found.hosts)
+    return "\n".join(lines)

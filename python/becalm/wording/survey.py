@@ -1,0 +1,53 @@
+"""Sentences about a survey of many machines."""
+
+from __future__ import annotations
+
+from becalm.nouns.survey import Outlier, SurveyResult
+from becalm.wording.measurement import counted, listed, percent
+
+
+def named(found: Outlier) -> str:
+    """One machine that is beyond its peers."""
+    low, high = found.size.low, found.size.high
+    than = f"than its {counted(found.peers, 'peer')} at {found.work}"
+    if found.how == "slower":
+        half = (high - low) / 2
+        ends = f"{percent(low, half)} to {percent(high, half)} %"
+        return f"{found.host} is {percent(found.size.value, half)} % slower ({ends}) {than}."
+    return (
+        f"{found.host} varies {found.size.value:.2g} times as much ({low:.2g} to {high:.2g}) "
+        f"as its {counted(found.peers, 'peer')} at {found.work}."
+    )
+
+
+def busy(host: str, share: float) -> str:
+    """Something else ran on a machine while it was surveyed."""
+    return (
+        f"{host} was not idle: the work waited {percent(share)} % of its time for a CPU. What is said of it is said of "
+        "its load, too."
+    )
+
+
+def few(kind: str, count: int, least: int) -> str:
+    """Too few machines of a kind."""
+    return (
+        f"{kind}: {counted(count, 'machine')} of that kind {'is' if count == 1 else 'are'} too few to tell an odd one "
+        f"from usual differences; it takes {least}. They are listed, and none of them is named."
+    )
+
+
+def surveyed(found: SurveyResult) -> str:
+    """The whole in words, one line a statement."""
+    judged = {row.host for row in found.rows if row.slower_q is not None}
+    lines = [each.sentence for each in found.named]
+    share = percent(found.rate, 0.1)
+    if judged:
+        odd = len({each.host for each in found.named})
+        rest = f"at most {share} % of such statements are wrong on average" if found.named else "none is odd"
+        lines.append(f"{odd} of {counted(len(judged), 'machine')} named as slower or noisier than their peers; {rest}.")
+    if found.lost:
+        lines.append(f"{counted(len(found.lost), 'machine')} gave nothing: {listed(found.lost)}.")
+    if not judged:
+        hosts = {row.host for row in found.rows}
+        lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to name an odd one.")
+    return "\n".join(lines)

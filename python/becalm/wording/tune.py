@@ -1,0 +1,309 @@
+"""Sentences about tuning: values of `becalm.nouns.tune_verdict` in, sentences out. Nothing here computes statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.nouns.tune_verdict import (
+    BASELINE,
+    RECOMMENDED,
+    TUNED,
+    WITHOUT,
+    AblationEffect,
+    Arm,
+    ArmComparison,
+    TuneVerdict,
+)
+from becalm.nouns.verdict import Interval
+from becalm.wording.measurement import counted, percent
+
+COST = 0.0005
+"""A change of the mean time below 0.05 % is not worth a word; `judge.NEGLIGIBLE` says why."""
+
+
+def factor(ratio: Interval | float, value: float | None = None) -> str:
+    """A ratio, or a value beside it, with as many digits as its interval lets stand: "0.85", "5.1", "17.8", "82"."""
+    interval = ratio if isinstance(ratio, Interval) else Interval(ratio, ratio, ratio)
+    number, half = interval.value if value is None else value, (interval.high - interval.low) / 2
+    if not math.isfinite(number):
+        return "more than can be said"
+    scale = half if 0 < half < math.inf else abs(number) / 10
+    digits = min(2, max(0, 1 - math.floor(math.log10(scale)))) if scale else 2
+    digits = max(digits, 2 if number < 0.995 else 1 if number < 9.95 else 0)
+    return f"{number:,.{digits}f}"
+
+
+def share(value: float) -> str:
+    """A spread as a percentage with two digits that count: "5.8 %", "0.071 %"."""
+    return f"{percent(value)} %" if math.isfinite(value) else "unknown"
+
+
+def change(interval: Interval) -> str:
+    """A change of the mean time with its sign: "+2.1 %"."""
+    half = (interval.high - interval.low) / 2
+    return f"{percent(interval.value, half if math.isfinite(half) else None, sign=True)} %"
+
+
+def change_ends(interval: Interval) -> str:
+    """The ends of a change's interval: "+1.9 to +2.3 %"; empty where nothing is known."""
+    half = (interval.high - interval.low) / 2
+    if not math.isfinite(half):
+        return "not known"
+    return f"{percent(interval.low, half, sign=True)} to {percent(interval.high, half, sign=True)} %"
+
+
+def give_or_take(interval: Interval) -> str:
+    """A change of the mean time with half its interval: "+2.1 ± 0.7 %"."""
+    half = (interval.high - interval.low) / 2
+    if not math.isfinite(half):
+        return f"{percent(interval.value, sign=True)} %, not known how sure"
+    digits = len(percent(interval.value, half).partition(".")[2])
+    return f"{percent(interval.value, half, sign=True)} ± {100 * half:.{digits}f} %"
+
+
+def ends(interval: Interval) -> str:
+    """The ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
+    if not math.isfinite(interval.high) or interval.high > 1e6:
+        return "not known" if interval.low < 1e-6 else f"{factor(interval.low)} or more"
+    return f"{factor(interval, interval.low)} to {factor(interval, interval.high)}"
+
+
+def named(arm: str) -> str:
+    """An arm as the subject of a sentence."""
+    return {
+        BASELINE: "no settings",
+        TUNED: "the chosen settings",
+        RECOMMENDED: "the recommended settings",
+    }.get(arm, f"the chosen settings {arm}" if arm.startswith(WITHOUT) else f"the profile {arm}")
+
+
+def value_text(value: Any) -> str:
+    """A knob's value as a person writes it."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """ "governor=performance, nice=-20", or "none"."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
+
+
+def steadier(each: ArmComparison, untouched: Arm, arm: Arm, confidence: float) -> str:
+    """Whether an arm is steadier than the untouched machine, for one program, and what it costs."""
+    level, basis = f"{100 * confidence:g} %", f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    between = f"from {share(untouched.spread.value)} to {share(arm.spread.value)}"
+    if each.ratio.low > 1:
+        body = (
+            f"{each.program} is {factor(each.ratio)} times as steady with {named(arm.name)} "
+            f"({level}: {ends(each.ratio)}): its spread falls {between}; {basis}."
+        )
+    elif each.ratio.high < 1:
+        worse = Interval(1 / each.ratio.value, 1 / each.ratio.high, 1 / max(each.ratio.low, 1e-9))
+        body = (
+            f"{each.program} scatters {factor(worse)} times as much with {named(arm.name)} "
+            f"({level}: {ends(worse)}): its spread rises {between}; {basis}."
+        )
+    else:
+        body = (
+            f"{each.program} is not shown to be steadier with {named(arm.name)}: {share(untouched.spread.value)} "
+            f"without, {share(arm.spread.value)} with them (ratio {factor(each.ratio)}, {level}: "
+            f"{ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
+        )
+    return f"{body} {_cost(each)}"
+
+
+def _would_have_been_seen(each: ArmComparison) -> str:
+    if not math.isfinite(each.detectable) or each.detectable > 1000:
+        return "; they are too few to see anything"
+    more = each.loops_needed
+    seen = f"; a ratio of {factor(each.detectable)} would probably have been seen"
+    if more is not None and each.ratio.value > 1.02 and each.loops < more <= 100 * each.loops:
+        seen += f", this one with {more:,} loops"
+    return seen
+
+
+def _cost(each: ArmComparison) -> str:
+    low, high = each.shift.low, each.shift.high
+    if max(abs(low), abs(high)) <= COST:
+        return "Its mean time stays the same."
+    half = (high - low) / 2
+    if low > 0 or high < 0:
+        size = percent(abs(each.shift.value), half if math.isfinite(half) else None)
+        return f"It takes {size} % {'longer' if low > 0 else 'less time'} on average ({change_ends(each.shift)})."
+    return f"No change of its mean time is seen ({change_ends(each.shift)})."
+
+
+def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
+    """What one knob contributes, costs, and whether it may go."""
+    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
+    between = f"without it the spread is {factor(each.ratio)} times as large ({level}: {ends(each.ratio)})"
+    if each.droppable:
+        return f"{about} may go: {between}, less than {percent(margin)} % more. {_paid(each)}"
+    if each.ratio.low > 1:
+        return f"{about} helps: {between}. {_paid(each)}"
+    loops = ""
+    if each.loops_needed is not None and each.loops_needed <= 10_000:
+        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
+    return f"{about} is undecided and kept: {between}{loops}. {_paid(each)}"
+
+
+def _paid(each: AblationEffect) -> str:
+    if each.cost.low > COST:
+        return f"It costs time: {change(each.cost)} ({change_ends(each.cost)})."
+    if each.cost.high < -COST:
+        return f"It saves time: {change(each.cost)} ({change_ends(each.cost)})."
+    return "No cost in time is seen."
+
+
+def origin(kind: str, program: str, numbers: Mapping[str, Any]) -> str:
+    """Where a program's scatter comes from, and what helps against it."""
+    part = f"{100 * numbers['cpu_share']:.0f} % of the variance of its wall time goes with its CPU time"
+    additions = f"the built-in loop of pure additions scatters by {share(numbers['floor'])}"
+    here = f"{program} by {share(numbers['spread'])}"
+    needed = numbers.get("runs_for_one_percent")
+    runs = f" For a mean to ±1 % make about {counted(needed, 'run')}." if needed else ""
+    if kind == "outside":
+        return (
+            f"Most of the noise of {program} comes from outside the operating system: {part}, and {additions}, {here}. "
+            "The processor itself runs at a varying speed (its clock, its heat, or neighbours on the same chip, as in "
+            "a virtual machine). Settings of the clock can help where the machine has them, others cannot. What helps "
+            f"is comparing in turn, where the speed of the moment cancels: becalm compare.{runs}"
+        )
+    if kind == "inside":
+        return (
+            f"Most of the noise of {program} arises while it computes: {part}; but {additions}, {here}, so it is not "
+            "the processor's speed. Look at caches and memory, at where its pages and stack lie, and at what it draws "
+            f"itself (hash seeds, time, the order of threads).{runs}"
+        )
+    return (
+        f"Most of the noise of {program} is time in which it does not compute: only {part}. It waits for a CPU, a disk "
+        f"or another process; that is what settings of the operating system can change.{runs}"
+    )
+
+
+def boots(count: int, boot_ns: float, share: float) -> str:
+    """How often the machine was started again, what that took, and what it means for the runs."""
+    return (
+        f"The machine was started again {counted(count, 'time')}; each time takes about {boot_ns / 1e9:.1f} s, "
+        f"{percent(share)} % of the study. Runs of one boot have something in common (where memory lies, what else "
+        "runs by then), so each loop of the confirmation had boots of its own, and loops are what is compared."
+    )
+
+
+def not_booted(lost: Mapping[str, str]) -> str:
+    """What settings of the next boot might have done that were not tried."""
+    what = "; ".join(f"{knob} ({matters})" for knob, matters in lost.items())
+    return (
+        f"Settings of the next boot were not tried, since this host is not started again during a study: {what}. What "
+        "they would add is not known. They are tried in a guest (--host 'guest:6.12?cpus=2') and on another machine "
+        "that may be restarted (--allow-reboot)."
+    )
+
+
+def failed(arm: str, program: str, runs: int, good: int) -> str:
+    """Runs of an arm did not end well."""
+    return (
+        f"{program} failed in {counted(runs, 'run')} with {named(arm)} ({good:,} ended well); settings under which a "
+        "program fails are no good settings, however steady it is."
+    )
+
+
+def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
+    """For each program the comparison that a person wants first: of what is recommended, else of what was chosen."""
+    order = [arm.name for arm in found.arms if arm.settings == found.settings and arm.name != BASELINE]
+    for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
+        if mine := tuple(each for each in found.steadier if each.arm == name):
+            return mine
+    return ()
+
+
+def verdict(found: TuneVerdict) -> str:
+    """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
+    lines = [each.sentence for each in headline(found)]
+    if not lines and not found.chosen:
+        tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.course), 'trial')}"
+        who = found.programs[0] if len(found.programs) == 1 else "the programs together"
+        seen = [(each.runs, each.spread) for each in found.course if not each.settings and each.spread is not None]
+        runs = sum(number for number, _ in seen)
+        bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
+        now = "" if bare is None else f", whose spread is about {share(bare)},"
+        lines = [f"Nothing that was tried makes {who}{now} clearly steadier: {tried}."]
+    if not lines:
+        lines = ["Nothing is known: no loop has good runs of both the untouched machine and the chosen settings."]
+    if not found.settings:
+        end = ""
+        if found.chosen:
+            failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
+            bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in found.programs)
+            why = "a program fails with them" if bad else "fresh runs do not bear it out"
+            how = "Tried were" if found.method == "try" else "The search had chosen"
+            end = f" {how} {settings_text(found.chosen)}; {why}."
+        lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
+        lines += [f"But: {each.sentence}" for each in _lists(found)]
+    elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
+        them = "them" if len(dropped) > 1 else "it"
+        lines.append(
+            f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the spread is less than "
+            f"{percent(found.margin)} % larger, if at all."
+        )
+    elif len(found.droppable) > 1:
+        lines.append(
+            f"Each by itself may go: {', '.join(found.droppable)}. "
+            "Without all of them together it is not known to be as steady, so they stay."
+        )
+    return "\n".join(lines)
+
+
+def _lists(found: TuneVerdict) -> list[ArmComparison]:
+    """Comparisons of known profiles that are shown to help where the chosen settings are not."""
+    ours = (BASELINE, TUNED, RECOMMENDED)
+    return [each for each in found.steadier if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm]
+
+
+def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
+    """What to type now, and what it does."""
+    if not found.settings:
+        return (("becalm compare 'OLD' 'NEW'", "sees small differences all the same: in turn, in random order"),)
+    where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
+    return (
+        (f"becalm apply {where}", "puts these settings on, until you take them off"),
+        ("becalm reset", "puts every setting back exactly as it was"),
+    )
+
+
+PROFILE_FILE = "tuned.toml"
+"""What the profile is saved as where there is no study to name."""
+
+
+def profile(found: TuneVerdict) -> str:
+    """The recommended settings as a profile in TOML, to copy."""
+    name = f"tuned-{found.study}" if found.study is not None else "tuned"
+    programs = " and ".join(found.programs)
+    lines = [
+        f"name = {_toml(name)}",
+        f"description = {_toml(f'Found by becalm tune ({found.method}) for {programs} on {found.host}')}",
+        "",
+        "[settings]",
+        *(f"{_key(knob)} = {_toml(value)}" for knob, value in found.settings.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    bare = name.replace("_", "").replace("-", "")
+    return name if bare.isascii() and bare.isalnum() else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """A TOML value: boolean, number, or basic string (TOML 1.0, section String)."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    escaped = "".join(
+        {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c)
+        or (f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 else "\ufffd" if 0xD800 <= ord(c) < 0xE000 else c)
+        for c in str(value)
+    )
+    return f'"{escaped}"'

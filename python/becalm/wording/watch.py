@@ -1,0 +1,120 @@
+"""All wording of `becalm watch` on one run: values in, sentences out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from becalm.load.delay import OWN_CPU, Delay
+from becalm.load.run_report import LEVELS, Watched
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
+from becalm.wording.measurement import counted, duration, percent, signal_name
+
+SMALL = 0.02
+"""Up to here nothing is said to have delayed a run: a fiftieth is within what clocks of ticks can tell."""
+
+LEAST_SHARE = 0.01
+"""Of one CPU: who used less is not named."""
+
+LEAST_NS = 100_000_000
+"""In a shorter time than ten ticks of 10 ms (USER_HZ, proc(5)) the CPU time of other programs says nothing."""
+
+MOST = 5
+"""So many other programs are named."""
+
+CAUSES = {
+    SLOWER: "slower execution: more CPU time than unloaded",
+    QUEUE: "waiting for a CPU",
+    IO: "waiting for devices",
+    MEMORY: "swapping and freeing memory",
+    STEAL: "time that the hypervisor gave to others",
+}
+"""What a bar is called in a sentence."""
+
+
+def answer(found: Watched) -> str:
+    """How long the run took, how much longer than it should have, and what most of that was; a line a statement."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Watched) -> Iterator[str]:
+    run = found.run
+    took = f"{found.program} took {duration(run.wall_ns)}"
+    if run.outcome != "ok":
+        yield f"{took} and {ending(found)}."
+    else:
+        yield f"{took}{'' if found.delay is None else ': ' + factor(found.delay)}."
+    if found.waterfall is None or found.delay is None:
+        yield "There is no reference: its CPU time is not known. Give its time on an idle machine with --reference."
+        return
+    falls = found.waterfall
+    if falls.refused:
+        yield falls.refused
+        return
+    largest = falls.largest
+    if largest is None or falls.delay_ns <= SMALL * falls.wall_ns:
+        yield "Nothing that was counted delayed it."
+        return
+    if largest.name == UNEXPLAINED:
+        yield (
+            f"Most of the delay, {duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, is unexplained: asleep, "
+            "waiting for the network or for other processes, or for what is not known below."
+        )
+        return
+    part, whole = duration(largest.ns or 0.0), duration(falls.delay_ns)
+    if part == whole:
+        yield f"All of the delay, {whole}, was {CAUSES[largest.name]}."
+        return
+    most = "Most" if _leads(largest, falls.delay_ns) else "The largest part"
+    yield f"{most} of the delay, {part} of {whole}, was {CAUSES[largest.name]}."
+
+
+def _leads(bar: Bar, delay_ns: float) -> bool:
+    return (bar.ns or 0.0) > delay_ns / 2
+
+
+def factor(found: Delay) -> str:
+    """The delay factor with what it is measured by."""
+    base = "its own CPU time" if found.reference == OWN_CPU else "the time of an unloaded run"
+    return f"{found.factor:.2f} times {base}, {duration(found.reference_ns)}"
+
+
+def ending(found: Watched) -> str:
+    """How a run that did not end well ended."""
+    run = found.run
+    if run.outcome == "timeout":
+        return "was killed when its time was over"
+    if run.outcome == "aborted":
+        return "was interrupted"
+    if run.outcome == "refused":
+        return "could not be started"
+    if run.status is not None and run.status < 0:
+        return f"was killed by signal {-run.status}{signal_name(-run.status)}"
+    return f"failed with exit code {run.status}"
+
+
+def known(found: Watched) -> str:
+    """How much the kernel let be known of the program."""
+    return f"Known of the program (level {found.level} of {len(LEVELS) - 1}): {LEVELS[found.level]}."
+
+
+def cost(found: Watched) -> str:
+    """What observing took, and what was lost."""
+    if found.cost is None or found.load is None:
+        return ""
+    said = f"Observing took {duration(found.load.cost_ns or 0)} of CPU time"
+    if found.samples:
+        said += f", {percent(found.cost)} % of one CPU, for {counted(found.samples, 'sample')}"
+    else:
+        said += " before and after the run, without a sample between"
+    lost = [f"{counted(found.dropped, 'sample')} dropped"] if found.dropped else []
+    lost += [f"{counted(found.skipped, 'sample')} left out"] if found.skipped else []
+    return said + (f"; {', '.join(lost)} so as not to disturb the run." if lost else ".")
+
+
+def consumers(found: Watched) -> str:
+    """Other programs that used most CPU time, in one line; empty without any worth naming."""
+    wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
+    if wall < LEAST_NS:
+        return ""
+    worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
+    return ", ".join(f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)

@@ -1,0 +1,123 @@
+"""Sources: where the programs come from that are measured. One table, one interface, one file per kind.
+
+`open` turns texts as the command line takes them ("gzip -9 x", "pyperf:bench.py", "phoronix:pts/compress-gzip",
+"suite:programs.toml") into Workloads. A text without the name of a kind is a command line. Nothing is given to a
+shell unless `shell` is asked for. The conformance suite in `tests/conformance/test_sources.py` runs over the table.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import difflib
+import importlib
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of source: the prefix of its texts, where its opener is, what it is for, and a text as an example."""
+
+    kind: str
+    module: str
+    opener: str
+    what: str
+    example: str
+
+
+TABLE = (
+    Row("command", "becalm.workloads.command", "open_command", "a command line; the default", "gzip -9 -c FILE"),
+    Row("pyperf", "becalm.workloads.pyperf", "open_pyperf", "benchmarks of a pyperf script", "pyperf:bench.py:NAME"),
+    Row(
+        "phoronix",
+        "becalm.workloads.phoronix",
+        "open_phoronix",
+        "an installed test of the Phoronix Test Suite",
+        "phoronix:pts/compress-gzip",
+    ),
+    Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
+)
+
+Opener = Callable[[str, Asked], tuple[Workload, ...]]
+"""Makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
+
+Text = str | Iterable[str] | Workload
+"""What names programs: a text, an argument list, or a workload that is made already."""
+
+
+def open(
+    texts: Sequence[Text] | str,
+    *,
+    shell: bool = False,
+    python: str | None = None,
+    user: str | None = None,
+    **workload_options: Any,
+) -> tuple[Workload, ...]:
+    """The programs that the texts name, in their order; one text may name several.
+
+    `workload_options` are fields of Workload and hold for all of them (`environment` is added to what a source sets).
+    `python` is the interpreter for pyperf scripts [default: the one that runs becalm]; `user` as whom a script is
+    asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing, WorkloadError
+    for a program that cannot be asked.
+    """
+    return gather([texts] if isinstance(texts, str) else texts, Asked.of(shell, python, user, workload_options))
+
+
+def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:
+    """As `open`, with the options sorted out. Programs of different sources never share a name."""
+    if not texts:
+        raise UsageError("No program is named. Name one, for example: gzip -9 -c FILE")
+    found = [(text, workload) for text in texts for workload in _one(text, asked)]
+    if "name" in asked.options and len(found) > 1:
+        raise UsageError(f"One name cannot stand for {len(found)} programs. Leave the name out.")
+    # Two scripts may each have a benchmark of the same name; the source then tells them apart.
+    different = {(each.name, each.argv, each.directory) for _, each in found}
+    shared = {name for name, count in collections.Counter(name for name, _, _ in different).items() if count > 1}
+    return tuple(
+        dataclasses.replace(workload, name=f"{workload.name} ({_origin(text)})")
+        if workload.name in shared
+        else workload
+        for text, workload in found
+    )
+
+
+def _one(text: Text, asked: Asked) -> tuple[Workload, ...]:
+    if isinstance(text, Workload):
+        return (text,)
+    row, rest = TABLE[0], text
+    if isinstance(text, str):
+        kind, colon, after = text.partition(":")
+        named = [each for each in TABLE if colon and each.kind == kind]
+        if named:
+            row, rest = named[0], after.strip()
+            if not rest:
+                raise UsageError(f"{text!r} names no program. Write it like {row.example}")
+        elif colon:
+            _refuse_misspelt(text, kind)
+    opener: Callable[[Text, Asked], tuple[Workload, ...]] = getattr(importlib.import_module(row.module), row.opener)
+    return opener(rest, asked)
+
+
+def _refuse_misspelt(text: str, kind: str) -> None:
+    """Say so when a text is nearly the name of a kind, and no program that could be started."""
+    near = difflib.get_close_matches(kind, [row.kind for row in TABLE], n=1, cutoff=0.75)
+    if not near or not re.fullmatch(r"\w+", kind) or shutil.which(text.split()[0]):
+        return
+    kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
+    raise UsageError(
+        f"There is no source of the kind {kind!r}. Did you mean {near[0]!r}? Known kinds: {kinds}. "
+        f"A program of that name is run with command:{text}"
+    )
+
+
+def _origin(text: Text) -> str:
+    return text if isinstance(text, str) else shlex.join(text.argv if isinstance(text, Workload) else text)

@@ -1,0 +1,13 @@
+"""The source `command`: a command line, split as a shell would but given to none, or an argument list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+
+
+def open_command(text: str | Iterable[str], asked: Asked) -> tuple[Workload, ...]:
+    """One workload. Raises UsageError for an empty command line or an unbalanced quote."""
+    return (Workload.of(text, shell=asked.shell, **asked.options),)

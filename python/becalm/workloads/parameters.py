@@ -1,0 +1,54 @@
+"""One command line with parameters becomes several workloads: {n} is replaced by each value of n."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from becalm.errors import UsageError
+from becalm.nouns.workload import Workload
+
+MOST = 1000
+"""More variants than that are a mistake, not a comparison."""
+
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(\d+))?")
+
+
+def values(text: str) -> list[str]:
+    """The values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30) stands for.
+
+    Raises UsageError.
+    """
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        found = [part.strip() for part in text.split(",")]
+        if "" in found:
+            raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
+        return found
+    first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    if step == 0 or last < first:
+        raise UsageError(f"The range {text!r} is empty. Write it like 1..8 or 10..100..30.")
+    if (last - first) // step >= MOST:
+        raise UsageError(f"The range {text!r} has more than {MOST} values.")
+    return [str(number) for number in range(first, last + 1, step)]
+
+
+def expand(commands: Sequence[str], parameters: Mapping[str, str], *, shell: bool = False) -> list[Workload]:
+    """All combinations of the parameters' values in all commands. Raises UsageError for an unused parameter."""
+    for name in parameters:
+        if not any("{" + name + "}" in command for command in commands):
+            raise UsageError(f"The parameter {name!r} appears in no command. Write it as {{{name}}}.")
+    listed = {name: values(text) for name, text in parameters.items()}
+    made = []
+    for command in commands:
+        used = {name: each for name, each in listed.items() if "{" + name + "}" in command}
+        for combination in itertools.product(*used.values()):
+            chosen = dict(zip(used, combination, strict=True))
+            text = command
+            for name, value in chosen.items():
+                text = text.replace("{" + name + "}", value)
+            made.append(Workload.of(text, shell=shell, parameters=tuple(sorted(chosen.items()))))
+    if len(made) > MOST:
+        raise UsageError(f"These parameters make {len(made)} programs; {MOST} are the most.")
+    return made

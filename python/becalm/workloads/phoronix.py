@@ -1,0 +1,229 @@
+"""The source `phoronix`: a test that the Phoronix Test Suite has installed, run as the suite runs it.
+
+The suite starts a test as `exec ./EXECUTABLE ARGUMENTS` in the test's directory with that directory as HOME, and sets
+variables for it (pts_test_execution.php, pts_tests.php, pts_client.php of version 10.8). The same is done here, but
+without a shell; the time is becalm's own, of the whole process, and not the result that the suite reads from LOG_FILE.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from becalm.errors import UsageError
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+from becalm.workloads.phoronix_profile import Choice, Machine, Profile, base_name, read, words
+from becalm.workloads.script import account
+
+LOG = "becalm.log"
+"""The file in a test's directory that it writes its result to; a real one, as some tests move files onto it."""
+
+SYSTEM = Path("/var/lib/phoronix-test-suite")
+"""Where the suite keeps everything when it runs as root; its configuration is in /etc then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the suite keeps things: installed tests and profiles, each in a directory per repository (pts, local)."""
+
+    tests: Path
+    profiles: Path
+
+    def identifiers(self) -> list[str]:
+        """All installed tests, such as pts/compress-gzip-1.2.0."""
+        return sorted(f"{each.parent.name}/{each.name}" for each in self.tests.glob("*/*") if each.is_dir())
+
+
+def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """The test `REPOSITORY/NAME` or `NAME`, with or without its version, and after colons the options picked.
+
+    One workload with the test's default options, or one for each combination of the entries picked. Raises UsageError
+    when the suite, the test, its program or an option is not there.
+    """
+    name, *picked = text.split(":")
+    installation, identifier = find(name, asked)
+    profile = read(identifier, installation.profiles, machine())
+    directory = installation.tests / identifier
+    program = directory / profile.executable
+    if not (program.is_file() and os.access(program, os.X_OK)):
+        raise UsageError(
+            f"The installed test {identifier} has no program {program} that can be run. "
+            f"Install it again: phoronix-test-suite force-install {identifier}"
+        )
+    if profile.requires_root and (os.geteuid() != 0 or account(asked.user) is not None):
+        raise UsageError(f"The test {identifier} runs as root only. Run becalm as root, with --user root.")
+    environment = variables(profile, installation)
+    # What a run of before left; a run of now must not be taken for failed because of it.
+    (directory / "test-exit-status").unlink(missing_ok=True)
+    return tuple(
+        _workload(profile, installation, asked, environment, choices) for choices in profile.combinations(picked)
+    )
+
+
+def find(name: str, asked: Asked) -> tuple[Installation, str]:
+    """The installation that has a test, and the test's full name; the newest of several versions.
+
+    Raises UsageError, with the command that installs it, when none has it.
+    """
+    installations = places(asked)
+    for installation in installations:
+        found = [each for each in installation.identifiers() if matches(each, name)]
+        if found:
+            return installation, max(found, key=_version)
+    known = sorted({each for installation in installations for each in installation.identifiers()})
+    short = {base_name(each): each for each in known}
+    near = difflib.get_close_matches(base_name(name), short, n=1)
+    hint = f" Did you mean phoronix:{short[near[0]]}?" if near else ""
+    full = name if "/" in name else f"pts/{name}"
+    looked = ", ".join(str(each.tests) for each in installations)
+    raise UsageError(
+        f"The Phoronix Test Suite has no test {name!r} installed (looked in {looked}).{hint} "
+        f"Install it: phoronix-test-suite install {full}"
+    )
+
+
+def matches(identifier: str, name: str) -> bool:
+    """Whether a full name such as pts/compress-gzip-1.2.0 is meant by one that may lack repository and version."""
+    repository, _, test = identifier.partition("/")
+    if "/" in name:
+        wanted, _, name = name.partition("/")
+        if wanted != repository:
+            return False
+    return name in (test, base_name(test))
+
+
+def places(asked: Asked) -> list[Installation]:
+    """Where the suite may keep its tests: for root in /var/lib, for others in their home directory.
+
+    PTS_USER_PATH_OVERRIDE and PTS_TEST_INSTALL_ROOT_PATH move it, as does EnvironmentDirectory of its configuration.
+    """
+    override = os.environ.get("PTS_USER_PATH_OVERRIDE", "")
+    owner = account(asked.user)
+    home = Path(owner.home) if owner else Path.home()
+    own = home / ".phoronix-test-suite"
+    roots = [Path(override)] if override and Path(override).is_dir() else [own, SYSTEM]
+    if os.geteuid() == 0 and owner is None and roots[-1] == SYSTEM:
+        roots.reverse()
+    return [Installation(_tests(root), root / "test-profiles") for root in roots]
+
+
+def _tests(root: Path) -> Path:
+    override = os.environ.get("PTS_TEST_INSTALL_ROOT_PATH", "")
+    if override and Path(override).is_dir():
+        return Path(override)
+    try:
+        file = Path("/etc/phoronix-test-suite.xml") if root == SYSTEM else root / "user-config.xml"
+        configured = ElementTree.parse(file).getroot()
+        text = configured.findtext("Options/Installation/EnvironmentDirectory") or ""
+    except (OSError, ElementTree.ParseError):
+        text = ""
+    usual = "~/.phoronix-test-suite"
+    if not text.strip() or text.strip().startswith(usual):
+        return root / (text.strip().removeprefix(usual).strip("/") or "installed-tests")
+    return Path(text.strip()).expanduser()
+
+
+def variables(profile: Profile, installation: Installation) -> dict[str, str]:
+    """The environment that the suite adds for a test, as far as tests use it (its documentation, "Test scripts").
+
+    Numbers are of this machine as it is now, and stay so for all runs.
+    """
+    directory = installation.tests / profile.identifier
+    cpus, cores = profile.machine.cpus, profile.machine.cores
+    found = {
+        "NUM_CPU_CORES": cpus,
+        "OMP_NUM_THREADS": cpus,
+        "NUM_CPU_JOBS": 2 * cpus,
+        "NUM_CPU_PHYSICAL_CORES": cores,
+        "CPU_THREADS_PER_CORE": max(cpus // cores, 1),
+        "NUM_CPU_NODES": max(len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))), 1),
+        "SYS_MEMORY": profile.machine.memory_mb,
+        "OS_TYPE": "Linux",
+        "OS_ARCH": platform.machine(),
+        "HOME": f"{directory}/",
+        "DEBUG_HOME": f"{directory}/",
+        "DEBUG_REAL_HOME": f"{Path.home()}/",
+        "LOG_FILE": directory / LOG,
+        **dict.fromkeys(("LC_ALL", "LC_NUMERIC", "LC_CTYPE", "LC_MESSAGES", "LANG"), ""),
+        "vblank_mode": 0,
+        "__GL_SYNC_TO_VBLANK": 0,
+        "CCACHE_DISABLE": 1,
+        "OMPI_ALLOW_RUN_AS_ROOT": 1,
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1,
+    }
+    path = os.environ.get("PATH", os.defpath)
+    for number, parent in enumerate(profile.parents):
+        place = f"{installation.tests / parent}/"
+        if number == 0:
+            found["TEST_EXTENDS"] = place
+        if Path(place).is_dir():
+            path = f"{place}:{path}"
+            found["TEST_" + base_name(parent).upper().replace("-", "_")] = place
+    return {"PATH": path, **{name: str(value) for name, value in found.items()}}
+
+
+def machine() -> Machine:
+    """This machine as menus and variables describe it."""
+    cpus = os.cpu_count() or 1
+    lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
+    # Threads of one core name the same list; where the kernel does not say, every CPU is a core.
+    cores = len({path.read_text().strip() for path in lists}) or cpus
+    return Machine(cpus, cores, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20)
+
+
+def _workload(
+    profile: Profile,
+    installation: Installation,
+    asked: Asked,
+    environment: dict[str, str],
+    choices: Sequence[Choice],
+) -> Workload:
+    directory = installation.tests / profile.identifier
+    text = profile.arguments(choices)
+    known = {**os.environ, **environment, **dict(asked.options.get("environment") or {})}
+    passed = [] if asked.shell else words(text, known)
+
+    def command(*program: str) -> list[str]:
+        if asked.shell:
+            return ["/bin/sh", "-c", f"exec {shlex.join(program)} {text}".rstrip()]
+        return [*program, *passed]
+
+    # The suite runs these scripts with bash where there is one (pts_tests::call_test_script).
+    shell = shutil.which("bash") or "/bin/sh"
+    before, after = ([command(shell, each) for each in _scripts(profile, installation, n)] for n in ("pre", "post"))
+    hook = [sys.executable, "-I", str(Path(__file__).with_name("phoronix_hook.py"))]
+    picked = ", ".join(name for _, name, _ in choices)
+    return asked.workload(
+        command(str(directory / profile.executable)),
+        environment=environment,
+        name=f"{profile.identifier} ({picked})" if picked else profile.identifier,
+        directory=str(directory),
+        prepare=(*hook, "before", str(directory), environment["LOG_FILE"], json.dumps(before)),
+        cleanup=(*hook, "after", str(directory), json.dumps(after)) if after else None,
+        parameters=tuple(sorted((option.identifier, name) for option, name, _ in choices)),
+    )
+
+
+def _scripts(profile: Profile, installation: Installation, name: str) -> list[str]:
+    """The test's own script of before or after a run, then those of what it extends; one for Linux goes first."""
+    found = []
+    for test in (profile.identifier, *profile.parents):
+        files = [installation.profiles / test / file for file in (f"{name}_linux.sh", f"{name}.sh")]
+        found += [str(file) for file in files if file.is_file()][:1]
+    return found
+
+
+def _version(identifier: str) -> tuple[int, ...]:
+    match = re.search(r"-(\d+(?:\.\d+)*)$", identifier)
+    return tuple(int(part) for part in match[1].split(".")) if match else ()

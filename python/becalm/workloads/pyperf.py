@@ -1,0 +1,189 @@
+"""The source `pyperf`: the benchmarks of a pyperf script, each as one process with a fixed number of loops.
+
+pyperf runs every benchmark in worker processes (its documentation, "Runner" and "runner options"): `--worker
+--worker-task=N --loops=L` runs the N-th benchmark of the script L times and nothing else. becalm runs that worker and
+times the whole process by itself, so the interpreter's start and pyperf's own work are in the time. The number of
+loops is found once, such that they are at most START of it: then it is the same in all runs, as comparing needs it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+from becalm.workloads.script import Said, account, call
+
+WORK_S = 0.2
+"""The loops of one run take at least so long, in seconds: twice pyperf's own default for a value (--min-time 0.1)."""
+
+START = 0.1
+"""The share of a run that starting the interpreter and pyperf may take. Its own spread then counts a tenth."""
+
+MOST_WORK_S = 2.0
+"""For START's sake the loops are not made longer than that, in seconds, however slowly the script starts."""
+
+_QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark of a script: its name and its number, which pyperf calls the worker task."""
+
+    name: str
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A pyperf script, the interpreter that runs it, and how it is asked."""
+
+    path: Path
+    python: str
+    asked: Asked
+
+    def benchmarks(self) -> list[Benchmark]:
+        """Names in the script's own order. Every benchmark is run once for it, with as few loops as give a time."""
+        # Calibrating for one nanosecond is one loop each; unlike --loops=1 it does not fail on a time of zero.
+        suite = self._results("--calibrate-loops", "--min-time=1e-9")
+        names = [str(_metadata(suite, each).get("name", "")) for each in suite["benchmarks"]]
+        return [Benchmark(name, task) for task, name in enumerate(names)]
+
+    def loops(self, benchmark: Benchmark, clock: Callable[[], float] = time.perf_counter) -> int:
+        """How many loops one run shall have: WORK_S of work, more where starting takes more than START of the run."""
+        task = f"--worker-task={benchmark.task}"
+        suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")
+        loops = int(_metadata(suite, suite["benchmarks"][0])["loops"])
+        before = clock()
+        suite = self._results(task, f"--loops={loops}")
+        took_s = clock() - before
+        return loops_for(loops, worked_s(suite), took_s)
+
+    def command(self, benchmark: Benchmark, loops: int) -> list[str]:
+        """The argument list of one run."""
+        return [self.python, str(self.path), *_QUIET, f"--worker-task={benchmark.task}", f"--loops={loops}"]
+
+    def _results(self, *options: str) -> dict[str, Any]:
+        """The JSON suite that the script writes. Raises UsageError or WorkloadError, with what it said."""
+        owner = account(self.asked.user)
+        with tempfile.TemporaryDirectory(prefix="becalm-") as folder:
+            if owner is not None:
+                os.chown(folder, owner.uid, owner.gid)
+            out = Path(folder) / "suite.json"
+            said = call([self.python, str(self.path), *_QUIET, *options, f"--output={out}"], self.asked, owner)
+            try:
+                suite = json.loads(out.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                suite = None
+        if said.status != 0:
+            raise self._failed(said)
+        if not isinstance(suite, dict) or not suite.get("benchmarks"):
+            raise UsageError(
+                f"{self.path} is no pyperf script: it ran, but no benchmark came of it. "
+                "It must make a pyperf.Runner and call its bench_func, bench_time_func, timeit or bench_command."
+            )
+        return suite
+
+    def _failed(self, said: Said) -> UsageError | WorkloadError:
+        if b"pyperf" not in self.path.read_bytes():
+            return UsageError(
+                f"{self.path} is no pyperf script: it never names pyperf, and does not know the options of a worker. "
+                f"To measure it as a program, name it as a command: {os.path.basename(self.python)} {self.path.name}"
+            )
+        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pyperf') is None)"
+        if call([self.python, "-c", look], self.asked, account(self.asked.user)).status == 1:
+            return WorkloadError(
+                f"{self.python} has no pyperf, which {self.path.name} needs. Install it: "
+                f"{self.python} -m pip install pyperf. Or name the interpreter that has it."
+            )
+        return WorkloadError(
+            f"The pyperf script {self.path} failed with {said.how} when it was asked for its benchmarks. "
+            f"{said.last_lines()}"
+        )
+
+
+def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """The benchmarks of `SCRIPT.py`, or one of them with `SCRIPT.py:NAME`, in the script's order.
+
+    Raises UsageError for no such file or benchmark and for what is no pyperf script, WorkloadError when it fails.
+    """
+    path, name = _parts(text, asked)
+    script = Script(path, _interpreter(asked.python), asked)
+    benchmarks = script.benchmarks()
+    if name is not None:
+        chosen = [each for each in benchmarks if each.name == name]
+        if not chosen:
+            raise UsageError(_unknown(name, path, [each.name for each in benchmarks]))
+        benchmarks = chosen
+    return tuple(_workload(script, each) for each in benchmarks)
+
+
+def loops_for(loops: int, work_s: float, took_s: float) -> int:
+    """Enough loops that the rest of the process, its start, is at most START of it; `work_s` of `took_s` were loops.
+
+    With s = took - work, the loops shall take w >= s (1 - START) / START, and not more than MOST_WORK_S for that.
+    """
+    start_s = max(took_s - work_s, 0.0)
+    wanted_s = min(max(WORK_S, start_s * (1 - START) / START), MOST_WORK_S)
+    return loops if work_s >= wanted_s or work_s <= 0 else math.ceil(loops * wanted_s / work_s)
+
+
+def worked_s(suite: dict[str, Any]) -> float:
+    """Seconds that the loops of the suite's only value took: values are per loop and per inner loop."""
+    benchmark = suite["benchmarks"][0]
+    known = _metadata(suite, benchmark)
+    (value,) = benchmark["runs"][0]["values"]
+    return float(value) * int(known.get("loops", 1)) * int(known.get("inner_loops", 1))
+
+
+def _workload(script: Script, benchmark: Benchmark) -> Workload:
+    loops = script.loops(benchmark)
+    argv = script.command(benchmark, loops)
+    return script.asked.workload(argv, name=benchmark.name, parameters=(("loops", str(loops)),))
+
+
+def _metadata(suite: dict[str, Any], benchmark: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a benchmark: pyperf moves metadata that are the same everywhere up to the suite."""
+    known: dict[str, Any] = {**(suite.get("metadata") or {}), **(benchmark.get("metadata") or {})}
+    for run in benchmark.get("runs") or []:
+        known.update(run.get("metadata") or {})
+    return known
+
+
+def _parts(text: str, asked: Asked) -> tuple[Path, str | None]:
+    """The script and the benchmark's name; the first colon after which a file's name is complete parts them."""
+    whole = asked.file(text)
+    if whole.is_file():
+        return whole, None
+    for at, letter in enumerate(text):
+        if letter == ":" and asked.file(text[:at]).is_file():
+            return asked.file(text[:at]), text[at + 1 :]
+    name = text.partition(":")[0]
+    raise UsageError(f"There is no file {asked.file(name)}. Name a pyperf script, for example: pyperf:bench.py")
+
+
+def _interpreter(asked: str | None) -> str:
+    if asked is None and not sys.executable:
+        raise UsageError("The interpreter that runs becalm is not known. Name one for the pyperf script.")
+    found = shutil.which(asked or sys.executable)
+    if found is None:
+        raise UsageError(f"There is no interpreter {asked!r} that can be run. Name one, for example /usr/bin/python3.")
+    return os.path.abspath(found)
+
+
+def _unknown(name: str, path: Path, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{path.name} has no benchmark {name!r}.{hint} It has: {', '.join(names)}."

@@ -1,0 +1,232 @@
+"""The source `suite`: programs listed in a TOML file.
+
+Each `[[program]]` has a `command` (a text of any other kind of source, or a list of arguments) and may have a `name`
+and fields of a workload. Files and directories are found from the directory of the TOML file, where the programs run.
+For `becalm suite` a program may have a `reference` time and a `peak_command`, and the file may have a `name`, a number
+of `copies`, and settings for all programs in the tables `[base]` and `[peak]`; `becalm tune` does not look at these.
+
+Public: open_suite, read, Suite, Listed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+from becalm.units import duration_ns
+from becalm.workloads.asked import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One program of a suite; `reference_ns`: its time on the reference machine, `peak`: what is run in peak."""
+
+    workload: Workload
+    reference_ns: int | None
+    peak: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A file that lists programs. `copies` None: not said. Settings are for all programs of a tuning."""
+
+    name: str
+    programs: tuple[Listed, ...]
+    copies: int | None
+    base: Settings
+    peak: Settings | None
+
+    @property
+    def has_peak(self) -> bool:
+        """Whether peak is anything else than base."""
+        return self.peak is not None or any(each.peak != each.workload for each in self.programs)
+
+
+def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """All programs of a file, in its order; what the file says of a program wins over the options for all.
+
+    Raises UsageError, naming the file and the program, for a file that cannot be read or says something unknown.
+    """
+    path = asked.file(text)
+    made: list[Workload] = []
+    for number, program in enumerate(_file(path)["program"], start=1):
+        made += _workloads(program, "command", f"{path}, program {number}", asked, path.parent)
+    return tuple(made)
+
+
+def read(text: str, asked: Asked) -> Suite:
+    """The whole file. A program with a reference time, or one that is rated, must be one. Raises UsageError."""
+    path = asked.file(text)
+    file = _file(path)
+    listed = tuple(
+        _listed(program, f"{path}, program {number}", asked, path.parent)
+        for number, program in enumerate(file["program"], start=1)
+    )
+    names = [each.workload.name for each in listed]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"{path} has two programs called {doubled[0]!r}. Give each a name of its own.")
+    peak = file.get("peak")
+    return Suite(
+        name=file.get("name", path.stem),
+        programs=listed,
+        copies=file.get("copies"),
+        base=Settings.of(file.get("base")),
+        peak=None if peak is None else Settings.of(peak),
+    )
+
+
+def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> Listed:
+    found = _workloads(program, "command", where, asked, base)
+    if len(found) != 1:
+        names = ", ".join(each.name for each in found[:3])
+        raise UsageError(f"{where}: a suite is rated program by program, but this names {len(found)}: {names} …")
+    reference = program.get("reference")
+    peak = found[0]
+    if "peak_command" in program:
+        (other, *more) = _workloads(program, "peak_command", where, asked, base)
+        if more:
+            raise UsageError(f"{where}: peak_command must name one program.")
+        peak = dataclasses.replace(other, name=found[0].name)
+    return Listed(found[0], None if reference is None else duration_ns(reference), peak)
+
+
+def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, base: Path) -> tuple[Workload, ...]:
+    from becalm.workloads import gather
+
+    command = _command(program, key, where)
+    try:
+        return gather([command], _asked(program, where, asked, base))
+    except UsageError as error:
+        if str(error).startswith(where):
+            raise
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _file(path: Path) -> Mapping[str, Any]:
+    try:
+        value = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}.") from error
+    programs = value.get("program")
+    if not isinstance(programs, list) or not programs or not all(isinstance(each, dict) for each in programs):
+        raise UsageError(f'{path} lists no programs. Write each as a table [[program]] with a line: command = "…"')
+    for key, given in value.items():
+        if key not in _WHOLE:
+            known = ", ".join(_WHOLE)
+            raise UsageError(f"{path} has {key!r} outside of a program; known there: {known}.")
+        check, wanted = _WHOLE[key]
+        if not check(given):
+            raise UsageError(f"{path}: {key} must be {wanted}, not {given!r}.")
+    return value
+
+
+def _command(program: Mapping[str, Any], key: str, where: str) -> Any:
+    command = program.get(key)
+    words = isinstance(command, list) and command and all(isinstance(each, str) for each in command)
+    if not words and not (isinstance(command, str) and command.strip()):
+        raise UsageError(f'{where}: {key} must be a text or a list of texts, for example {key} = "gzip -9 x".')
+    if isinstance(command, str) and command.startswith("suite:"):
+        raise UsageError(f"{where}: a suite cannot list another suite. List the programs, or name both files.")
+    return command
+
+
+def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> Asked:
+    """The options for one program: those for all, under those of the file."""
+    options = {**asked.options, "directory": str(asked.directory if asked.options.get("directory") else base)}
+    for key, value in program.items():
+        if key in _RATED:
+            _RATED[key](value, where)
+            continue
+        if key not in _FIELDS:
+            near = difflib.get_close_matches(key, [*_FIELDS, *_RATED], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{where}: there is no {key!r}.{hint} Known: {', '.join([*_RATED, *_FIELDS])}.")
+        check, wanted = _FIELDS[key]
+        try:
+            options["timeout_ns" if key == "timeout" else key] = check(value, base)
+        except (TypeError, ValueError, UsageError):
+            raise UsageError(f"{where}: {key} must be {wanted}, not {value!r}.") from None
+    options["environment"] = {**dict(asked.options.get("environment") or {}), **options.get("environment", {})}
+    return dataclasses.replace(asked, base=base, options=options)
+
+
+def _text(value: Any, base: Path) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def _path(value: Any, base: Path) -> str:
+    return str(base / Path(_text(value, base)).expanduser())
+
+
+def _environment(value: Any, base: Path) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        raise TypeError
+    return dict(value)
+
+
+def _timeout(value: Any, base: Path) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise TypeError
+    return duration_ns(value)
+
+
+def _expect(value: Any, base: Path) -> tuple[int, ...] | None:
+    if value == "any":
+        return None
+    codes = value if isinstance(value, list) else [value]
+    if not codes or any(isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 255 for code in codes):
+        raise ValueError
+    return tuple(codes)
+
+
+def _reference(value: Any, where: str) -> None:
+    try:
+        _timeout(value, Path())
+    except (TypeError, UsageError):
+        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {value!r}.') from None
+
+
+_RATED: dict[str, Callable[[Any, str], None]] = {
+    "command": lambda value, where: None,
+    "peak_command": lambda value, where: None,
+    "reference": _reference,
+}
+"""What a program may say besides the fields of a workload, and a check; commands are looked at where they are used."""
+
+
+def _settings(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, (str, int, bool)) for each in value.values())
+
+
+_WHOLE: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "program": (lambda value: True, "tables"),
+    "name": (lambda value: isinstance(value, str) and bool(value), "a text"),
+    "copies": (lambda value: type(value) is int and 1 <= value <= 4096, "a number from 1 to 4096"),
+    "base": (_settings, 'a table of settings, for example { aslr = "off" }'),
+    "peak": (_settings, 'a table of settings, for example { aslr = "off" }'),
+}
+"""What a file may say for all of its programs: a check, and what it must be, in words."""
+
+_FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
+    "name": (_text, "a text"),
+    "directory": (_path, "the path of a directory"),
+    "environment": (_environment, 'a table of texts, for example { LC_ALL = "C" }'),
+    "input": (_path, "the path of a file"),
+    "prepare": (_text, "a command line"),
+    "cleanup": (_text, "a command line"),
+    "timeout": (_timeout, 'a duration, for example "30s"'),
+    "expect": (_expect, 'exit codes, for example [0, 1], or "any"'),
+}
+"""What a program may say besides its command: how it is read, and what it must be, in words."""

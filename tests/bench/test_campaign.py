@@ -1,0 +1,179 @@
+"""The parts of the benches that measure nothing: log of trials, intervals, pacing, the loop's arithmetic, filling."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+import campaign
+import fill
+import loop
+import tools
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(0, 10), (5, 100), (3, 7), (20, 20)])
+def test_clopper_pearson_is_the_exact_interval(hits: int, trials: int) -> None:
+    expected = stats.binomtest(hits, trials).proportion_ci(0.95, method="exact")
+    assert campaign.clopper_pearson(hits, trials) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_clopper_pearson_refuses_what_is_no_share() -> None:
+    with pytest.raises(ValueError, match="11 of 10"):
+        campaign.clopper_pearson(11, 10)
+
+
+def test_a_log_is_continued_where_it_was_left(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "trials.jsonl"
+    campaign.Log(path, {"seed": 1}).add({"index": 0})
+    again = campaign.Log(path, {"seed": 1})
+    again.add({"index": 1})
+    assert [r["index"] for r in again.records] == [0, 1]
+    assert [r["index"] for r in campaign.read_log(path)[1]] == [0, 1]
+
+
+def test_a_line_cut_short_by_a_kill_costs_only_that_trial(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+    campaign.Log(path, {"seed": 1}).add({"index": 0})
+    with path.open("a") as file:
+        file.write('{"index": 1, "to')
+    campaign.Log(path, {"seed": 1}).add({"index": 2})
+    assert [r["index"] for r in campaign.read_log(path)[1]] == [0, 2]
+
+
+def test_a_log_of_another_configuration_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+    campaign.Log(path, {"seed": 1, "budget": 4})
+    before = path.read_bytes()
+    with pytest.raises(SystemExit, match="another seed"):
+        campaign.Log(path, {"seed": 2, "budget": 4})
+    assert path.read_bytes() == before
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    log = campaign.Log(tmp_path / "trials.jsonl", {})
+
+    def interrupted() -> campaign.Record:
+        raise KeyboardInterrupt
+
+    def trials() -> Iterator[Callable[[], campaign.Record]]:
+        yield lambda: {"index": 0}
+        yield interrupted
+        yield lambda: {"index": 2}
+
+    campaign.work_off(trials(), log, 3)
+    assert campaign.read_log(log.path)[1] == [{"index": 0}]
+
+
+def test_a_failing_command_is_named_with_its_last_words() -> None:
+    with pytest.raises(SystemExit, match="ended with 3: no such thing"):
+        campaign.timed([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"])
+
+
+def test_the_machine_is_described_in_one_sentence() -> None:
+    said = campaign.describe(campaign.machine())
+    assert "kernel" in said
+    assert "\n" not in said
+
+
+def test_jump_ahead_equals_stepping() -> None:
+    state = 1
+    for count in range(200):
+        assert loop.state_after(count) == state
+        state = (state * loop.MULTIPLIER + loop.INCREMENT) & loop.MASK
+
+
+def test_differences_are_exact_or_refused() -> None:
+    assert loop.longer(18_329_000, 0.003) - 18_329_000 == 54_987
+    assert loop.longer(18_329_000, 0.0) == 18_329_000
+    with pytest.raises(ValueError, match="exactly"):
+        loop.longer(1001, 0.003)
+
+
+def test_every_count_is_written_with_equally_many_digits() -> None:
+    program = loop.Loop(Path("loop"))
+    assert len(program.argv(7)[1]) == len(program.argv(19_000_000)[1])
+
+
+def test_pace_fills_the_time_it_is_given() -> None:
+    pace = tools.Pace((4, 0.3 + 4 * 0.02), (24, 0.3 + 24 * 0.02))
+    assert pace.each == pytest.approx(0.02)
+    assert pace.runs(2.31) == 100
+    assert pace.runs(0.1, least=3) == 3
+
+
+def test_pace_follows_a_machine_that_slows_down() -> None:
+    pace = tools.Pace((4, 0.08), (24, 0.48))
+    for _ in range(20):
+        pace.correct(100, 100 * 0.04)
+    assert pace.each == pytest.approx(0.04, rel=0.01)
+
+
+def test_pace_refuses_nonsense() -> None:
+    with pytest.raises(SystemExit, match="too busy"):
+        tools.Pace((4, 1.0), (24, 0.5))
+
+
+@pytest.mark.parametrize(("shift", "answer"), [(1.0, 1), (-1.0, -1), (0.0, 0)])
+def test_welch_has_the_sign_of_the_second_program(shift: float, answer: int) -> None:
+    first = [10.0, 10.1, 9.9, 10.05, 9.95, 10.02]
+    reading = tools.welch(first, [value + shift for value in first])
+    assert reading.answer == answer
+    assert reading.estimate == pytest.approx(shift / 10.0, rel=0.01)
+
+
+def test_pyperf_values_leave_out_warmups_and_calibration(tmp_path: Path) -> None:
+    file = tmp_path / "first.json"
+    runs = [{"warmups": [[1, 9.0]]}, {"warmups": [[1, 8.0]], "values": [1.0, 2.0]}, {"values": [3.0]}]
+    file.write_text(json.dumps({"benchmarks": [{"runs": runs}]}))
+    assert tools.pyperf_values(file) == [1.0, 2.0, 3.0]
+
+
+STAND_IN = """
+import json, sys
+assert sys.argv[1] == "compare" and sys.argv[-2:] == ["loop 1", "loop 2"], sys.argv
+budget = float(sys.argv[sys.argv.index("--budget") + 1].removesuffix("s"))
+print(json.dumps({"stopped": "answer known", "differences": [{"answer": "faster", "estimate": -0.02, "pairs": 7,
+    "low": None, "high": -0.01, "standard_error": 0.001, "detectable": budget}]}))
+"""
+"""Prints a verdict as `becalm compare --json` does; `detectable` carries the budget it was given."""
+
+
+def test_becalm_is_read_by_its_documented_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "becalm_command", lambda: [sys.executable, "-c", STAND_IN])
+    tool = tools.Becalm(tmp_path)
+    tool.rest = 0.5
+    found = tool.compare(["loop", "1"], ["loop", "2"], 4.0)
+    assert found.readings["becalm"] == tools.Reading(-1, -0.02)
+    assert found.runs == 7
+    assert found.more["detectable"] == pytest.approx(3.5), "its own start-up was not taken off the time"
+    assert found.more["stopped"] == "answer known"
+    assert found.to_json()["low"] is None
+
+
+def test_an_unknown_tool_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="'perf'"):
+        tools.make_tools(["becalm", "perf"], tmp_path)
+
+
+def test_filling_replaces_one_block_and_nothing_else() -> None:
+    text = "a\n<!-- aa -->\nold\n<!-- /aa -->\nb\n<!-- scale -->\nkept\n<!-- /scale -->\n"
+    filled = fill.fill(text, "aa", r"new \1")
+    assert filled == text.replace("old", r"new \1")
+    assert fill.fill(filled, "aa", r"new \1") == filled
+
+
+def test_filling_a_document_without_the_block_is_refused() -> None:
+    with pytest.raises(SystemExit, match="0 blocks"):
+        fill.fill("nothing here", "aa", "new")
+
+
+def test_the_document_has_a_block_for_every_bench() -> None:
+    text = fill.DOCUMENT.read_text(encoding="utf-8")
+    for name in fill.BENCHES:
+        assert f"python bench/{name}.py" in text
+        fill.fill(text, name, "")

@@ -1,0 +1,167 @@
+"""What a confirmation concludes, on arms whose truth is known."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unit.analysis.confirmations import CHOSEN, PROGRAM, TRUTH, confirmation, verdict
+
+from becalm.analysis.confirmation import judge, leave_one_out, without
+from becalm.methods.protocol import Sample
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, TuneVerdict, from_json, settings_of
+from becalm.wording import tune as sentences
+
+
+def test_leave_one_out_takes_along_what_has_no_meaning_by_itself() -> None:
+    chosen = Settings.of({"isolation": "on", "tick": "off", "rcu": "off", "nice": -20})
+    arms = leave_one_out(chosen, {"tick": ("isolation",), "rcu": ("tick",)})
+    assert set(arms) == {"without isolation", "without tick", "without rcu", "without nice"}
+    assert arms["without isolation"].to_json() == {"nice": -20}
+    assert arms["without tick"].to_json() == {"isolation": "on", "nice": -20}
+    assert arms["without nice"].to_json() == {"isolation": "on", "rcu": "off", "tick": "off"}
+
+
+def test_the_truth_is_found(study: TuneVerdict) -> None:
+    mine = {each.arm: each for each in study.steadier}
+    truth = TRUTH[BASELINE][1] / TRUTH[TUNED][1]
+    assert mine[TUNED].ratio.low <= truth <= mine[TUNED].ratio.high
+    assert mine[TUNED].shift.low <= 0.02 <= mine[TUNED].shift.high
+    assert mine[TUNED].p_value < 1e-4
+    assert mine[TUNED].f_p < 1e-10
+    assert mine[TUNED].f_df == (299, 299)
+    helping = {each.knob: each for each in study.contributions}
+    assert helping["governor"].ratio.low <= 0.021 / 0.0032 <= helping["governor"].ratio.high
+    assert helping["turbo"].cost.low <= 1.02 / 0.985 - 1 <= helping["turbo"].cost.high
+    assert study.droppable == ("aslr", "nice")
+    assert "helps" in helping["turbo"].sentence
+    assert "may go" in helping["nice"].sentence
+
+
+def test_ratio_of_the_spreads_that_are_shown_is_the_ratio_that_is_shown(study: TuneVerdict) -> None:
+    arms = {arm.name: arm for arm in study.arms}
+    for each in study.steadier:
+        assert arms[BASELINE].spread.value / arms[each.arm].spread.value == pytest.approx(each.ratio.value)
+        assert each.f == pytest.approx((arms[BASELINE].overall / arms[each.arm].overall) ** 2)
+
+
+def test_f_of_the_source() -> None:
+    # 0.22 / 0.06 = 3.67 exceeds F(40, 40) = 2.73 at 0.1 %.
+    rng = np.random.default_rng(1)
+    white = rng.standard_normal(41)
+    white = (white - white.mean()) / white.std(ddof=1)
+    arms = {
+        BASELINE: [Sample(Settings(), (1e9 * (1 + 0.001 * math.sqrt(0.22) * white),))],
+        TUNED: [Sample(CHOSEN, (1e9 * (1 + 0.001 * math.sqrt(0.06) * rng.permutation(white)),))],
+    }
+    found = judge(arms, ("x",)).steadier[0]
+    assert found.f == pytest.approx(3.67, abs=0.005)
+    assert found.f_df == (40, 40)
+    assert found.f_p < 2 * 0.001
+    assert found.loops == 1
+
+
+def test_knobs_that_are_not_shown_to_help_go_when_fresh_runs_lose_nothing() -> None:
+    first = judge(confirmation(TRUTH), (PROGRAM,), margin=0.25)
+    assert first.settings == CHOSEN
+    assert set(first.spare) == {"aslr", "nice"}
+    fewer = without(CHOSEN, first.spare)
+    assert fewer == Settings.of({"governor": "performance", "turbo": False})
+    again = {name: TRUTH[name] for name in (BASELINE, TUNED)}
+    good = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0031, 1.02)}, 40), (PROGRAM,), margin=0.25)
+    assert good.settings == fewer
+    bad = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0045, 1.02)}, 40), (PROGRAM,), margin=0.25)
+    assert bad.settings == CHOSEN
+    few = judge(confirmation({**again, RECOMMENDED: (fewer, 0.0031, 1.02)}, 3), (PROGRAM,), margin=0.25)
+    assert few.settings == CHOSEN
+
+
+def test_a_knob_goes_only_when_no_program_needs_it() -> None:
+    truth = {name: TRUTH[name] for name in (BASELINE, TUNED, "without nice")}
+    arms = confirmation(truth, programs=2)
+    needy = confirmation({"without nice": (TRUTH["without nice"][0], 0.02, 1.02)}, seed=5)["without nice"]
+    arms["without nice"][1] = needy[0]
+    found = judge(arms, ("one", "two"), margin=0.25)
+    assert [each.droppable for each in found.contributions] == [True, False]
+    assert found.droppable == ()
+    assert found.settings == CHOSEN
+
+
+@pytest.mark.parametrize("spread", [0.0576, 0.08])
+def test_what_does_not_help_is_not_recommended(spread: float) -> None:
+    found = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, spread, 1.0)}), (PROGRAM,))
+    assert found.settings == Settings()
+    said = sentences.verdict(verdict(found))
+    assert "Nothing to recommend" in said
+    assert ("scatters" in said) is (spread > 0.06)
+    assert sentences.commands(verdict(found))[0][0].startswith("becalm compare")
+
+
+def test_undecided_is_kept_and_says_how_long_it_would_take() -> None:
+    truth = {name: TRUTH[name] for name in (BASELINE, TUNED, "without nice")}
+    found = judge(confirmation(truth, loops=3), (PROGRAM,), margin=0.05).contributions[0]
+    assert not found.droppable
+    assert "undecided and kept" in found.sentence
+    assert found.loops_needed is not None
+    assert f"about {found.loops_needed} loops would decide" in found.sentence
+
+
+def test_one_loop_drops_nothing() -> None:
+    truth = {**TRUTH, "without nice": (TRUTH["without nice"][0], 0.0001, 1.02)}
+    assert judge(confirmation(truth, loops=1), (PROGRAM,), margin=0.25).droppable == ()
+
+
+def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
+    arms = confirmation({name: TRUTH[name] for name in (BASELINE, TUNED, "pyperf")}, loops=6)
+    whole = arms[TUNED][0]
+    cut = (*whole.loops[:2], whole.loops[2][:1], *whole.loops[3:])
+    arms[TUNED] = [replace(whole, loops=cut, failed=14)]
+    arms["pyperf"] = [Sample(TRUTH["pyperf"][0], (np.empty(0),) * 6, 90)]
+    found = judge(arms, (PROGRAM,))
+    assert [each.loops for each in found.steadier] == [5]
+    assert [each.numbers["arm"] for each in found.findings] == [TUNED, "pyperf"]
+    assert "failed in 14 runs" in found.findings[0].sentence
+    # Far steadier, but programs have to work.
+    assert found.steadier[0].ratio.low > 10
+    assert found.settings == Settings()
+    assert "a program fails with them" in verdict(found).sentence
+    nothing = next(arm for arm in found.arms if arm.name == "pyperf")
+    assert (nothing.runs, nothing.failed, nothing.spread.value) == (0, 90, math.inf)
+    assert from_json(json.loads(json.dumps(verdict(found).to_json()))).arms == found.arms
+
+
+def test_arms_that_are_missing_or_do_not_fit_are_refused() -> None:
+    arms = confirmation({BASELINE: TRUTH[BASELINE]}, 2)
+    with pytest.raises(ValueError, match="tuned is missing"):
+        judge(arms, (PROGRAM,))
+    with pytest.raises(ValueError, match="1 samples for 2 programs"):
+        judge({**arms, TUNED: arms[BASELINE]}, ("one", "two"))
+
+
+def test_false_recommendations_are_as_rare_as_stated() -> None:
+    equal = {BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, TRUTH[BASELINE][1], 1.0)}
+    wrong = sum(bool(judge(confirmation(equal, 6, 8, seed), (PROGRAM,)).settings.values) for seed in range(200))
+    # Half of the 5 % errs upwards: 5 of 200, give or take 2.2.
+    assert wrong <= 12
+
+
+def test_round_trip_of_json(study: TuneVerdict) -> None:
+    assert from_json(json.loads(json.dumps(study.to_json()))) == study
+    one = verdict(judge(confirmation(TRUTH, loops=1), (PROGRAM,), objective="mad"))
+    assert from_json(json.loads(json.dumps(one.to_json()))) == one
+    with pytest.raises(KeyError):
+        from_json({"kind": "tune"})
+
+
+def test_profile_is_toml_that_gives_the_settings_back(study: TuneVerdict) -> None:
+    odd = replace(study, settings={"a b": 'quote " and \\ and é\n', "turbo": False, "nice": -20}, programs=("x\x07",))
+    for each in (study, odd):
+        read = tomllib.loads(sentences.profile(each))
+        assert read["settings"] == each.settings
+        assert set(read) == {"name", "description", "settings"}
+    assert settings_of(study).to_json() == study.settings

@@ -1,0 +1,211 @@
+"""Slow runs carry their cause; contaminated rounds are flagged, and left out by a rule fixed before looking."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import becalm.study.session as session
+from becalm.analysis.contamination import USUAL, contaminated, rule
+from becalm.analysis.diagnostics import of_series, reason
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.null import NullHost
+from becalm.load.record import Load
+from becalm.nouns.history import History
+from becalm.nouns.run import Run
+from becalm.study.review import review
+from becalm.verbs.compare import compare
+from becalm.verbs.records import show
+from becalm.verbs.run import run
+
+MS = 10**6
+
+
+def a_run(seq, wall=100, cpu=95, wait=1, number=None, workload=0):
+    number = seq if number is None else number
+    ns = (wall * MS, cpu * MS, 0, wait * MS)
+    return Run(seq, workload, 0, number, 0, seq * 10**9, *ns, 1 << 20, 0, 0, 0, 0, "ok", 0, 0)
+
+
+def columns_of(runs):
+    def columns(program, names):
+        mine = [each for each in runs if each.workload == program]
+        return {name: np.array([getattr(each, name) for each in mine], dtype=np.float64) for name in names}
+
+    return columns
+
+
+def series(slow, loads=()):
+    """Findings on 40 runs of which number 17 is slow."""
+    rng = np.random.default_rng(0)
+    runs = [a_run(seq)._replace(wall_ns=int(100 * MS + rng.normal() * 0.3 * MS)) for seq in range(40)]
+    runs[17] = slow
+    history = History(1)
+    history.extend(runs)
+    found = of_series("p", history, columns_of(runs), loads=loads)
+    return next(each for each in found if each.kind == "outliers")
+
+
+def test_a_slow_run_says_how_long_it_waited_for_a_cpu():
+    found = series(a_run(17, wall=112, wait=12))
+    assert found.sentence.startswith("1 run of 40 stands out; it is kept and counted. Run 17 took 12 % longer: 11.0")
+    assert "it waited for a CPU" in found.sentence
+    assert found.numbers["causes"][0] == "run-queue wait"
+    assert found.numbers["cause_ns"][0] == pytest.approx(11 * MS, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("slow", "words"),
+    [
+        (a_run(17, wall=150, cpu=145), "is CPU time, so the processor ran it slower"),
+        (a_run(17, wall=150, cpu=145)._replace(user_ns=95 * MS, system_ns=50 * MS), "is time inside the kernel"),
+        (a_run(17, wall=150), "neither CPU nor run queue explain"),
+        (a_run(17, wall=60, cpu=55), "took 40 % less: its CPU time differs likewise"),
+        (a_run(17, wall=150)._replace(wait_ns=None), "neither"),
+    ],
+)
+def test_other_causes(slow, words):
+    assert words in series(slow).sentence
+
+
+def test_a_load_tells_of_disk_and_memory():
+    common = {"cpus": 2, "exec_ns": 95 * MS, "wait_ns": MS, "level": 3, "scope": "group", "tasks": 1}
+    quiet = [
+        Load(seq, seq, 0, 100 * MS, block_ns=0, swapin_ns=0, thrashing_ns=0, reclaim_ns=0, **common)
+        for seq in range(40)
+    ]
+    disk = [*quiet[:17], quiet[17]._replace(block_ns=45 * MS), *quiet[18:]]
+    assert "it waited for a disk" in series(a_run(17, wall=150), disk).sentence
+    swap = [*quiet[:17], quiet[17]._replace(block_ns=45 * MS, swapin_ns=44 * MS), *quiet[18:]]
+    assert "memory was short" in series(a_run(17, wall=150), swap).sentence
+    quota = [*quiet[:17], quiet[17]._replace(wait_ns=50 * MS, quota_ns=48 * MS), *quiet[18:]]
+    assert "held back by the quota" in series(a_run(17, wall=150, wait=50), quota).sentence
+
+
+def test_parts_that_do_not_add_up_name_no_bar():
+    runs = [a_run(seq) for seq in range(20)]
+    runs[3] = a_run(3, wall=120, wait=90)
+    record = columns_of(runs)(0, ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary"))
+    assert reason(record, 3, {})[1] is None
+
+
+def test_rules():
+    found = rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
+    assert [(each.measure, each.most) for each in found.limits] == [
+        ("cpu", 0.2), ("steal", 0.05), ("page-outs", 1.0), ("queue", 1.5),
+    ]  # fmt: skip
+    for wrong in ("", "cpu", "cpu<5", "cpu>x", "cpu>1;steal>2"):
+        with pytest.raises(UsageError, match="is no rule"):
+            rule(wrong)
+    with pytest.raises(UsageError, match="no measure 'wall'"):
+        rule("wall>5")
+
+
+def test_a_load_contaminates_every_round_in_it_and_no_warm_up():
+    runs = [a_run(0, number=-1), *(a_run(seq, number=seq - 1) for seq in range(1, 7))]
+    loads = [
+        Load(0, 2, 0, 300 * MS, cpus=2, busy_ns=285 * MS + 200 * MS, steal_ns=0, swap_out_bytes=0),
+        Load(3, 4, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=50 * MS, swap_out_bytes=0),
+        Load(5, 6, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=0, swap_out_bytes=10),
+    ]
+    assert contaminated(runs, loads, USUAL) == {0: ("cpu",), 1: ("cpu",), 2: ("steal",), 3: ("steal",)}
+    unknown = [Load(0, 6, 0, 700 * MS)]
+    assert contaminated(runs, unknown, USUAL) == {}
+
+
+def test_rounding_and_the_agents_own_work_contaminate_nothing():
+    # One tick in an interval of 4 ms is no load; nor is what starting programs takes between two short runs.
+    assert contaminated([a_run(0, wall=2, cpu=1)], [Load(0, 0, 0, 4 * MS, cpus=2, busy_ns=10 * MS)], USUAL) == {}
+    runs = [a_run(seq, wall=1, cpu=1) for seq in range(100)]
+    assert contaminated(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=390 * MS)], USUAL) == {}
+    assert len(contaminated(runs, [Load(0, 99, 0, 400 * MS, cpus=2, busy_ns=620 * MS)], USUAL)) == 100
+
+
+def test_dropped_rounds_do_not_count():
+    history = History(2)
+    history.extend(a_run(seq, number=seq // 2, workload=seq % 2) for seq in range(10))
+    history.drop({1, 7})
+    history.extend(a_run(seq, number=seq // 2, workload=seq % 2) for seq in range(10, 20))
+    assert (history.rounds, history.complete) == (8, 10)
+    assert history.seqs(0).tolist() == [0, 4, 6, 8, 10, 12, 16, 18]
+    assert history.pairs().rounds == 8
+    assert len(history.wall_ns(1)) == 8
+
+
+class Contaminated(NullHost):
+    """Every fifth round lies beside a load that makes it twice as long."""
+
+    def measure(self, first, block, *, on_load=None, **options):
+        for rows in super().measure(first, block, **options):
+            slow = [run.round % self.every == min(3, self.every - 1) for run in rows]
+            # A tenth of a second each: much more than the resolution of the counters.
+            rows = [run._replace(wall_ns=100 * run.wall_ns, user_ns=100 * run.user_ns) for run in rows]
+            rows = [run._replace(wall_ns=2 * run.wall_ns) if s else run for run, s in zip(rows, slow, strict=True)]
+            yield rows
+            if on_load is not None:
+                busy = [2 * run.wall_ns if s else run.wall_ns for run, s in zip(rows, slow, strict=True)]
+                on_load(
+                    [
+                        Load(run.seq, run.seq, run.started_ns, run.wall_ns, cpus=2, busy_ns=each, steal_ns=0)
+                        for run, each in zip(rows, busy, strict=True)
+                    ],
+                    (),
+                )
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    Contaminated.every = 5
+    monkeypatch.setattr(session.hosts, "open", lambda name, access: Contaminated())
+    return str(tmp_path / "s.db")
+
+
+def finding(verdict):
+    return next(each for each in verdict.findings if each.kind == "contaminated")
+
+
+def test_contaminated_rounds_are_counted_and_kept(place):
+    found = run("x", runs=50, store=place)
+    assert found.summaries[0].runs == 50
+    said = finding(found)
+    assert (
+        "10 of 50 rounds were contaminated by other load (others used more than 20 % of the CPUs in 10" in said.sentence
+    )
+    assert "kept and counted" in said.sentence
+    assert said.numbers["rounds"] == list(range(3, 50, 5))
+
+
+def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
+    found = compare(["x", "y"], runs=40, store=place, drop_contaminated="cpu>30%")
+    assert {summary.runs for summary in found.summaries} == {40}
+    assert found.differences[0].pairs == 40
+    assert max(summary.max_ns for summary in found.summaries) < 150 * MS
+    said = finding(found)
+    assert "left out by the rule cpu>30%, all programs alike; 40 count" in said.sentence
+    assert said.numbers["complete"] >= 48
+    assert show(1, place).study.options["drop_contaminated"] == "cpu>30%"
+
+
+def test_a_verdict_from_stored_runs_heeds_the_rule(place):
+    kept = run("x", runs=20, store=place, drop_contaminated="cpu>30%")
+    document = show(1, place)
+    again = review(dataclasses.replace(document, verdict=None))
+    assert again.summaries[0].runs == kept.summaries[0].runs == 20
+    assert again.summaries[0].mean_ns == kept.summaries[0].mean_ns
+    assert again.summaries[0].user_ns == kept.summaries[0].user_ns
+    assert finding(again).sentence == finding(kept).sentence
+
+
+def test_when_every_round_is_contaminated_it_ends_and_says_so(place):
+    Contaminated.every = 1
+    with pytest.raises(MachineError, match="rounds were contaminated by the rule cpu>1%, so none is left"):
+        run("x", runs=4, store=place, drop_contaminated="cpu>1%")
+
+
+def test_the_rule_needs_the_record_of_load(place):
+    with pytest.raises(UsageError, match="needs the record of load"):
+        run("x", runs=4, store=place, drop_contaminated="cpu>1%", load=False)
+    with pytest.raises(UsageError, match="is no rule"):
+        run("x", runs=4, store=place, drop_contaminated="much")

@@ -1,0 +1,114 @@
+"""Which findings a machine gets, and how they read."""
+
+import pytest
+
+from becalm.analysis.machine_advice import advise, fact
+from becalm.nouns.diagnosis import Severity
+
+
+def kinds(found):
+    return {each.kind for each in found}
+
+
+def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, floor):
+    found = advise(facts_of("laptop-intel"), floor())
+    assert {"governor", "turbo", "smt", "service", "swap"} <= kinds(found)
+    assert not {"guest", "container", "quota", "steal", "load"} & kinds(found)
+    governor = next(each for each in found if each.kind == "governor")
+    assert governor.severity is Severity.WARNING
+    assert "intel_pstate" in governor.what
+    turbo = next(each for each in found if each.kind == "turbo")
+    assert "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo" in turbo.way_out
+    assert [each.what.split(" ")[0] for each in found if each.kind == "service"] == [
+        "power-profiles-daemon",
+        "thermald",
+        "irqbalance",
+    ]
+
+
+def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
+    found = advise(facts_of("server-amd"), floor())
+    assert {"clocksource", "governor", "turbo", "service", "ksm", "affinity"} <= kinds(found)
+    turbo = next(each for each in found if each.kind == "turbo")
+    assert "echo 0 > /sys/devices/system/cpu/cpufreq/boost" in turbo.way_out
+    loads = [each for each in found if each.kind == "service" and each.severity is Severity.WARNING]
+    assert [each.what.split(" ")[0] for each in loads] == ["pyperf", "stress-ng"]
+    affinity = next(each for each in found if each.kind == "affinity")
+    assert "--set cpus=3,7" in affinity.matters
+
+
+def test_a_guest_is_told_that_the_noise_comes_from_outside(facts_of, floor):
+    found = advise(facts_of("guest-kvm"), floor())
+    guest = next(each for each in found if each.kind == "guest")
+    assert "AMD EPYC" in guest.what
+    assert "no setting here removes it" in guest.matters
+    assert not {"governor", "turbo", "container"} & kinds(found)
+
+
+def test_a_hidden_hypervisor_is_called_hidden(facts_of, floor):
+    facts = facts_of("guest-kvm")
+    facts["virtualisation"]["hypervisor"] = None
+    assert "hypervisor hidden" in next(each for each in advise(facts, floor()) if each.kind == "guest").what
+
+
+def test_a_container_is_told_of_its_quota(facts_of, floor):
+    found = advise(facts_of("container-arm"), floor())
+    assert found[0].kind == "quota"
+    assert "1.5 CPUs" in found[0].what
+    assert "container" in kinds(found)
+
+
+def test_a_clean_quiet_machine_gets_one_good_sentence(facts_of, floor):
+    facts = facts_of("laptop-intel")
+    facts["cpu"]["frequency"].update(governor="performance", turbo=False)
+    facts["cpu"]["smt_active"] = False
+    facts["services"]["running"] = []
+    facts["memory"]["swap"] = []
+    found = advise(facts, floor(cv=0.003))
+    assert [(each.severity, each.kind) for each in found] == [(Severity.GOOD, "quiet")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "severity"),
+    [
+        ({"cv": 0.02}, "processor itself", Severity.NOTE),
+        ({"cv": 0.2}, "processor itself", Severity.WARNING),
+        ({"cv": 0.2, "wait_share": 0.3}, "waited for a CPU in 30", Severity.WARNING),
+        ({"cv": 0.02, "lag_one": 0.9}, "in stretches", Severity.NOTE),
+    ],
+)
+def test_the_source_of_noise_is_named_by_what_was_seen(floor, changes, said, severity):
+    (found,) = advise({}, floor(**changes))
+    assert found.kind == "noisy"
+    assert found.severity is severity
+    assert said in found.sentence
+
+
+def test_no_source_is_named_when_none_was_seen(floor):
+    (found,) = advise({}, floor(cv=0.02, processor_share=0.1, lag_one=0.0, wait_share=None))
+    assert found.matters == ""
+
+
+def test_steal_and_other_programs_are_warnings(floor):
+    found = advise({}, floor(cv=0.001, steal_share=0.04, others_cpus=1.5))
+    assert [each.kind for each in found] == ["load", "steal", "quiet"]
+
+
+def test_warnings_come_first_for_every_machine(facts, floor):
+    order = [list(Severity).index(each.severity) for each in advise(facts, floor())]
+    assert order == sorted(order)
+    for each in advise(facts, floor()):
+        assert each.what.endswith("."), each
+        assert each.way_out == "" or each.way_out.endswith("."), each
+
+
+def test_nothing_known_is_nothing_said():
+    assert advise({}, None) == ()
+    assert advise({"cpu": None, "services": {"running": None}, "memory": {"swap": None}}, None) == ()
+
+
+def test_a_fact_by_its_path():
+    facts = {"cpu": {"frequency": {"turbo": True}, "model": None}}
+    assert fact(facts, "cpu", "frequency", "turbo") is True
+    assert fact(facts, "cpu", "model", "x") is None
+    assert fact(facts, "memory", "swap") is None

@@ -1,0 +1,56 @@
+"""Noise whose origin is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from becalm.analysis.variance_source import classify
+
+
+def speeds(seed: int, sd: float) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [1e8 * np.exp(sd * rng.standard_normal(15)) for _ in range(6)]
+
+
+def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> None:
+    cpu = speeds(1, 0.02)
+    rng = np.random.default_rng(2)
+    wall = [each + 1e5 * rng.random(15) for each in cpu]
+    found = classify(wall, cpu, 0.018, "gzip")
+    assert found is not None
+    assert found.kind == "outside"
+    assert found.numbers["cpu_share"] > 0.99
+    assert "becalm compare" in found.sentence
+    assert f"about {found.numbers['runs_for_one_percent']} runs" in found.sentence
+    inside = classify(wall, cpu, 0.0005, "gzip")
+    assert inside is not None
+    assert inside.kind == "inside"
+    steady = speeds(3, 0.0001)
+    waiting = classify([each + 5e6 * rng.exponential(size=15) for each in steady], steady, 0.0005, "gzip")
+    assert waiting is not None
+    assert waiting.kind == "waiting"
+
+
+def test_where_noise_comes_from_is_not_said_without_knowing() -> None:
+    cpu = speeds(1, 0.02)
+    assert classify(cpu, [np.full(15, math.nan)] * 6, 0.01, "x") is None
+    assert classify(cpu[:1], cpu[:1], 0.01, "x") is None
+    # Half and half: the interval of the share holds one half.
+    other = speeds(2, 0.02)
+    assert classify([a + b for a, b in zip(cpu, other, strict=True)], cpu, 0.01, "x") is None
+    with pytest.raises(ValueError, match="differ in length"):
+        classify(cpu, cpu[:3], 0.01, "x")
+
+
+def test_drift_from_loop_to_loop_is_no_cpu_share() -> None:
+    # CPU and wall time drift together, but within the loops they have nothing in common.
+    level = np.exp(np.linspace(0, 1, 6))
+    rng = np.random.default_rng(1)
+    cpu = [1e8 * at * np.exp(0.001 * rng.standard_normal(15)) for at in level]
+    wall = [1.1e8 * at * np.exp(0.02 * rng.standard_normal(15)) for at in level]
+    found = classify(wall, cpu, 0.001, "x")
+    assert found is not None
+    assert found.kind == "waiting"

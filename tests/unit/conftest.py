@@ -1,0 +1,146 @@
+"""What tests of several folders need: recorded facts and a host that replays them, a store of their own, a study."""
+
+import json
+
+import pytest
+from tests.places import ROOT
+from tests.unit.analysis import confirmations
+from tests.unit.analysis.confirmations import PROGRAM, TRUTH, verdict
+from tests.unit.small_machine import MODEL, Repeatable, Trouble
+
+from becalm import hosts
+from becalm.analysis import confirmation
+from becalm.hosts.simulated import machine
+from becalm.nouns.diagnosis import Noise
+from becalm.nouns.run import Run
+from becalm.nouns.tune_verdict import TuneVerdict
+
+HOSTS = ROOT / "tests" / "data" / "hosts"
+NAMES = ("laptop-intel", "server-amd", "guest-kvm", "container-arm")
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def facts_of():
+    return lambda name: json.loads((HOSTS / f"{name}.facts.json").read_text())
+
+
+@pytest.fixture
+def facts(name, facts_of):
+    return facts_of(name)
+
+
+@pytest.fixture
+def floor():
+    def make(**changes):
+        values = {
+            "runs": 600, "elapsed_s": 4.5, "median_ns": 7_000_000.0, "cv": 0.02, "robust_cv": 0.015, "lag_one": 0.93,
+            "worst": 0.4, "wait_share": 0.0, "processor_share": 0.96, "steal_share": 0.0, "others_cpus": 0.0,
+            "detectable": 0.002, "program_ns": 20e6, "budget_s": 30.0,
+        }  # fmt: skip
+        return Noise(**{**values, **changes})
+
+    return make
+
+
+class Replay:
+    """A host whose kernel takes one ns an iteration, times `noise` of the run's number; load is read on opening."""
+
+    name = "local"
+
+    def __init__(self, facts, noise=lambda number: 1.0, busy_ticks=0):
+        self._facts, self._noise, self._busy = facts, noise, busy_ticks
+        self.opened = self.closed = self.stops = 0
+        self.iterations = []
+        self._now_ns = 10**18
+        self._number = 0
+
+    def __enter__(self):
+        self.opened += 1
+        return self
+
+    def __exit__(self, *exc):
+        self.closed += 1
+
+    def facts(self):
+        load = {"cpu_ticks": {"cpu0": self._ticks(), "cpu1": {"total": self._elapsed(), "busy": 0, "steal": 0}}}
+        return {**self._facts, "load": load}
+
+    def _elapsed(self):
+        return (self._now_ns - 10**18) // 10**7
+
+    def _ticks(self):
+        seen = self.opened > 1
+        return {"total": self._elapsed(), "busy": self._elapsed() + (self._busy if seen else 0), "steal": 0}
+
+    def define(self, workloads, settings):
+        (workload,) = workloads
+        assert workload.kernel == "add"
+        self.iterations.append(workload.iterations)
+        return [""]
+
+    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
+        for index, step in enumerate(block):
+            wall_ns = round(self.iterations[-1] * self._noise(self._number))
+            self._number += 1
+            started_ns, self._now_ns = self._now_ns, self._now_ns + wall_ns + 50_000
+            yield [
+                Run(
+                    first + index, 0, 0, step.round, 0, started_ns, wall_ns, wall_ns, 0, 0, None, None, None, None,
+                    None, "ok", 0, 0,
+                )
+            ]  # fmt: skip
+
+    def overhead(self, runs):
+        return [500_000] * runs, [540_000 + 1000 * (index % 3) for index in range(runs)]
+
+    def stop(self):
+        self.stops += 1
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture
+def replay(monkeypatch):
+    def install(*args, **options):
+        host = Replay(*args, **options)
+        monkeypatch.setattr(hosts, "open", lambda name, access=None: host)
+        return host
+
+    return install
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store for each test."""
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = tmp_path / "runs.db"
+    monkeypatch.setenv("BECALM_STORE", str(path))
+    return str(path)
+
+
+@pytest.fixture
+def trouble(tmp_path, monkeypatch, store):
+    """What the host of the next studies does wrong; nothing yet."""
+    path = tmp_path / "small.toml"
+    path.write_text(MODEL)
+    model, wrong = machine.read(path), Trouble()
+    real = hosts.open
+
+    def opened(name="local", access=None):
+        return Repeatable(model, wrong) if name == "sim:small" else real(name, access)
+
+    monkeypatch.setattr(hosts, "open", opened)
+    return wrong
+
+
+@pytest.fixture(scope="session")
+def study() -> TuneVerdict:
+    """A search that went well: two knobs help, two may go."""
+    return verdict(confirmation.judge(confirmations.confirmation(TRUTH), (PROGRAM,), margin=0.25))

@@ -1,0 +1,76 @@
+"""What --cluster takes and refuses, without any cluster."""
+
+import sys
+
+import pytest
+
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.cluster import opened
+from becalm.hosts.cluster.spec import Spec, hosts_of, parse
+from becalm.hosts.cluster.workers import find
+
+
+def test_the_forms():
+    assert parse("local:3") == Spec("local", 3)
+    assert parse("local") == Spec("local", 1)
+    assert parse("ssh:/etc/bench") == Spec("ssh", 0, "/etc/bench")
+    assert parse("tcp://head:8786") == Spec("address", 0, "tcp://head:8786")
+    assert parse("tls://head:8786").place == "tls://head:8786"
+    assert parse("slurm") == Spec("slurm", 1, wait_s=600.0)
+    found = parse("slurm:nodes=4,partition=batch,nodelist=n[1,3-5],wait=30s")
+    assert (found.workers, found.wait_s) == (4, 30.0)
+    assert found.options == {"partition": "batch", "nodelist": "n[1,3-5]"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "local:0", "local:x", "local:-1", "tcp:head", "tcp://", "ssh:", "k8s:3", "slurm:", "slurm:nodes",
+        "slurm:nodes=",
+        "slurm:nodes=two", "slurm:colour=red", "slurm:partition=a b", "slurm:partition=$(id)", "slurm:partition=a;id",
+        "slurm:partition=a\nid", "slurm:wait=soon",
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused(text):
+    with pytest.raises(UsageError):
+        parse(text)
+
+
+def test_a_file_of_hosts(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# ours\nada@one:2222\n\ntwo  # the slow one\n")
+    assert hosts_of(str(path)) == ["ada@one:2222", "two"]
+    path.write_text("# none\n")
+    with pytest.raises(UsageError, match="names no host"):
+        hosts_of(str(path))
+    with pytest.raises(UsageError, match="No such file"):
+        hosts_of(str(tmp_path / "missing"))
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MachineError, match=r"pip install 'becalm\[cluster\]'"), opened("local:1", print):
+        pytest.fail("nothing opens without Dask")
+
+
+def test_nothing_imports_dask_before_it_is_asked_for():
+    import subprocess
+
+    code = (
+        "import sys; from becalm.hosts import cluster; import becalm.study.multi_host, becalm.study.same_machine; "
+        "import becalm.cli.compare; sys.exit(any(m.split('.')[0] in ('dask', 'distributed') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_worker_of_no_cluster():
+    with pytest.raises(UsageError, match="No cluster with a machine 'n1' is open"):
+        find("n1")
+
+
+def test_slurm_where_there_is_none(monkeypatch, tmp_path):
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'becalm[cluster]'")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(MachineError, match="no sbatch on this machine"), opened("slurm", print):
+        pytest.fail("nothing to send jobs with")

@@ -1,0 +1,209 @@
+"""Kernels: their headers, the shelf they are kept on, packages, modules; apt is a script that plays apt."""
+
+import gzip
+import lzma
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.hosts.guest.elves import module, package, vmlinuz
+
+from becalm.cli.main import becalm
+from becalm.errors import MachineError, UsageError
+from becalm.hosts.guest import kernel
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/becalm/kernels"
+
+
+def files(release):
+    below = f"./lib/modules/{release}"
+    return {
+        f"./boot/vmlinuz-{release}": vmlinuz(release),
+        f"./boot/config-{release}": b"CONFIG_SMP=y\n",
+        f"./boot/System.map-{release}": b"large",
+        f"{below}/kernel/drivers/block/zram/zram.ko": module("zram", "zsmalloc"),
+        f"{below}/kernel/mm/zsmalloc.ko": module("zsmalloc"),
+        f"{below}/modules.builtin": b"kernel/drivers/block/loop.ko\n",
+        "./usr/share/doc/changelog": b"long",
+    }
+
+
+def made(tmp_path, release, name="k.deb"):
+    path = tmp_path / name
+    path.write_bytes(package(files(release)))
+    return path
+
+
+def test_the_release_is_in_the_header(tmp_path):
+    image = tmp_path / "vmlinuz"
+    image.write_bytes(vmlinuz("6.12.9+deb12-cloud-amd64"))
+    assert kernel.release_of(image) == "6.12.9+deb12-cloud-amd64"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(4096), "64-bit ARM"),
+        (vmlinuz(loading=0), "32-bit kernel"),
+        (b"\x7fELF" + bytes(4096), "no kernel image for x86"),
+        (b"", "no kernel image"),
+    ],
+)
+def test_what_is_no_kernel_for_a_guest(tmp_path, data, says):
+    image = tmp_path / "vmlinuz"
+    image.write_bytes(data)
+    with pytest.raises(MachineError, match=says):
+        kernel.find(str(image))
+
+
+def test_a_kernel_that_is_not_there(tmp_path):
+    with pytest.raises(MachineError, match="cannot be read: No such file"):
+        kernel.find(f"{tmp_path}/vmlinuz")
+
+
+def test_a_package_is_unpacked_and_kept(tmp_path, cache):
+    found = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    assert found == kernel.Kernel(
+        "6.1.0-9-cloud-amd64", cache / found.release / "vmlinuz", cache / found.release / "modules"
+    )
+    assert sorted(each.name for each in (cache / found.release).iterdir() if each.is_file()) == ["config", "vmlinuz"]
+    assert [each.name for each in cache.iterdir()] == [found.release], "nothing is left beside it"
+    assert kernel.prepare(str(tmp_path / "k.deb")) == found, "a second time replaces it"
+
+
+@pytest.mark.parametrize("data", [b"", b"!<arch>\n", b"odd" * 99, package({"./boot/vmlinuz-1": vmlinuz()})[:-120]])
+def test_a_damaged_package_leaves_nothing(tmp_path, cache, data):
+    (tmp_path / "k.deb").write_bytes(data)
+    with pytest.raises(MachineError, match="cannot be unpacked"):
+        kernel.prepare(f"{tmp_path}/k.deb")
+    assert list(cache.iterdir()) == []
+
+
+def test_a_package_without_a_kernel(tmp_path):
+    (tmp_path / "k.deb").write_bytes(package({"./usr/share/doc/changelog": b"x"}))
+    with pytest.raises(UsageError, match="holds no kernel image"):
+        kernel.prepare(f"{tmp_path}/k.deb")
+
+
+def test_a_version_is_the_newest_of_that_version(tmp_path):
+    for number, release in enumerate(("6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.12.7+deb12-cloud-amd64")):
+        kernel.prepare(str(made(tmp_path, release, f"{number}.deb")))
+    assert kernel.find("6.1").release == "6.1.0-50-cloud-amd64"
+    assert kernel.find("6.1.0-9").release == "6.1.0-9-cloud-amd64"
+    assert kernel.find("6.12").release == kernel.find("6").release == "6.12.7+deb12-cloud-amd64"
+    with pytest.raises(UsageError, match=r"becalm guest prepare 5\.10.*Kept are: 6\.12\.7"):
+        kernel.find("5.10")
+
+
+def test_a_kernel_by_its_path_finds_its_modules(tmp_path):
+    for name, data in files("6.1.0-9-cloud-amd64").items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    found = kernel.find(f"{tmp_path}/boot/vmlinuz-6.1.0-9-cloud-amd64")
+    assert found.modules == tmp_path / "lib/modules/6.1.0-9-cloud-amd64"
+    assert [name for name, _ in kernel.modules(found, ["zram"])] == ["zsmalloc", "zram"]
+
+
+def test_modules_come_with_what_they_need_in_order_and_once(tmp_path):
+    found = kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    listed = kernel.modules(found, ["zram", "zsmalloc", "loop"])
+    assert listed == [("zsmalloc", module("zsmalloc")), ("zram", module("zram", "zsmalloc"))], "loop is built in"
+    with pytest.raises(MachineError, match="has no module nosuch"):
+        kernel.modules(found, ["nosuch"])
+
+
+def zstd(data):
+    if shutil.which("zstd") is None:
+        pytest.skip("the program zstd is not here: apt-get install zstd")
+    return subprocess.run(["zstd", "-cq"], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress), (".zst", zstd)])
+def test_packed_modules_are_unpacked_and_dashes_are_underscores(tmp_path, suffix, pack):
+    place = tmp_path / "modules/kernel"
+    place.mkdir(parents=True)
+    (place / f"virtio-rng.ko{suffix}").write_bytes(pack(module("virtio_rng", "rng-core")))
+    (place / f"rng-core.ko{suffix}").write_bytes(pack(module("rng_core")))
+    found = kernel.modules(kernel.Kernel("1", tmp_path, tmp_path / "modules"), ["virtio_rng"])
+    assert found == [("rng_core", module("rng_core")), ("virtio_rng", module("virtio_rng", "rng-core"))]
+
+
+def test_modules_that_cannot_be_had(tmp_path, monkeypatch):
+    with pytest.raises(MachineError, match="were not found beside"):
+        kernel.modules(kernel.Kernel("6.1", tmp_path / "vmlinuz", None), ["zram"])
+    (tmp_path / "a.ko").write_bytes(module("a", "gone"))
+    with pytest.raises(MachineError, match="no module gone, which a depends on"):
+        kernel.modules(kernel.Kernel("6.1", tmp_path, tmp_path), ["a"])
+    (tmp_path / "b.ko.zst").write_bytes(b"no zstd")
+    (tmp_path / "zstd").write_text("#!/bin/sh\necho 'zstd: b.ko.zst: unsupported format' >&2; exit 1\n")
+    (tmp_path / "zstd").chmod(0o755)
+    for path, says in ((tmp_path, r"b\.ko\.zst cannot be unpacked: zstd: .* unsupported format"), ("", "install it")):
+        monkeypatch.setenv("PATH", str(path))
+        with pytest.raises(MachineError, match=says):
+            kernel.modules(kernel.Kernel("6.1", tmp_path, tmp_path), ["b"])
+
+
+@pytest.fixture
+def apt(tmp_path, monkeypatch):
+    """An archive with three packages of 6.1, the newest of which is gone, and one of 6.12."""
+    place = tmp_path / "apt"
+    place.mkdir()
+    monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
+    releases = ["6.1.0-9-cloud-amd64", "6.1.0-50-cloud-amd64", "6.1.0-51-cloud-amd64", "6.12.7+deb12-cloud-amd64"]
+    for release in [each for each in releases if "-51-" not in each]:
+        made(place, release, f"linux-image-{release}_1_amd64.deb")
+    names = [f"linux-image-{each}" for each in releases]
+    names += [f"{names[2]}-dbg", f"{names[2]}-unsigned", "linux-image-6.1-cloud-amd64", "linux-image-6.1.0-52-amd64"]
+    listing = "\n".join(names)
+    scripts = {
+        "apt-cache": f"cat <<END\n{listing}\nEND\n",
+        "apt-get": f'echo "$3" >> {place}/log\n[ "$1 $2" = "download -q" ] || exit 9\n'
+        f'cp {place}/"$3"_*.deb . 2>/dev/null || {{ echo "E: 404 Not Found" >&2; exit 100; }}\n',
+    }
+    for name, text in scripts.items():
+        (place / name).write_text(f"#!/bin/sh\n{text}")
+        (place / name).chmod(0o755)
+    return place
+
+
+def test_the_newest_package_that_can_still_be_had_is_fetched(apt):
+    said = []
+    assert kernel.prepare("6.1", said.append).release == "6.1.0-50-cloud-amd64"
+    assert (apt / "log").read_text().split() == ["linux-image-6.1.0-51-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64"]
+    assert said[0] == "Fetching linux-image-6.1.0-51-cloud-amd64."
+    assert kernel.find("6.1").release == "6.1.0-50-cloud-amd64"
+
+
+def test_what_cannot_be_fetched(apt, monkeypatch):
+    with pytest.raises(UsageError, match="apt-get update"):
+        kernel.prepare("5.10")
+    with pytest.raises(UsageError, match="named by its version"):
+        kernel.prepare("6.1; rm")
+    for path in apt.glob("*.deb"):
+        path.unlink()
+    with pytest.raises(MachineError, match="404 Not Found"):
+        kernel.prepare("6.12")
+    (apt / "apt-cache").unlink()
+    monkeypatch.setenv("PATH", str(apt))
+    with pytest.raises(MachineError, match="apt-cache was not found"):
+        kernel.prepare("6.1")
+
+
+def test_the_command_prepares_and_lists(apt):
+    runner = CliRunner()
+    assert runner.invoke(becalm, ["guest", "list"]).stderr.startswith("becalm: No kernel is kept")
+    done = runner.invoke(becalm, ["guest", "prepare", "6.12"])
+    assert done.exit_code == 0
+    release, image = done.stdout.split()
+    assert release == "6.12.7+deb12-cloud-amd64"
+    assert Path(image).is_file()
+    assert release in runner.invoke(becalm, ["guest", "list"]).stdout
+    assert f'"release": "{release}"' in runner.invoke(becalm, ["guest", "list", "--json"]).stdout
+    assert os.stat(image).st_size == 4096

@@ -1,0 +1,376 @@
+"""The machine: a script plays QEMU, and in it the agent, a kernel that panics, one that hangs, and others."""
+
+import dataclasses
+import gzip
+import io
+import os
+import shlex
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from tests.unit.hosts.guest.elves import module, package, vmlinuz
+from tests.unit.hosts.guest.test_initramfs import entries
+
+from becalm import hosts
+from becalm.errors import BootError, MachineError, UsageError, WorkloadError
+from becalm.hosts import Access
+from becalm.hosts.agent import agent_path
+from becalm.hosts.guest import kernel, qemu
+from becalm.hosts.guest.options import parse
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+
+CONSOLE = 'for word; do case "$word" in file,id=console,path=*) console="${word#file,id=console,path=}";; esac; done\n'
+
+
+@pytest.fixture
+def play(tmp_path, monkeypatch):
+    """Put a script in QEMU's place; its runs are counted in `log`, with the arguments of each."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setattr(qemu, "PATIENCE_S", 1.0)
+    # Whether this machine has /dev/kvm must not matter.
+    monkeypatch.setattr(
+        qemu, "accelerators", lambda wanted: ("kvm", qemu.EMULATED) if wanted == "auto" else (qemu.EMULATED,)
+    )
+    release = "6.1.0-9-cloud-amd64"
+    below = f"lib/modules/{release}"
+    files = {f"boot/vmlinuz-{release}": vmlinuz(release), f"{below}/kernel/zram.ko": module("zram", "zsmalloc")}
+    (tmp_path / "k.deb").write_bytes(package({**files, f"{below}/kernel/zsmalloc.ko": module("zsmalloc")}))
+    kernel.prepare(f"{tmp_path}/k.deb")
+    (tmp_path / "bin").mkdir()
+
+    def with_script(text):
+        path = tmp_path / "bin" / qemu.PROGRAM
+        path.write_text(f'#!/bin/sh\n{CONSOLE}echo "$@" >> {tmp_path}/log\n{text}\n')
+        path.chmod(0o755)
+
+    with_script.log = tmp_path / "log"
+    return with_script
+
+
+def tried(name="guest:6.1?accel=tcg&limit=30s", work="true", access=None):
+    with hosts.open(name, access) as host:
+        return host.define([Workload.of(work)], [Settings()])
+
+
+def test_the_command_line_is_what_works(tmp_path):
+    wanted = parse("6.1?cpus=3&mem=2G&append=isolcpus=1,2 nosmt")
+    words = qemu.command("qemu", wanted, kernel.Kernel("6.1", Path("/k/vmlinuz"), None), Path("/tmp/a,b"), "kvm")
+    line = shlex.join(words)
+    for part in ("-smp 3", "-m 2048M", "-accel kvm", "-machine q35", "-no-reboot", "-kernel /k/vmlinuz"):
+        assert part in line
+    assert words[words.index("-append") + 1] == "console=ttyS0 quiet panic=-1 rdinit=/init isolcpus=1,2 nosmt"
+    assert "file,id=console,path=/tmp/a,,b/console" in words, "a comma is doubled for QEMU"
+    assert [each for each in words if each.startswith("chardev:")] == ["chardev:console", "chardev:agent"], (
+        "in this order"
+    )
+    assert "-netdev" not in words
+    more = qemu.command(
+        "qemu", wanted, kernel.Kernel("6.1", Path("/k/vmlinuz"), None), Path("/t"), "kvm", ("-net", "x")
+    )
+    assert more[-6:-4] == ["-net", "x"]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (
+            'echo "Kernel panic - not syncing: VFS: Unable to mount root fs" > "$console"',
+            "kernel panicked: VFS: Unable",
+        ),
+        (
+            'printf "becalm-init: The module zram cannot be loaded: Invalid argument.\\r\\n" > "$console"\n'
+            'echo "Kernel panic - not syncing: x" >> "$console"',
+            "did not boot: The module zram cannot be loaded: Invalid argument\\.",
+        ),
+        ('echo "[1.0] System is deadlocked on memory" > "$console"', "too little memory to boot"),
+        ('echo "qemu-system-x86_64: cannot set up guest memory" >&2; exit 1', "QEMU says: cannot set up guest memory"),
+        (
+            'echo "qemu-system-x86_64: error: failed to set MSR.\nqemu: Assertion failed" >&2; exit 1',
+            "QEMU says: failed to set MSR\\. Nothing",
+        ),
+        ('echo "something odd" > "$console"', "the last line on its console is: something odd"),
+        ("exit 3", "it said nothing"),
+    ],
+)
+def test_a_guest_that_does_not_boot_says_why(play, script, says):
+    play(script)
+    with pytest.raises(MachineError, match=says):
+        tried()
+
+
+def test_a_guest_that_hangs_is_given_up(play):
+    play('echo "waiting for the disk" > "$console"; exec sleep 1000')
+    with pytest.raises(MachineError, match=r"did not boot within 0\.5 s; the last line .* waiting for the disk"):
+        tried("guest:6.1?accel=tcg&limit=500ms")
+
+
+def test_no_qemu_no_kernel_no_user_and_no_tree(play, monkeypatch, tmp_path):
+    play("exit")
+    with pytest.raises(UsageError, match=r"becalm guest prepare 6\.6"):
+        tried("guest:6.6")
+    with pytest.raises(MachineError, match="no user 'nobody-of-that-name'"):
+        tried(access=Access(user="nobody-of-that-name"))
+    with pytest.raises(UsageError, match="--root"):
+        tried(access=Access(root="/"))
+    (tmp_path / "bin" / qemu.PROGRAM).unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(MachineError, match="apt-get install qemu-system-x86"):
+        tried()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "x", "6", "1", "aarch64")))
+    with pytest.raises(MachineError, match="aarch64"):
+        tried()
+
+
+def test_nothing_can_stay_on_in_a_guest(play):
+    play("exit")
+    with hosts.open("guest:6.1") as host, pytest.raises(UsageError, match="A guest ends with becalm"):
+        host.hold(Settings.of({"swappiness": 1}), keep=True)
+    assert not play.log.exists()
+
+
+def test_files_that_do_not_fit_are_refused_before_anything_boots(play, tmp_path):
+    play("exit")
+    (tmp_path / "large").write_bytes(bytes(40 << 20))
+    with pytest.raises(UsageError, match=r"needs mem=1[789][0-9]M, not 128M"):
+        tried("guest:6.1?mem=128M", f"cat {tmp_path}/large")
+    assert not play.log.exists()
+
+
+def test_kvm_that_does_not_work_is_followed_by_emulation_and_not_tried_again(play):
+    play(f'case "$*" in *"-accel kvm"*) echo "qemu: failed to set MSR" >&2; exit 1;; esac\nexec {agent_path()} serve')
+    with hosts.open("guest:6.1") as host:
+        host.facts()
+        host.reboot(["nosmt"])
+        host.facts()
+    found = [line.split(" -accel ")[1].split()[0] for line in play.log.read_text().splitlines()]
+    assert found == ["kvm", qemu.EMULATED, qemu.EMULATED]
+
+
+def test_what_the_guest_itself_says_is_not_tried_again_without_kvm(play):
+    play('echo "Kernel panic - not syncing: no init" > "$console"')
+    with pytest.raises(MachineError, match="panicked: no init"):
+        tried("guest:6.1")
+    assert len(play.log.read_text().splitlines()) == 1
+
+
+@pytest.mark.machine
+def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
+    play(f"echo the firmware says something; exec {agent_path()} serve")
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        assert not play.log.exists(), "it boots when it is needed"
+        kept = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
+        assert host.define([kept], [Settings()]) == ["/bin/echo"]
+        texts = []
+        rows = [
+            run
+            for part in host.measure(0, (Step(0, 0, 0, 0),), on_text=lambda *each: texts.append(each))
+            for run in part
+        ]
+        assert (rows[0].outcome, texts[0][2]) == ("ok", "hello\n")
+        host.define([kept], [Settings(), Settings.of({"nice": 1})])
+        assert len(play.log.read_text().splitlines()) == 1
+        host.define([Workload.of("/bin/ls /")], [Settings()])
+        host.define([kept], [Settings()])
+        assert len(play.log.read_text().splitlines()) == 2, "another program, another boot; what was there stays"
+        host.reboot(["isolcpus=1"])
+        assert host.overhead(1)
+        last = play.log.read_text().splitlines()[-1]
+        assert "isolcpus=1" in last
+        assert host.privileged
+    host.close()
+
+
+@pytest.mark.machine
+def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhile_is_known(play, tmp_path):
+    play(
+        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+    )
+    with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
+        host.define([Workload.of("sleep 2")], [Settings()])
+        host._wanted = dataclasses.replace(host._wanted, limit_s=0.5)
+        rows = [run for part in host.measure(0, (Step(0, 0, 0, 0),)) for run in part]
+        assert [run.outcome for run in rows] == ["ok"], "it was asked, and lives"
+        (tmp_path / "hang").touch()
+        with pytest.raises(MachineError, match=r"stopped answering for 0\.5 s in the middle of its work"):
+            list(host.measure(1, (Step(0, 0, 0, 0),)))
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("ill", "says"),
+    [
+        ('echo "Kernel panic - not syncing: no init" > "$console"; exit', "panicked: no init"),
+        ("exec sleep 60", "did not boot within 5 s"),
+        ('echo "System is deadlocked on memory" > "$console"; exit', "too little memory to boot"),
+    ],
+)
+def test_a_boot_that_fails_refuses_its_settings_and_the_guest_goes_on_without(play, ill, says):
+    play(f'case "$*" in *idle=poll*) {ill};; esac\nexec {agent_path()} serve')
+    with hosts.open("guest:6.1?accel=tcg&limit=5s") as host:
+        host.define([Workload.of("true")], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
+        for _ in range(2):
+            with pytest.raises(BootError, match=f"With idle=poll it does not start: .*{says}"):
+                list(host.measure(0, (Step(0, 1, 0, 0),)))
+            assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]
+        assert len(boots) == 1 + (says != "did not boot within 5 s"), "it is not tried for ever"
+
+
+@pytest.mark.machine
+def test_a_panic_that_does_not_come_again_refuses_nothing(play, tmp_path, monkeypatch):
+    panic = 'echo "Kernel panic - not syncing: x" > "$console"; exit'
+    once = f"[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; {panic}; }}"
+    play(f'case "$*" in *idle=poll*) {once};; esac\nexec {agent_path()} serve')
+    monkeypatch.setattr("becalm.hosts.rebooting.RebootingHost._check", lambda host, part: None)
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        host.define([Workload.of("true")], [Settings.of({"idle": "poll"})], dangerous=True)
+        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        assert len([line for line in play.log.read_text().splitlines() if "idle=poll" in line]) == 2
+
+
+@pytest.mark.machine
+def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, monkeypatch):
+    """Its kernel panics while the program runs."""
+    play(
+        f'case "$*" in *idle=poll*) (while [ ! -e {tmp_path}/runs ]; do sleep 0.05; done\n'
+        f'echo "Kernel panic - not syncing: later" > "$console"; kill -9 $$) >&2 & esac\nexec {agent_path()} serve'
+    )
+    monkeypatch.setattr("becalm.hosts.rebooting.RebootingHost._check", lambda host, part: None)
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; sleep 60; }}"
+        script = Workload.of(once, shell=True)
+        host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
+        with pytest.raises(BootError, match=r"With idle=poll it does not last: .* panicked: later"):
+            list(host.measure(0, (Step(0, 1, 0, 0),)))
+        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+
+
+@pytest.mark.machine
+def test_a_guest_that_hangs_after_it_has_booted(play, tmp_path):
+    # The agent's answers pass a copier that is stopped when somebody asks.
+    play(
+        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+    )
+    with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
+        host.define([Workload.of("true")], [Settings()])
+        (tmp_path / "hang").touch()
+        host._wanted = dataclasses.replace(host._wanted, limit_s=0.3)
+        with pytest.raises(MachineError, match=r"stopped answering for 0\.3 s in the middle of its work"):
+            host.plan(Settings())
+        (tmp_path / "hang").unlink()
+
+
+def test_the_archive_is_not_kept_while_the_machine_runs(play, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    play('echo "{}"; exec sleep 1000')
+    words = [str(tmp_path / "bin" / qemu.PROGRAM)]
+    scratch = tempfile.TemporaryDirectory()
+    (Path(scratch.name) / "initramfs").touch()
+    link = qemu.boot(words, scratch, 30)
+    assert not (Path(scratch.name) / "initramfs").exists()
+    assert link.read() == b"{}\n"
+    link.close()
+    assert not Path(scratch.name).exists()
+    assert link.process.returncode is not None
+
+
+@pytest.mark.machine
+def test_a_guest_that_ends_in_the_middle_is_a_sentence_and_leaves_nothing(play, monkeypatch, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    # The agent's machine ends with it: here the workload kills the agent.
+    play(f'{agent_path()} serve; echo "Kernel panic - not syncing: Attempted to kill init!" > "$console"')
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        host.define([Workload.of("kill -9 $PPID", shell=True)], [Settings()])
+        with pytest.raises(
+            MachineError, match=r"ended with its machine .the guest's kernel panicked: Attempted to kill"
+        ):
+            list(host.measure(0, (Step(0, 0, 0, 0),)))
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.machine
+def test_a_program_killed_for_want_of_memory_is_said_after_its_row(play):
+    play(f'echo "Out of memory: Killed process 7 (cat) total-vm:9kB" > "$console"; exec {agent_path()} serve')
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        host.define([Workload.of("kill -9 $$", shell=True)], [Settings()])
+        rows = []
+        with pytest.raises(WorkloadError, match=r"ran out of memory \(1024 MiB\): .* mem=2048M"):
+            rows.extend(run for part in host.measure(0, (Step(0, 0, 0, 0),)) for run in part)
+        assert [run.status for run in rows] == [-9]
+
+
+def written(name, access=None, define=()):
+    """The initramfs that would be booted."""
+    with hosts.open(name, access) as host:
+        file = io.BytesIO()
+        host._write(file)
+    return entries(file.getvalue())
+
+
+def test_what_is_in_the_initramfs(play, tmp_path, monkeypatch):
+    play("exit")
+    (tmp_path / "tree/sub").mkdir(parents=True)
+    (tmp_path / "tree/sub/file").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    found = written(f"guest:6.1?modules=zram&files={tmp_path}/tree", Access(user="nobody"))
+    assert found["init"][4] == Path(agent_path()).read_bytes()
+    assert found["init"][0] & 0o111
+    assert found["etc/becalm/modules"][4] == b"/etc/becalm/zsmalloc.ko\n/etc/becalm/zram.ko\n"
+    assert found["etc/becalm/zram.ko"][4] == module("zram", "zsmalloc")
+    assert found["etc/becalm/serve"][4] == b"--user\n65534\n"
+    assert found[f"{str(tmp_path)[1:]}/tree/sub/file"][4] == b"x"
+    assert {"proc", "sys", "dev", "dev/console", "tmp", "run", "root", "usr/bin/true"} <= set(found)
+    assert b"root:x:0:0:" in found["etc/passwd"][4]
+    assert found["etc/passwd"][4].count(b"nobody:") == 1
+
+
+def test_the_initramfs_is_packed(play, tmp_path):
+    # The script keeps what it was given, and ends.
+    play(f'while [ "$1" != -initrd ]; do shift; done; cp "$2" {tmp_path}/kept')
+    with pytest.raises(MachineError):
+        tried()
+    assert "init" in entries(gzip.decompress((tmp_path / "kept").read_bytes()))
+
+
+def test_qemu_ends_when_becalm_is_killed(play, tmp_path, monkeypatch):
+    # What a killed becalm leaves there goes with the test.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    play(f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 1000")
+    becalm = os.fork()
+    if becalm == 0:
+        try:
+            tried()
+        finally:
+            os._exit(1)
+    eventually((tmp_path / "pid").exists)
+    machine = int((tmp_path / "pid").read_text())
+    os.kill(machine, 0)
+    os.kill(becalm, signal.SIGKILL)
+    os.waitpid(becalm, 0)
+    eventually(lambda: not running(machine))
+
+
+def eventually(holds):
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not come to that in 30 s")
+
+
+def running(pid):
+    """Whether a process lives; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

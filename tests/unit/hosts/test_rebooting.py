@@ -1,0 +1,242 @@
+"""Hosts that start their machine anew, with an agent and a kernel that are played: what is booted, when, and told."""
+
+import json
+
+import pytest
+
+from becalm.errors import BootError, MachineError, UsageError
+from becalm.hosts import Access, Reboots
+from becalm.hosts.rebooting import RebootingHost
+from becalm.nouns.run import COLUMNS, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+ROWS = (("isolcpus", ["isolcpus={}"]), ("idle", ["idle={}"]), ("swappiness", None), ("isolation", None), ("cpus", None))
+
+
+class Kernel:
+    """An agent, line by line, on a machine with two CPUs: `line` is what it was booted with."""
+
+    def __init__(self, ignores=(), refuses=()):
+        self.line, self.ignores, self.refuses = (), ignores, refuses
+        self.log, self.answers, self.settings = [], [], []
+
+    def send(self, line):
+        request = json.loads(line)
+        for event in getattr(self, request["do"])(request):
+            self.answers.append(json.dumps({"id": request["id"], **event}).encode() + b"\n")
+
+    def read(self):
+        return self.answers.pop(0)
+
+    def close(self):
+        pass
+
+    def greet(self):
+        self.answers = [
+            json.dumps(
+                {"becalm-agent": "0", "protocol": 1, "uid": 0, "user": {}, "columns": list(COLUMNS)}
+            ).encode() + b"\n"
+        ]  # fmt: skip
+
+    def open(self, request):
+        yield {"event": "done"}
+
+    def stop(self, request):
+        yield {"event": "done"}
+
+    def knobs(self, request):
+        words = {"group": "normal", "domain": "", "matters": "", "costs": "", "supported": True}
+        rows = [
+            {"name": name, "scope": "live" if parameters is None else "boot", "parameters": parameters, **words}
+            for name, parameters in ROWS
+        ]
+        yield {"event": "done", "knobs": rows}
+
+    def effects(self, request):
+        found = []
+        for name, value in sorted(request["settings"].items()):
+            spelled = "1" if value == "last-core" else value
+            words = [f"{name}={spelled}"]
+            taken = name not in self.ignores and set(words) <= set(self.line)
+            cpus = spelled if name == "isolcpus" else None
+            effect = {
+                "knob": name,
+                "value": value,
+                "parameters": words,
+                "cpus": cpus,
+                "taken": taken,
+                "how": "so it is",
+            }
+            found.append(effect)
+        yield {"event": "done", "effects": found}
+
+    def define(self, request):
+        self.settings = request["settings"]
+        self.log.append(("define", [index for index, each in enumerate(self.settings) if each is not None]))
+        for each in self.settings:
+            for name in each or ():
+                if name in self.refuses:
+                    yield {"event": "error", "kind": "refused", "message": f"{name} is not taken."}
+                    return
+        yield {"event": "done", "programs": ["p"]}
+
+    def measure(self, request):
+        rows = []
+        for index, step in enumerate(request["steps"]):
+            seq = request["first"] + index
+            assert self.settings[step[1]] is not None, "it was not defined on this boot"
+            self.log.append(("run", seq, self.line, self.settings[step[1]]))
+            bad = step[2] == 13
+            outcome = "failed" if bad else "ok"
+            rows.append([seq, step[0], step[1], step[3], step[2], seq, 1, *[None] * 8, outcome, 0, 0])
+            if bad and request["stop_on_failure"]:
+                break
+        yield {"event": "runs", "rows": rows}
+        yield {"event": "done", "drift": [], "remarks": [f"after {rows[-1][0]}"], "switching_ns": 5}
+
+
+class Played(RebootingHost):
+    """`broken`: parameters with which the machine does not come up; `lost`: with which it never comes back."""
+
+    def __init__(self, kernel, broken=(), lost=(), during=lambda host: None):
+        self.kernel, self.broken, self.lost, self.during = kernel, broken, lost, during
+        kernel.greet()
+        super().__init__("played", kernel, Access())
+
+    def _restart(self, parameters):
+        self.kernel.log.append(("boot", parameters))
+        self.during(self)
+        if set(parameters) & set(self.lost):
+            raise MachineError("It is lost.")
+        if set(parameters) & set(self.broken):
+            raise BootError(f"It does not come up with {parameters}.")
+        self.kernel.line = parameters
+        self.kernel.greet()
+        self._begin(self.kernel, Access())
+
+
+NONE, CORE, IDLE, LIVE = ({}, {"isolcpus": "last-core"}, {"idle": "poll", "swappiness": 1}, {"swappiness": 1})
+
+
+def opened(*settings, **options):
+    kernel = Kernel(**{key: options.pop(key) for key in ("ignores", "refuses") if key in options})
+    host = Played(kernel, **options)
+    host.define([Workload.of("p")], [Settings.of(each) for each in settings])
+    return host, kernel
+
+
+def run(host, *which, first=0, padding=()):
+    block = tuple(Step(0, each, 13 if index in padding else 0, 0) for index, each in enumerate(which))
+    return [run.seq for rows in host.measure(first, block) for run in rows]
+
+
+def boots(kernel):
+    return [each[1] for each in kernel.log if each[0] == "boot"]
+
+
+def test_it_boots_where_parameters_change_and_nowhere_else():
+    host, kernel = opened(NONE, CORE, LIVE, IDLE)
+    assert run(host, 0, 2, 1, 1, 3, 0, first=7) == [7, 8, 9, 10, 11, 12]
+    assert boots(kernel) == [("isolcpus=1",), ("idle=poll",), ()]
+    lines = {each[1]: each[2:] for each in kernel.log if each[0] == "run"}
+    assert lines[8] == ((), {"swappiness": 1})
+    assert lines[9] == (("isolcpus=1",), {"cpus": "1"}), "the program is bound to the isolated CPUs"
+    assert lines[11] == (("idle=poll",), {"swappiness": 1}), "the rest is the agent's"
+    seen = host.noticed()
+    assert (seen.remarks, seen.switching_ns) == (("after 8", "after 10", "after 11", "after 12"), 20)
+    assert isinstance(host, Reboots)
+    assert host.boot_ns > 0
+
+
+def test_settings_without_a_boot_never_cause_one():
+    host, kernel = opened(NONE, LIVE)
+    run(host, 0, 1, 0, 1)
+    assert boots(kernel) == []
+    assert host.boot_ns is None
+
+
+def test_cpus_that_were_asked_for_stay():
+    host, kernel = opened({**CORE, "cpus": "0"})
+    run(host, 0)
+    assert kernel.log[-1][3] == {"cpus": "0"}
+
+
+def test_two_isolations_are_one_too_many():
+    with pytest.raises(UsageError, match="Leave one of them out"):
+        opened({**CORE, "isolation": "first-core"})
+
+
+def test_a_boot_of_its_own_although_the_parameters_are_the_same():
+    host, kernel = opened(NONE, CORE)
+    run(host, 1)
+    run(host, 1)
+    assert len(boots(kernel)) == 1
+    host.fresh_boot()
+    run(host, 1, 1)
+    assert boots(kernel) == [("isolcpus=1",)] * 2
+
+
+def test_what_the_kernel_ignores_is_refused_with_what_it_shows_and_the_rest_goes_on():
+    host, kernel = opened(NONE, {**CORE, "idle": "poll"}, IDLE, ignores=("isolcpus",))
+    with pytest.raises(BootError, match=r"^isolcpus=1 was given, but so it is\.$") as caught:
+        run(host, 0, 1)
+    assert caught.value.knobs == ("isolcpus",)
+    assert [each[1] for each in kernel.log if each[0] == "run"] == [0], "what came before was measured"
+    assert run(host, 2, 0) == [0, 1]
+    count = len(boots(kernel))
+    with pytest.raises(BootError):
+        run(host, 1)
+    with pytest.raises(BootError):
+        host.define([Workload.of("p")], [Settings.of({**CORE, "idle": "poll"})])
+    assert len(boots(kernel)) == count, "it is not tried again"
+
+
+def test_a_machine_that_does_not_come_up_is_started_again_without():
+    host, kernel = opened(NONE, CORE, broken=("isolcpus=1",))
+    with pytest.raises(BootError, match="does not come up"):
+        run(host, 1)
+    assert run(host, 0) == [0]
+    assert boots(kernel) == [("isolcpus=1",), ()]
+
+
+def test_a_machine_that_is_lost_is_no_refused_setting():
+    host, _ = opened(NONE, CORE, lost=("isolcpus=1",))
+    with pytest.raises(MachineError, match="lost") as caught:
+        run(host, 1)
+    assert not isinstance(caught.value, BootError)
+
+
+def test_what_the_agent_does_not_take_is_known_on_the_boot_that_has_it():
+    host, _ = opened(NONE, CORE, {**CORE, "swappiness": 1}, refuses=("swappiness",))
+    assert run(host, 1) == [0]
+    with pytest.raises(MachineError, match="swappiness is not taken"):
+        run(host, 2)
+    assert run(host, 1, 0) == [0, 1]
+
+
+def test_a_failure_ends_the_block_before_another_boot():
+    host, kernel = opened(NONE, CORE)
+    assert run(host, 0, 0, 1, padding=(0,)) == [0]
+    assert boots(kernel) == []
+
+
+def test_a_stop_during_a_boot_ends_the_block_there():
+    host, kernel = opened(NONE, CORE, during=lambda host: host.stop())
+    assert run(host, 0, 1, 1) == [0]
+    assert boots(kernel) == [("isolcpus=1",)]
+
+
+def test_a_plan_names_the_words_of_the_command_line():
+    host, kernel = opened(NONE)
+    kernel.plan = lambda request: iter([{"event": "done", "changes": []}])
+    assert host.plan(Settings.of(CORE)) == [
+        {"knob": "isolcpus", "place": "/proc/cmdline", "from": None, "to": "isolcpus=1", "changes": True}
+    ]
+
+
+def test_held_settings_have_their_boot():
+    host, kernel = opened(NONE)
+    kernel.hold = lambda request: iter([{"event": "done", "changes": [], "given": request["settings"]}])
+    assert host.hold(Settings.of({**CORE, **LIVE}))["given"] == {"cpus": "1", "swappiness": 1}
+    assert kernel.line == ("isolcpus=1",)

@@ -1,0 +1,293 @@
+"""One watched run: what is computed of its record, and what is said of it."""
+
+import csv
+import io
+import json
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from rich.console import Console
+from tests.unit.recorded import SECOND, load, run, series
+
+from becalm.errors import MachineError, UsageError
+from becalm.load.cpu_competition import circumstances
+from becalm.load.delay import Circumstances
+from becalm.load.run_report import courses, plain_reference, watched
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.report.formats import Document, writer
+from becalm.report.formats import series as formats
+from becalm.report.watch import html, markdown, tables
+from becalm.report.watch.stored import conclude
+from becalm.report.watch.terminal import watched as drawn
+from becalm.wording import watch as sentences
+
+AROUND = Circumstances(3.1, 2)
+
+
+def make(reference=None, the_run=None, the_load=None, the_series=None, around=AROUND):
+    found = watched(
+        the_run or run(), the_load or load(), the_series or series(), around, reference=reference, program="gzip x"
+    )
+    return replace(found, sentence=sentences.answer(found))
+
+
+def text(found, width=80, plain=False):
+    out = Console(file=io.StringIO(), width=width, color_system=None)
+    out.print(drawn(found, plain=plain, columns=width))
+    return out.file.getvalue()
+
+
+def test_the_delay_is_of_the_runs_own_cpu_time():
+    found = make()
+    assert found.delay_factor == pytest.approx(2.0 / 1.2)
+    assert found.delay.exact == pytest.approx(1 + 0.7 / 1.2)
+    assert found.delay.mund == pytest.approx(3.1 / 2)
+    assert found.waterfall["run-queue wait"].ns == 700_000_000
+    assert "Most of the delay, 700.0 ms of 800.0 ms, was waiting for a CPU." in found.sentence
+
+
+def test_bars_add_up_and_the_unexplained_one_is_always_there():
+    for reference in (None, plain_reference(SECOND, run()), plain_reference(5 * SECOND, run())):
+        found = make(reference)
+        assert sum(bar.ns or 0.0 for bar in found.waterfall.bars) == pytest.approx(2 * SECOND)
+        assert "unexplained" in text(found)
+        assert [bar["name"] for bar in found.to_json()["bars"]][-1] == "unexplained"
+
+
+def test_a_time_alone_is_a_reference_without_waits():
+    found = make(plain_reference(1_100_000_000, run()))
+    assert found.delay_factor == pytest.approx(2 / 1.1)
+    assert found.waterfall["slower execution"].ns == pytest.approx(100_000_000)
+    assert found.waterfall["run-queue wait"].ns == 700_000_000
+    longer = plain_reference(1_500_000_000, run())
+    assert longer.cpu_ns == 1_200_000_000, "the rest of it was no CPU time of this program"
+
+
+def test_peaks_have_their_times():
+    found = {course.name: course for course in make().courses}
+    assert (found["queue"].mean, found["queue"].peak, found["queue"].peak_ns) == (3.1, 5.0, 0.5 * SECOND)
+    write = found["disk_write"]
+    assert write.peak == pytest.approx((12 << 20) / 0.1)
+    assert write.peak_ns == pytest.approx(1.05 * SECOND), "the middle of its sample"
+    assert write.mean == pytest.approx((12 << 20) / 2), "counted over the run, not averaged over samples"
+    assert "nfs" not in found
+    assert "page_in" not in found, "a minor measure that was zero"
+    assert "page_out" in found
+
+
+def test_without_a_series_there_are_means_and_without_a_load_nothing():
+    found = {course.name: course for course in courses(load(), None)}
+    assert (found["queue"].mean, found["queue"].peak, found["queue"].values) == (3.1, 5.0, ())
+    assert courses(None, None) == ()
+    bare = watched(run(), None, None, Circumstances(None, None), program="x")
+    assert bare.delay_factor == pytest.approx(2 / 1.2), "rusage alone gives a reference"
+    assert bare.waterfall["run-queue wait"].ns == 700_000_000
+    assert "cannot observe" in bare.more[0]
+    text(replace(bare, sentence=sentences.answer(bare)))
+
+
+def test_a_run_without_cpu_time_has_no_reference_and_says_so():
+    found = make(the_run=run(user_ns=None, system_ns=None), the_load=load(exec_ns=None))
+    assert found.delay_factor is None
+    assert found.waterfall is None
+    assert "--reference" in found.sentence
+    assert found.to_json()["bars"] == []
+    text(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outcome": "failed", "status": 3}, "failed with exit code 3"),
+        ({"outcome": "failed", "status": -9}, "was killed by signal 9 (SIGKILL)"),
+        ({"outcome": "timeout"}, "was killed when its time was over"),
+        ({"outcome": "aborted"}, "was interrupted"),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_explained_all_the_same(changes, words):
+    found = make(the_run=run(**changes))
+    assert words in found.sentence
+    assert "waiting for a CPU" in found.sentence
+
+
+def test_a_run_that_nothing_delayed():
+    found = make(the_run=run(wall_ns=1_210_000_000, wait_ns=0), the_load=load(wait_ns=0, steal_ns=0, queue=1.0))
+    assert "Nothing that was counted delayed it." in found.sentence
+
+
+def test_levels_say_what_would_tell_more():
+    said = {level: " ".join(make(the_load=load(level=level)).more) for level in range(4)}
+    assert "CONFIG_SCHED_INFO" in said[0]
+    assert "--sudo" in said[1]
+    assert "kernel.task_delayacct=1" in said[2]
+    assert said[3] == ""
+    assert "too small" in make(the_load=load(level=3, lost=2)).more[0]
+
+
+def test_circumstances_come_from_settings_and_facts():
+    facts = {"scheduler": {"autogroup": True}}
+    assert circumstances(load(), Settings(), facts) == Circumstances(3.1, 2, grouped=True)
+    settings = Settings.of({"cpus": "1", "nice": -5})
+    assert circumstances(load(), settings, {}) == Circumstances(3.1, 1, nice=-5, grouped=None)
+    assert circumstances(load(cpus=8), Settings.of({"cpus": "0-2,6"}), {}).cpus == 4
+    assert circumstances(load(cpus=2), Settings.of({"cpus": "0-7"}), {}).cpus == 2, "no more than there are"
+    assert circumstances(None, Settings.of({"cpus": "0-7"}), {}).cpus == 8
+    assert circumstances(load(cpus=8), Settings.of({"cpus": "isolated"}), {}).cpus == 8, "not known: those online"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_it_fits_eighty_columns(plain):
+    for reference in (None, plain_reference(SECOND, run())):
+        drawing = text(make(reference), 80, plain)
+        assert max(map(len, drawing.splitlines())) <= 80
+    assert plain == drawing.isascii()
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_bars_have_the_room_that_numbers_leave(width):
+    tables = text(make(), width).partition("Where the time went")[2].partition("Known of the program")[0]
+    assert "…" not in tables
+    longest = max(line.count("█") for line in tables.splitlines())
+    assert longest <= 10 if width == 60 else longest > 30
+
+
+def test_names_of_programs_are_no_markup():
+    found = replace(make(), program="[red]x[/red]")
+    assert "[red]x[/red] took" in text(replace(found, sentence=sentences.answer(found)))
+
+
+def test_the_json_is_json():
+    value = json.loads(json.dumps(make().to_json(), allow_nan=False))
+    assert value["kind"] == "watch"
+    assert value["delay_factor"] == pytest.approx(2 / 1.2)
+    assert value["run"]["wall_ns"] == 2 * SECOND
+    assert value["load"]["queue"] == 3.1
+    assert {course["name"] for course in value["courses"]} >= {"cpu", "queue"}
+
+
+def test_observing_says_what_it_cost_and_lost():
+    said = sentences.cost(make(the_series=series(dropped=4)))
+    assert "1.500 ms" in said
+    assert "0.075 %" in said
+    assert "4 samples dropped" in said
+    assert "1 sample left out" in said
+
+
+def test_others_are_named_when_they_matter():
+    assert sentences.consumers(make()) == "cc1 (41) 95 %"
+
+
+def test_what_is_not_told_is_named():
+    assert tables.untold(make()) == "Not told here: NFS calls, frequency."
+
+
+def document(**changes):
+    values = {
+        "study": Study("watch", (Workload.of("gzip x"),), options={"unloaded": {"wall_ns": SECOND}}),
+        "runs": [run()],
+        "loads": [load()],
+        "series": [series()],
+        "number": 12,
+    }
+    return Document(**{**values, **changes})
+
+
+def test_a_stored_run_is_said_the_same_of():
+    found = conclude(document(), 12)
+    assert found.study == 12
+    assert found.delay.reference_ns == SECOND
+    assert found.delay.reference == "unloaded run"
+    study = replace(document().study, options={"unloaded": plain_reference(SECOND, run()).to_json()})
+    assert conclude(document(study=study), 12).waterfall.to_json() == found.waterfall.to_json()
+    with pytest.raises(UsageError, match="no finished run"):
+        conclude(document(runs=[]), 12)
+
+
+def test_markdown_is_tables_that_hold_together():
+    hostile = replace(make(), program="a|b`c")
+    text = markdown.write(replace(hostile, sentence=sentences.answer(hostile)))
+    assert "a\\|b\\`c took" in text
+    tables_ = [block for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables_) == 3
+    for block in tables_:
+        widths = {len(line.replace("\\|", "").split("|")) for line in block.splitlines()}
+        assert len(widths) == 1, block
+    assert "| unexplained |" in text
+
+
+class Tags(HTMLParser):
+    """Opens and closes, to see that nothing stays open."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "path", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_needs_nothing_else_and_escapes_names():
+    hostile = replace(make(), program="<script>alert(1)</script>")
+    made = html.page(replace(hostile, sentence=sentences.answer(hostile)))
+    seen = Tags()
+    # <path/> and <rect/> are closed where they are opened or by their own tag.
+    seen.feed(made.replace("</rect>", "").replace("/>", ">"))
+    assert seen.open == []
+    assert "<script" not in made
+    assert "http" not in made.replace("http-equiv", "")
+    assert "unexplained" in seen.text
+    assert "nan" not in made.lower().split("</style>")[1]
+
+
+def test_exports_of_a_stored_run():
+    assert markdown.write(conclude(document(), 12)) == writer("markdown")(document())
+    assert "<svg" in writer("html")(document())
+    rows = list(csv.DictReader(io.StringIO(writer("csv")(document()))))
+    assert (rows[0]["wall_ns"], rows[0]["load_queue"], rows[0]["load_nfs_calls"]) == (str(2 * SECOND), "3.1", "")
+    plain = document(loads=[], series=[])
+    assert "load_queue" not in writer("csv")(plain).splitlines()[0]
+
+
+def test_the_series_as_a_table(tmp_path):
+    path = tmp_path / "s.csv"
+    assert formats.write(document(), path) == 21
+    rows = list(csv.DictReader(path.open()))
+    assert rows[0]["interval_ns"] == "", "the beginning"
+    assert rows[11]["disk_write_bytes"] == str(12 << 20)
+    assert rows[5]["queue"] == "5.0"
+    assert rows[1]["frequency_khz"] == "", "unknown is empty"
+    assert rows[20]["time_ns"] == str(2 * SECOND)
+    with pytest.raises(UsageError, match="no load over time"):
+        formats.write(document(series=[]), path)
+    with pytest.raises(UsageError, match="writes"):
+        formats.write(document(), tmp_path / "s.xlsx")
+    with pytest.raises(MachineError, match="cannot be written"):
+        formats.write(document(), tmp_path / "no/s.csv")
+
+
+def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"becalm\[parquet\]"):
+        formats.check(tmp_path / "s.parquet")
+
+
+def test_parquet_has_types_and_nulls(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "s.parquet"
+    assert formats.write(document(), path) == 21
+    found = parquet.read_table(path)
+    assert str(found.schema.field("queue").type) == "double"
+    assert str(found.schema.field("disk_write_bytes").type) == "int64"
+    assert found["disk_write_bytes"].to_pylist()[11] == 12 << 20
+    assert found["frequency_khz"].null_count == 21

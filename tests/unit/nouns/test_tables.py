@@ -1,0 +1,37 @@
+"""The engine's tables, as the package has them."""
+
+import json
+import subprocess
+
+import pytest
+
+from becalm.errors import MachineError
+from becalm.nouns import tables
+
+AGENT = tables.FILE.with_name("becalm-agent")
+
+
+def test_the_file_is_what_the_agent_says_now():
+    said = subprocess.run([AGENT, "tables"], capture_output=True, check=True).stdout
+    assert json.loads(tables.FILE.read_text()) == json.loads(said), "make build"
+
+
+def test_every_row_fits_its_type_and_has_a_name_of_its_own():
+    for table in (tables.load_columns(), tables.run_columns(), tables.sources()):
+        names = [row.name for row in table]
+        assert len(set(names)) == len(names) > 10
+
+
+def test_every_load_column_is_of_a_source_that_there_is():
+    known = {source.name for source in tables.sources()} | {"agent", "taskstats", "group"}
+    assert {column.source for column in tables.load_columns()} <= known
+
+
+def test_a_tree_that_was_not_built_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(tables, "FILE", tmp_path / "tables.json")
+    tables.rows.cache_clear()
+    try:
+        with pytest.raises(MachineError, match="make build"):
+            tables.rows("load_columns")
+    finally:
+        tables.rows.cache_clear()

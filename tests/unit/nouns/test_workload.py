@@ -1,0 +1,70 @@
+"""Workloads: splitting as a shell would, and the JSON form."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import unwire, wire
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+
+words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [("gzip -9 x", ("gzip", "-9", "x")), ("sh -c 'exit 3'", ("sh", "-c", "exit 3")), ('a "b c"', ("a", "b c")),
+     (["a", "b c"], ("a", "b c")), (r"a b\ c", ("a", "b c"))],
+)  # fmt: skip
+def test_split(command, argv):
+    assert Workload.of(command).argv == argv
+
+
+def test_shell():
+    assert Workload.of("a | b", shell=True).argv == ("/bin/sh", "-c", "a | b")
+    assert Workload.of(["a", "b c"], shell=True).argv == ("/bin/sh", "-c", "a 'b c'")
+
+
+@pytest.mark.parametrize("command", ["", "   ", [], "a 'b"])
+def test_commands_that_are_none(command):
+    with pytest.raises(UsageError):
+        Workload.of(command)
+
+
+@given(st.lists(words, min_size=1))
+def test_what_was_joined_is_split_again(argv):
+    assert Workload.of(shlex.join(argv)).argv == tuple(argv)
+
+
+@given(st.binary(max_size=40))
+def test_strings_that_are_not_utf8_travel(data):
+    text = data.decode("utf-8", "surrogateescape")
+    assert unwire(wire(text)) == text
+
+
+@given(
+    argv=st.lists(words, min_size=1),
+    environment=st.dictionaries(words.filter(bool), words),
+    directory=st.none() | words,
+    timeout_ns=st.none() | st.integers(1, 10**15),
+    expect=st.none() | st.lists(st.integers(0, 255)),
+    output=st.sampled_from(list(Output)),
+)
+def test_json_round_trip(argv, environment, directory, timeout_ns, expect, output):
+    workload = Workload.of(
+        argv,
+        environment=environment,
+        directory=directory,
+        timeout_ns=timeout_ns,
+        expect=None if expect is None else tuple(expect),
+        output=output,
+        prepare="make 'a b'",
+    )
+    assert Workload.from_json(workload.to_json()) == workload
+
+
+def test_settings_are_ordered_by_name():
+    assert Settings.of({"nice": 1, "aslr": False}) == Settings.of({"aslr": False, "nice": 1})

@@ -1,0 +1,130 @@
+"""Profiles: files that people write, share and get wrong."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm import profiles
+from becalm.errors import MachineError, UsageError
+from becalm.nouns.settings import Settings
+from becalm.profiles import SHIPPED, Profile, load, names, parse, text, write
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return tmp_path / "becalm" / "profiles"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("nice = [", "no TOML"),
+        ("[settings]\nnice = 1\nnice = 2", "no TOML"),
+        ("", r"no \[settings\]"),
+        ("settings = 3", r"no \[settings\]"),
+        ("nice = -20", "has nice; it may have name"),
+        ("[settings]\nnice = 1.5", "nice must be a text"),
+        ("[settings]\nnice = [1]", "nice must be a text"),
+        ("[settings.nice]\nvalue = 1", "nice must be a text"),
+        ("[settings]\nwhen = 2024-01-01", "when must be a text"),
+        ("machine = 'x'\n[settings]", "machine must be a table"),
+        ("name = 3\n[settings]", "name must be a text"),
+        ("description = true\n[settings]", "description must be a text"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file(content, says):
+    with pytest.raises(UsageError, match=says) as caught:
+        parse(content, "/some/file.toml", "file")
+    assert "/some/file.toml" in str(caught.value)
+
+
+def test_a_profile_has_the_name_of_its_file_unless_it_says_so():
+    assert parse("[settings]\nnice = -5", "x", "quiet").name == "quiet"
+    assert parse("name = 'mine'\n[settings]", "x", "quiet").name == "mine"
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=0, max_size=8)
+values = words | st.integers(-(2**63), 2**63 - 1) | st.booleans()
+
+
+@given(words, words, st.dictionaries(keys, values, max_size=4), st.dictionaries(keys, words, max_size=3))
+def test_what_is_written_is_read_back(name, description, settings, machine):
+    made = Profile(name, Settings.of(settings), description, machine)
+    read = parse(text(made), "x", name)
+    assert read == made
+    for key, value in settings.items():
+        assert type(read.settings.to_json()[key]) is type(value), "true is not 1"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../x", "a/b", ".hidden", "a b", "x" * 65, "ä", "llvm-tips", "last", "12", "\ud800"]
+)
+def test_names_that_cannot_name_a_file_of_ones_own(home, name):
+    with pytest.raises(UsageError, match="cannot name a profile"):
+        write(Profile(name, Settings.of({"nice": 1})))
+    assert not home.exists() or not list(home.iterdir())
+
+
+def test_written_profiles_are_listed_found_and_replaced(home):
+    path = write(Profile("quiet", Settings.of({"nice": -5})))
+    assert path == home / "quiet.toml"
+    write(Profile("quiet", Settings.of({"nice": -6})))
+    assert load("quiet").settings == Settings.of({"nice": -6})
+    assert load(str(path)) == load("quiet")
+    assert names() == [*SHIPPED, "quiet"]
+    assert os.listdir(home) == ["quiet.toml"], "nothing temporary is left"
+
+
+def test_ones_own_cannot_hide_a_shipped_one(home):
+    write(Profile("pyperf", Settings.of({"nice": 1})), home / "pyperf.toml")
+    assert load("pyperf").settings != Settings.of({"nice": 1})
+
+
+def test_where_it_cannot_be_written_is_said(home, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match=r"file/x\.toml cannot be written"):
+        write(Profile("x", Settings.of({})), tmp_path / "file" / "x.toml")
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ("llvm-tip", "Did you mean 'llvm-tips'"),
+        ("zzz", "Known: llvm-tips, pyperf"),
+        ("/no/such.toml", "no profile file /no/such.toml"),
+        ("no-such.toml", "no profile file no-such.toml"),
+    ],
+)
+def test_what_is_not_there_is_said(home, reference, says):
+    with pytest.raises(UsageError, match=says):
+        load(reference)
+
+
+def test_files_that_are_no_text_are_said(home):
+    home.mkdir(parents=True)
+    (home / "broken.toml").write_bytes(b"\xff\xfe")
+    for reference in ("broken", str(home / "broken.toml")):
+        with pytest.raises(UsageError, match=r"broken\.toml cannot be read"):
+            load(reference)
+    (home / "directory.toml").mkdir()
+    assert "directory" not in names()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_ones_have_words(name):
+    profile = load(name)
+    assert profile.name == name
+    assert profile.description
+    assert profile.settings.values
+    assert json.loads(json.dumps(profile.settings.to_json())) == profile.settings.to_json()
+    assert profiles.text(profile)
+
+
+def test_bytes_of_a_file_name_that_are_no_text_do_not_stop_a_profile(home):
+    write(Profile("odd", Settings.of({"nice": 1}), "found for b\udcff"))
+    assert load("odd").description == "found for b?"

@@ -1,0 +1,198 @@
+"""Files in and out: nothing is lost in our own, nothing is invented from others'."""
+
+import csv
+import gzip
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.places import ROOT
+
+from becalm.errors import BecalmError, UsageError
+from becalm.nouns.run import COLUMNS, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.report.formats import FORMATS, Document, read, writer
+from becalm.report.formats.becalm_json import read as read_own
+from becalm.verbs.records import baseline_series, export, import_file, list_studies, show
+
+DATA = ROOT / "tests" / "data"
+
+whole = st.integers(0, 2**62)
+maybe = st.none() | whole
+
+
+@st.composite
+def documents(draw):
+    count = draw(st.integers(1, 3))
+    names = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=12)
+    workloads = tuple(Workload(argv=("x", draw(names)), name=draw(names)) for _ in range(count))
+    runs = []
+    for seq in range(draw(st.integers(0, 8))):
+        runs.append(
+            Run(
+                seq, draw(st.integers(0, count - 1)), 0, draw(st.integers(-2, 100)), draw(st.integers(0, 4096)),
+                draw(whole), draw(whole), draw(maybe), draw(maybe), draw(maybe), draw(maybe), draw(maybe), draw(maybe),
+                draw(maybe), draw(maybe), draw(st.sampled_from(["ok", "failed", "timeout", "aborted", "refused"])),
+                draw(st.none() | st.integers(-64, 255)), draw(st.integers(0, 9)),
+            )
+        )  # fmt: skip
+    study = Study("compare", workloads, (Settings.of({"nice": 1}),), {"precision": 0.1}, draw(st.integers(0, 2**32)))
+    texts = {0: ("error ✗", "")} if runs else {}
+    return Document(study, runs, texts, {"host": {"hostname": "h"}}, {"sentence": "s"}, 5, "0.1.0")
+
+
+@given(documents())
+def test_our_own_format_loses_nothing(document):
+    (back,) = read_own(json.loads(writer("json")(document)))
+    assert back == document
+
+
+@given(documents())
+def test_every_writer_takes_every_study_or_says_what_it_takes(document):
+    for row in FORMATS:
+        if row.name == "html":
+            with pytest.raises(UsageError, match="becalm tune"):
+                writer(row.name)(document)
+        else:
+            assert isinstance(writer(row.name)(document), str)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["becalm", "kind", "schema", "study", "runs", "results", "command", "times", "benchmarks",
+                             "version", "values", "metadata", "mean", "columns", "rows"]) | st.text(max_size=4),
+            inner | st.sampled_from(["study"]),
+            max_size=6,
+        ),
+        max_leaves=12,
+    )
+)  # fmt: skip
+def test_any_json_is_read_or_refused_in_a_sentence(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("x") / "f.json"
+    path.write_text(json.dumps(value))
+    try:
+        read(path)
+    except BecalmError as error:
+        assert str(path) in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("data", [b"", b"not json", b"\x1f\x8bbroken", b"\xff\xfe", b"[" * 100_000])
+def test_files_that_are_no_json(tmp_path, data):
+    path = tmp_path / "x.json"
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=r"x\.json"):
+        read(path)
+
+
+def test_a_missing_file_and_an_unknown_format():
+    with pytest.raises(UsageError, match="No such file"):
+        read(Path("/no/such/file.json"))
+    with pytest.raises(UsageError, match="csv"):
+        writer("xml")
+
+
+def test_hyperfine_is_imported_with_what_it_tells():
+    (document,) = read(DATA / "hyperfine-1.20.json")
+    assert document.environment == "unknown"
+    assert [each.name for each in document.study.workloads] == ["sleep 0.01", "sleep 0.02"]
+    assert document.study.workloads[1].parameters == (("delay", "0.02"),)
+    assert [run.wall_ns for run in document.runs] == [10_800_000, 11_300_000, 11_000_000, 20_500_000]
+    assert document.runs[0].max_rss_bytes == 1900544
+    assert all(run.user_ns is None and run.wait_ns is None for run in document.runs), "means are no per-run times"
+    assert document.runs[3].status is None
+
+
+def test_pyperf_is_imported_with_what_it_tells(tmp_path):
+    packed = tmp_path / "p.json.gz"
+    packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes()))
+    (document,) = read(packed)
+    assert [each.name for each in document.study.workloads] == ["telco", "other"]
+    counted = [run.wall_ns for run in document.runs if not run.warmup]
+    assert counted == [7_500_000, 7_600_000, 7_400_000, 500_000_000]
+    assert [run.wall_ns for run in document.runs if run.warmup] == [8_100_000], "calibration runs are left out"
+
+
+def test_units_that_are_no_time_are_refused(tmp_path):
+    value = json.loads((DATA / "pyperf-1.0.json").read_text())
+    value["metadata"]["unit"] = "byte"
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(UsageError, match="byte"):
+        read(path)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return str(tmp_path / "runs.db")
+
+
+def test_what_is_exported_can_be_imported(store, tmp_path):
+    (first,) = import_file(DATA / "hyperfine-1.20.json", store)
+    for name in ("json", "hyperfine", "pyperf"):
+        path = tmp_path / f"{name}.json"
+        path.write_text(export(first, format=name, store=store))
+        (again,) = import_file(path, store)
+        walls = [[run.wall_ns for run in show(number, store).runs] for number in (first, again)]
+        assert walls[0] == walls[1], name
+    assert len(list_studies(store).studies) == 4
+
+
+def test_csv_has_a_line_for_each_run(store):
+    (number,) = import_file(DATA / "hyperfine-1.20.json", store)
+    rows = list(csv.DictReader(io.StringIO(export(number, format="csv", store=store))))
+    assert len(rows) == 4
+    assert set(rows[0]) == {"program", *COLUMNS}
+    assert rows[0]["user_ns"] == "", "unknown is empty, not zero"
+
+
+def test_markdown_is_a_table(store):
+    (number,) = import_file(DATA / "hyperfine-1.20.json", store)
+    text = export(number, format="markdown", store=store)
+    assert "| `sleep 0.01` | 3 | 11.03 ms | 11.00 ms |" in text
+    assert "unknown" in text
+
+
+def test_a_baseline_is_found_by_name_then_by_place(store, tmp_path):
+    (number,) = import_file(DATA / "hyperfine-1.20.json", store)
+    baseline = baseline_series(number, store)
+    assert baseline.series_for("sleep 0.02", 0)[1].tolist() == [20_500_000]
+    assert baseline.series_for("something else", 0)[1].tolist()[0] == 10_800_000
+    with pytest.raises(UsageError, match="--name"):
+        baseline.series_for("something else", 7)
+    assert baseline_series(DATA / "hyperfine-1.20.json").series_for("sleep 0.02", 1)[1].tolist() == [20_500_000]
+
+
+@pytest.mark.machine
+def test_pyperf_itself_reads_ours(store, tmp_path):
+    pytest.importorskip("pyperf", reason="pyperf is not installed")
+    (number,) = import_file(DATA / "hyperfine-1.20.json", store)
+    path = tmp_path / "ours.json"
+    path.write_text(export(number, format="pyperf", store=store))
+    script = f"import pyperf; s = pyperf.BenchmarkSuite.load({str(path)!r}); print([b.get_values() for b in s])"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[(0.0108, 0.0113, 0.011), (0.0205,)]"
+
+
+@pytest.mark.machine
+def test_what_hyperfine_itself_writes_is_read(store, tmp_path):
+    if shutil.which("hyperfine") is None:
+        pytest.skip("hyperfine is not installed (apt-get install hyperfine)")
+    path = tmp_path / "theirs.json"
+    command = ["hyperfine", "--shell=none", "--runs", "3", "--export-json", str(path), "true", "sleep 0.01"]
+    subprocess.run(command, check=True, capture_output=True)
+    (number,) = import_file(path, store)
+    document = show(number, store)
+    times = [t for result in json.loads(path.read_text())["results"] for t in result["times"]]
+    assert [run.wall_ns for run in document.runs] == [round(t * 1e9) for t in times]

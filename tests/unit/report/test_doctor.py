@@ -1,0 +1,159 @@
+"""The verb on a host that replays facts and run times, and the screen."""
+
+import io
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+from rich.console import Console
+
+from becalm.analysis.machine_advice import advise
+from becalm.errors import UsageError
+from becalm.nouns.diagnosis import Diagnosis, Overhead
+from becalm.nouns.progress import Quiet
+from becalm.report.doctor import overhead, render
+from becalm.verbs.doctor import KERNEL_NS, doctor
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+def screen(diagnosis, width=100, **options):
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, color_system=None).print(render(diagnosis, **options))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def test_the_kernel_is_calibrated_and_the_budget_kept(facts_of, replay):
+    host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.01 * (number % 2))
+    found = doctor(budget_s=2.0)
+    assert host.iterations[-1] == pytest.approx(KERNEL_NS, rel=0.02)
+    assert found.noise.median_ns == pytest.approx(KERNEL_NS, rel=0.02)
+    assert 1.5 < found.noise.elapsed_s < 2.1
+    assert found.noise.lag_one < -0.9
+    assert found.overhead.added_ns == 41_000
+    assert host.opened == host.closed == 2
+    assert found.unmeasured == ""
+
+
+def test_load_of_others_is_read_before_and_after(facts_of, replay):
+    replay(facts_of("guest-kvm"), busy_ticks=100)
+    found = doctor(budget_s=2.0)
+    # 100 ticks are 1 s of CPU time in about 2 s.
+    assert found.noise.others_cpus == pytest.approx(0.5, abs=0.1)
+    assert found.findings[0].kind == "load"
+
+
+def test_without_measuring_there_is_no_noise_and_the_reason(facts_of, replay):
+    host = replay(facts_of("laptop-intel"))
+    found = doctor(measure=False)
+    assert found.noise is None
+    assert found.overhead is None
+    assert host.iterations == []
+    assert "Not measured. It was not asked for." in screen(found)
+
+
+def test_a_host_that_knows_no_kernel_still_gives_its_facts():
+    found = doctor("sim:drift")
+    assert found.noise is None
+    assert "knows only the program" in found.unmeasured
+    assert found.facts["host"]["hostname"] == "sim:drift"
+    assert screen(found)
+
+
+def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
+    class Impatient(Quiet):
+        def progressed(self, state):
+            if state.rounds > 50:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.001 * (number % 7))
+    found = doctor(budget_s=60.0, listener=Impatient())
+    assert host.stops == 1
+    assert 50 < found.noise.runs < 1000
+    assert found.overhead is None
+
+
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
+def test_an_impossible_budget_is_refused(budget):
+    with pytest.raises(UsageError, match="--budget"):
+        doctor(budget_s=budget)
+
+
+def test_json_holds_everything_and_no_nan(facts, replay, name):
+    replay(facts, noise=lambda number: 1 + 0.01 * (number % 3))
+    value = json.loads(json.dumps(doctor(budget_s=1.0).to_json(), allow_nan=False))
+    assert {"becalm", "schema", "kind", "host", "facts", "noise", "overhead", "findings"} <= set(value)
+    assert value["kind"] == "doctor"
+    assert value["schema"] == 1
+    assert value["noise"]["runs"] > 0
+    assert all(each["sentence"].startswith(each["what"]) for each in value["findings"])
+    assert {each["severity"] for each in value["findings"]} <= {"warning", "note", "good"}
+
+
+def test_an_infinite_number_is_null_in_json(floor):
+    assert Diagnosis("x", {}, floor(detectable=float("inf")), None, ()).to_json()["noise"]["detectable"] is None
+
+
+def test_the_screen_of_each_machine(facts, name, floor):
+    """After a wanted change: BECALM_RECORD=1 pytest tests/unit/doctor, then read the difference."""
+    noise = floor()
+    shown = screen(Diagnosis("local", facts, noise, Overhead(200, 520e3, 41e3, 33e3, 52e3), advise(facts, noise)))
+    file = GOLDEN / f"{name}.txt"
+    if os.environ.get("BECALM_RECORD"):
+        file.write_text(shown)
+    assert shown == file.read_text()
+    assert len(shown.splitlines()) <= 90
+
+
+def test_each_lack_is_on_the_screen_with_its_reason_and_way_out(facts):
+    shown = screen(Diagnosis("local", facts, None, None, ()), width=400)
+    for row in facts["abilities"]:
+        assert row["title"] in shown
+        if row["have"] is not True:
+            assert row["reason"] in shown or f"the file of each {row['reason'].split(' ', 1)[1]}" in shown
+            assert row["way_out"] is None or row["way_out"] in shown
+
+
+def without_values(value):
+    """Every value null, as in a subject whose files are all missing; subjects within a subject stay."""
+    if isinstance(value, dict) and "missing" in value:
+        return {key: without_values(each) for key, each in value.items()}
+    return None
+
+
+def test_a_machine_of_which_nothing_is_known_still_has_a_screen(facts):
+    empty = {subject: without_values(value) for subject, value in facts.items()}
+    assert advise(empty, None) == ()
+    assert screen(Diagnosis("local", empty, None, None, (), "No reason.")).startswith("local")
+    assert "\n\n\n" not in screen(Diagnosis("local", {}, None, None, ()))
+
+
+def test_plain_output_points_with_ascii(facts):
+    assert "→" not in screen(Diagnosis("local", facts, None, None, ()), plain=True)
+
+
+def test_a_narrow_terminal_cuts_nothing(facts, floor):
+    wide = screen(Diagnosis("local", facts, floor(), None, advise(facts, floor())), width=1000)
+    narrow = screen(Diagnosis("local", facts, floor(), None, advise(facts, floor())), width=60)
+    assert "…" not in narrow
+    assert sorted("".join(wide.split())) == sorted("".join(narrow.split()))
+
+
+def test_overhead_within_the_noise_is_not_given_as_a_cost():
+    assert "no more than" in overhead(Overhead(200, 520e3, -2e3, -30e3, 20e3))
+    assert "41 µs more than" in overhead(Overhead(200, 520e3, 41e3, 33e3, 52e3))
+    assert "41 µs less than" in overhead(Overhead(200, 520e3, -41e3, -52e3, -33e3))
+
+
+@pytest.mark.machine
+def test_the_real_machine():
+    found = doctor(budget_s=1.0)
+    assert found.noise.runs > 20
+    assert found.noise.median_ns > 0
+    assert found.overhead.bare_ns > 0
+    assert found.facts["cpu"]["count"] >= 1
+    for ability in found.facts["abilities"]:
+        assert ability["have"] is True or ability["reason"]
+    assert screen(found)

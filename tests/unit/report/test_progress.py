@@ -1,0 +1,63 @@
+"""What is shown while a study of settings runs: a line for each question in a log, a few lines on a terminal."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from rich.live import Live
+
+from becalm.nouns.progress import SearchProgress
+from becalm.report.progress import Display, Lines
+
+LOOK = SearchProgress("look", "a first look at the machine as it is", 0, 0, 25, 1, {}, None, None)
+RACE = SearchProgress(
+    "search", "the best so far, again", 3_000_000_000, 25, 40, 3, {"aslr": "off", "nice": -20}, 0.01, 0.04
+)
+
+
+def shown(parts, width=100):
+    out = Console(file=io.StringIO(), width=width)
+    out.print(parts)
+    return out.file.getvalue()
+
+
+def test_a_log_has_a_line_a_question_and_the_best_only_when_it_is_another():
+    out = Console(file=io.StringIO(), width=400)
+    lines = Lines(out, clock=lambda: 0.0)
+    for state in (LOOK, RACE, replace(RACE, spread=0.02), replace(RACE, best={"aslr": "off"}), replace(RACE, best={})):
+        lines.searching(state)
+    lines.close()
+    said = out.file.getvalue().splitlines()
+    assert said[0] == "Looking: a first look at the machine as it is"
+    assert said[1].startswith("Searching: the best so far, again, 3 settings in turn; untouched: spread 4")
+    assert said[1].endswith("aslr=off, nice=-20")
+    assert ["(seen: " in line for line in said] == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize("unknown", [None, float("inf"), float("nan")])
+def test_spreads_that_are_not_known_are_not_shown(unknown):
+    out = Console(file=io.StringIO(), width=400)
+    Lines(out, clock=lambda: 0.0).searching(replace(RACE, spread=unknown, untouched=unknown))
+    assert "%" not in out.file.getvalue()
+    assert "aslr=off" in out.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [30, 60, 100])
+def test_a_terminal_has_few_lines_that_fit(width):
+    display = Display(Live(console=Console(file=io.StringIO(), width=width)), clock=lambda: 0.0)
+    display.searching(replace(RACE, best={f"knob-{number}": "on" for number in range(30)}))
+    for done in (25, 30, 40, 400):
+        display.running(done)
+        lines = shown(display.draw(), width).splitlines()
+        assert len(lines) <= 6
+        assert all(len(line.rstrip()) <= width for line in lines)
+    assert lines[0].startswith("Searching: the best so far")
+
+
+def test_runs_that_nobody_planned_are_no_division_by_zero():
+    display = Display(Live(console=Console(file=io.StringIO())), clock=lambda: 0.0)
+    for planned in (None, 25, 0):
+        display.searching(replace(RACE, planned=planned))
+        display.running(25)
+        assert "25 runs" in shown(display.draw())

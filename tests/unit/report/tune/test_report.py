@@ -1,0 +1,236 @@
+"""The report of a tune study in its three forms."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import tomllib
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
+
+from becalm.analysis.confirmation import judge
+from becalm.errors import UsageError
+from becalm.nouns.tune_verdict import BASELINE, TUNED, TuneVerdict
+from becalm.nouns.verdict import Interval
+from becalm.report.tune import html, markdown, tables, terminal
+from becalm.wording import tune as sentences
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def screen(found: TuneVerdict, width: int = 100, *, plain: bool = True) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, color_system=None).print(terminal.steadiness(found, plain=plain))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def unhelpful() -> TuneVerdict:
+    truth = {BASELINE: TRUTH[BASELINE], TUNED: (TRUTH[TUNED][0], 0.055, 1.0)}
+    return verdict(judge(confirmation(truth, loops=4), (PROGRAM,)))
+
+
+def test_screen_is_the_one_that_was_looked_at(study: TuneVerdict) -> None:
+    assert screen(study) == (GOLDEN / "helps.txt").read_text(encoding="utf-8")
+    assert screen(unhelpful()) == (GOLDEN / "helps-not.txt").read_text(encoding="utf-8")
+
+
+def test_plain_screen_is_ascii_and_fits_80_columns(study: TuneVerdict) -> None:
+    narrow = screen(study, 80)
+    assert narrow.isascii()
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "performance" in narrow
+    assert "14." in narrow
+
+
+def test_first_lines_say_before_after_and_what_to_type(study: TuneVerdict) -> None:
+    for text in (screen(study), markdown.write(study)):
+        head = text[:1400]
+        arms = {arm.name: arm for arm in study.arms}
+        assert sentences.share(arms[BASELINE].spread.value) in head
+        assert sentences.share(arms[TUNED].spread.value) in head
+        assert "becalm apply 12" in head
+        assert "becalm reset" in head
+
+
+def test_coloured_screen_says_the_same(study: TuneVerdict) -> None:
+    assert "├" in screen(study, plain=False)
+    assert screen(study, plain=False).split()[:20] == screen(study).split()[:20]
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        (Interval(17.8, 14.5, 21.8), "17.8 14.5 to 21.8"),
+        (Interval(5.12, 4.16, 6.29), "5.1 4.2 to 6.3"),
+        (Interval(18.9, 6.54, 55), "19 6.5 to 55"),
+        (Interval(0.854, 0.71, 1.02), "0.85 0.71 to 1.02"),
+        (Interval(1.68, 0.056, 50.6), "1.7 0.06 to 51"),
+        (Interval(2.0, 0.0, float("inf")), "2.00 not known"),
+        (Interval(1234.5, 1000.0, 1500.0), "1,234 1,000 to 1,500"),
+        (Interval(1.0, 1.0, 1.0), "1.00 1.00 to 1.00"),
+    ],
+)
+def test_ratios_have_the_digits_that_count(interval: Interval, said: str) -> None:
+    assert f"{sentences.factor(interval)} {sentences.ends(interval)}" == said
+
+
+def cells(line: str) -> int:
+    return len(re.findall(r"(?<!\\)\|", line)) - 1
+
+
+def test_markdown_tables_are_tables_whatever_programs_are_called() -> None:
+    odd = "a | b <script> `x` *y*"
+    found = verdict(judge(confirmation(TRUTH, 4), (odd,)), (odd,))
+    lines = markdown.write(found).splitlines()
+    checked = 0
+    for above, line, below in zip(lines, lines[1:], lines[2:], strict=False):
+        if re.fullmatch(r"\|( -+:? \|)+", line):
+            checked += 1
+            assert cells(above) == cells(line) == cells(below)
+        elif line.startswith("|") and not re.fullmatch(r"\|( -+:? \|)+", below):
+            assert not above or cells(above) == cells(line)
+    assert checked == 6
+    fence = lines.index("```toml")
+    body = [line for index, line in enumerate(lines) if not fence <= index <= lines.index("```", fence)]
+    assert not any("<script>" in line for line in body)
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and whether every one is closed."""
+
+    VOID = ("meta", "br", "link", "img", "hr", "input")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    programs = ("a <b> & c", "a-<b> & c")
+    return html.page(verdict(judge(confirmation(TRUTH, 5, programs=2), programs), programs))
+
+
+def test_page_is_whole_and_needs_nothing_else(text: str) -> None:
+    page = Page(text)
+    assert text.startswith("<!DOCTYPE html>")
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "iframe", "img", "object", "embed", "base"}
+    for tag, found in page.tags:
+        for key, value in found.items():
+            assert not key.startswith("on"), (tag, key)
+            if key in ("href", "xlink:href", "src", "action"):
+                assert (value or "").startswith("#"), (tag, key, value)
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert "@import" not in style
+    assert "url(" not in style
+    assert "prefers-color-scheme: dark" in style
+    assert set(re.findall(r"https?://[^\"' <]+", text)) == {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert "a <b> & c" in page.text
+
+
+def test_pictures_are_well_formed_named_and_coloured_by_the_page(text: str) -> None:
+    pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(pictures) == 7
+    for picture in pictures:
+        tree = ElementTree.fromstring(picture)
+        assert tree.get("role") == "img"
+        title = tree.find("{http://www.w3.org/2000/svg}title")
+        assert title is not None
+        assert len(title.text or "") > 30
+        assert re.search(r"#0[0-9a-f]0[0-9a-f]0[0-9a-f]", picture) is None
+        assert "var(--ink)" in picture
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', text):
+        assert used in ids
+
+
+def test_names_that_are_no_text_break_nothing() -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    odd = os.fsdecode(b"a\x07\xff$x_{$</svg>")
+    truth = {**TRUTH, "$\\frac{x}$": TRUTH["pyperf"]}
+    found = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
+    text = html.page(found)
+    Page(text)
+    assert "$\\frac{x}$" in text
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(picture)
+    assert markdown.write(found).encode("utf-8")
+    assert tomllib.loads(sentences.profile(found))["settings"] == found.settings
+
+
+def test_page_is_the_same_when_made_again(study: TuneVerdict) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    assert html.page(study) == html.page(study)
+
+
+def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    Page(html.page(unhelpful()))
+    empty = replace(study, arms=(), steadier=(), contributions=(), course=(), settings={}, transfer=())
+    for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
+        found = replace(empty, chosen=chosen)
+        found = replace(found, sentence=sentences.verdict(found))
+        assert words in Page(html.page(found)).text
+        assert words in screen(found)
+        assert words in markdown.write(found)
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_what_is_not_installed_is_named(missing: str, study: TuneVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing == "matplotlib":
+        pytest.importorskip("jinja2")
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(UsageError, match=missing):
+        html.page(study)
+
+
+def test_reports_do_not_import_what_they_may_not_need() -> None:
+    import subprocess
+
+    code = (
+        "import sys, becalm.analysis.confirmation, becalm.report.tune.terminal, becalm.report.tune.html;"
+        "sys.exit(any(name in sys.modules for name in ('matplotlib', 'jinja2')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdict) -> None:
+    names = [arm.name for arm in tables.shown(study, PROGRAM)]
+    assert names == [BASELINE, TUNED, "llvm-tips", "pyperf"]

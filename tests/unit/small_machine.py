@@ -1,0 +1,131 @@
+"""A simulated machine for whole studies: a run depends on nothing but its number, program and settings."""
+
+import os
+import signal
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from becalm.errors import RefusedError, UnsettledError
+from becalm.hosts import Noticed
+from becalm.hosts.simulated.host import SimHost
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+MODEL = """
+what = "a small machine"
+[time]
+base = "20ms"
+factors = { turbo = 1.1 }
+[[noise]]
+name = "memory layout"
+kind = "normal"
+size = 0.02
+factors = { aslr = 0.05 }
+[[noise]]
+name = "frequency"
+kind = "normal"
+size = 0.02
+factors = { governor = 0.05, turbo = 0.9 }
+[[noise]]
+name = "the program itself"
+kind = "normal"
+size = 0.002
+"""
+KNOBS = ("aslr", "governor", "turbo", "swap")
+BEGAN_NS = 1_600_000_000_000_000_000
+PERIOD_NS = 40_000_000
+"""Of one run with all that belongs to it: where a run begins depends on its number only."""
+
+
+@dataclass
+class Trouble:
+    """What a host does wrong. `refuses`: settings it does not take when they are put on, `refuses_early`: when they are
+    defined; `later`: once the study has begun, either way. `stops_at`: the run at which Ctrl-C is pressed. `drift`:
+    what somebody else changes meanwhile; `pairs`: settings that do not go together; `unsettled`: what cannot be put
+    back.
+    """
+
+    refuses: dict = field(default_factory=dict)
+    refuses_early: dict = field(default_factory=dict)
+    later: dict = field(default_factory=dict)
+    early: bool = False
+    pairs: tuple = ()
+    stops_at: int | None = None
+    fails: tuple = ()
+    drift: tuple = ()
+    unsettled: str = ""
+    privileged: bool = True
+
+
+class Repeatable(SimHost):
+    """A simulated machine on which a run depends on nothing but its number, program and settings."""
+
+    def __init__(self, model, trouble, seed=1):
+        super().__init__(model, seed)
+        self.trouble, self.seed = trouble, seed
+        self.privileged = trouble.privileged
+        self.reboots = False
+        self.defined = []
+
+    def _base(self, workload: Workload) -> int:
+        return 10_000_000 if workload.kernel else super()._base(workload)
+
+    def define(self, workloads, settings, *, dangerous=False):
+        refused = self.trouble.refuses_early | (self.trouble.later if len(workloads) > 1 and self.trouble.early else {})
+        for each in settings:
+            for name, value in each.values if each else ():
+                if refused.get(name) == value:
+                    raise RefusedError(f"{name} cannot be {value} here.")
+        for each in settings:
+            for one, other in self.trouble.pairs:
+                if each and {one, other} <= set(dict(each.values)):
+                    raise RefusedError(f"{one} and {other} cannot be set together.")
+        self.defined, self.programs = list(settings), list(workloads)
+        self._states = [self.machine.state(each or Settings()) for each in settings]
+        self._base_ns = np.array([float(self._base(each)) for each in workloads])
+        return [each.name for each in workloads]
+
+    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
+        rows, refused = [], self.trouble.refuses | (self.trouble.later if len(self.programs) > 1 else {})
+        for index, step in enumerate(block):
+            seq, settings = first + index, dict(self.defined[step.settings].values)
+            # A single program: how long it takes is looked at before the study begins.
+            if seq == self.trouble.stops_at and len(self.programs) > 1:
+                self.trouble.stops_at = None
+                os.kill(os.getpid(), signal.SIGINT)
+                break
+            for name, value in refused.items():
+                if settings.get(name) == value:
+                    yield rows
+                    raise RefusedError(f"{name} does not take {value}.")
+            rows.append(self._one(seq, step, settings, on_text))
+            if stop_on_failure and self._bad(step, settings):
+                break
+        yield rows
+
+    def noticed(self):
+        return Noticed(drift=self.trouble.drift)
+
+    def settle(self):
+        if self.trouble.unsettled:
+            raise UnsettledError(self.trouble.unsettled)
+
+    def _bad(self, step, settings):
+        return self.programs[step.workload].name in self.trouble.fails or any(
+            f"{name}={value}" in self.trouble.fails for name, value in settings.items()
+        )
+
+    def _one(self, seq, step, settings, on_text):
+        rng = np.random.default_rng([self.seed, seq])
+        state = self._states[step.settings]
+        noise = float((state.sizes * rng.standard_normal(len(state.sizes))).sum())
+        wall = max(1, round(self._base_ns[step.workload] * state.time * (1 + noise)))
+        bad = self._bad(step, settings)
+        if bad and on_text is not None:
+            on_text(seq, "it went wrong", "")
+        return Run(
+            seq, step.workload, step.settings, step.round, step.padding, BEGAN_NS + PERIOD_NS * seq, wall, wall, 0,
+            None, None, None, None, None, None, "failed" if bad else "ok", int(bad), 0,
+        )  # fmt: skip

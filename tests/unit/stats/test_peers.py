@@ -1,0 +1,112 @@
+"""Machines and their peers: known cases, and rates by simulation of ten thousand machines."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control
+
+import survey as bench
+from becalm.stats.peers import (
+    LEAST_PEERS,
+    benjamini_hochberg,
+    loop_estimates,
+    peers,
+    robust_scale,
+    selected_intervals,
+    trimmed_loops,
+)
+
+
+def test_the_robust_scale_is_the_standard_deviation_and_does_not_mind_a_third_of_outliers():
+    rng = np.random.default_rng(1)
+    for count in (200, 3000):
+        values = 2.0 * rng.standard_normal(count)
+        assert robust_scale(values) == pytest.approx(2.0, rel=0.12)
+        values[: count // 3] = 1e6
+        assert robust_scale(values) < 6.0
+
+
+def test_adjusted_p_values_are_those_of_scipy():
+    p = np.random.default_rng(2).random(500) ** 3
+    assert benjamini_hochberg(p) == pytest.approx(false_discovery_control(p))
+    withs = benjamini_hochberg([0.01, math.nan, 0.04])
+    assert withs[[0, 2]] == pytest.approx([0.02, 0.04])
+    assert math.isnan(withs[1])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        benjamini_hochberg([1.5])
+
+
+def test_one_odd_machine_among_thirty_two():
+    rng = np.random.default_rng(5)
+    x = 0.002 * rng.standard_normal(32)
+    x[13] = 0.03
+    found = peers(x, np.full(32, 0.001), 6)
+    assert found.between == pytest.approx(0.002, rel=0.5)
+    assert int(np.argmin(found.p_value)) == 13
+    assert benjamini_hochberg(found.p_value)[13] < 0.01
+    assert (benjamini_hochberg(found.p_value) < 0.05).sum() == 1
+    low, high = selected_intervals(found, np.full(32, 0.001), np.full(32, 6.0), 1, 32, 0.05)
+    assert low[13] < 0.03 - found.centre < high[13]
+
+
+def test_too_few_machines_of_a_kind_say_nothing():
+    found = peers([0.0] * (LEAST_PEERS - 2) + [5.0], [0.001] * (LEAST_PEERS - 1), 6)
+    assert np.isnan(found.p_value).all()
+    assert math.isnan(found.between)
+
+
+def test_machines_that_are_all_alike():
+    found = peers([1.0] * 10, [0.0] * 10, 6)
+    assert found.between == 0.0
+    assert (found.p_value == 0.5).all()
+
+
+def test_loops_are_trimmed_and_one_disturbed_loop_does_not_decide():
+    rng = np.random.default_rng(4)
+    times = 0.01 * rng.standard_normal((1, 10, 20))
+    plain = loop_estimates(times)
+    times[0, 3] += 1.0 + rng.standard_normal(20)
+    spoilt = loop_estimates(times)
+    assert abs(plain[0] - spoilt[0]) < 0.004
+    assert abs(plain[2] - spoilt[2]) < 0.2
+    assert trimmed_loops([10, 5, 4]).tolist() == [6, 3, 4]
+
+
+@pytest.mark.parametrize(("x", "v", "loops"), [([1.0], [1.0, 2.0], 5), ([1.0], [-1.0], 5), ([1.0], [1.0], 1)])
+def test_what_makes_no_sense_is_refused(x, v, loops):
+    with pytest.raises(ValueError, match="standard errors"):
+        peers(x, v, loops)
+
+
+def surveys(count, **given):
+    tallies = [bench.survey(np.random.default_rng([7, n]), "normal", **given) for n in range(count)]
+    return [[each[index] for each in tallies] for index in (0, 1)]
+
+
+@pytest.mark.parametrize("natural", [0.0, bench.NATURAL])
+def test_ten_thousand_usual_machines_are_not_named(natural):
+    for question in surveys(6, natural=natural, odd=False):
+        # At 5 % three surveys of six with a wrong name come once in 500 times.
+        assert sum(each.named > 0 for each in question) < 3
+        assert sum(each.named for each in question) < 10
+
+
+def test_the_odd_ones_of_ten_thousand_are_found_and_few_others():
+    slower, noisier = surveys(3, natural=bench.NATURAL, odd=True)
+    assert sum(each.false_share for each in slower) / 3 < 0.1
+    assert sum(each.false_share for each in noisier) / 3 < 0.1
+    assert sum(each.right for each in slower) > 0.85 * sum(each.true for each in slower)
+    assert sum(each.right for each in noisier) > 0.5 * sum(each.true for each in noisier)
+
+
+@pytest.mark.parametrize("count", [6, 10, 30])
+def test_small_groups_name_at_most_at_the_stated_rate(count):
+    rng = np.random.default_rng([11, count])
+    wrong = 0
+    for _ in range(600):
+        errors = np.full(count, 0.001) * np.sqrt(rng.chisquare(5, count) / 5)
+        found = peers(0.0015 * rng.standard_normal(count), errors, 6)
+        wrong += (benjamini_hochberg(found.p_value) <= 0.05).any()
+    # 600 surveys: 5 % are seen as 2.9 to 7.6 % in 99 of 100.
+    assert wrong / 600 < 0.076

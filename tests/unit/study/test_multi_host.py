@@ -1,0 +1,245 @@
+"""Several hosts in one measurement: the same words from the API and the command line, and what happens to lost ones."""
+
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from becalm import hosts
+from becalm.cli.main import becalm
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts.simulated.host import open_sim
+from becalm.nouns.verdict import Answer
+from becalm.store import Store
+from becalm.study import interrupts
+from becalm.study.multi_host import compare_on, run_on
+from becalm.study.same_machine import HERE, lanes
+from becalm.study.stored_group import show_together
+
+PROGRAMS = ["spin 20ms", "spin 20.4ms"]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = str(tmp_path / "runs.db")
+    monkeypatch.setenv("BECALM_STORE", path)
+    return path
+
+
+class Odd:
+    """A host that does something wrong at its third block, or has a program that is faster there."""
+
+    def __init__(self, host, wrong):
+        self._host, self._wrong, self._blocks = host, wrong, 0
+
+    def __getattr__(self, name):
+        return getattr(self._host, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._host.close()
+
+    def measure(self, first, block, **given):
+        self._blocks += 1
+        if self._blocks == 4:
+            self._wrong()
+        yield from self._host.measure(first, block, **given)
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    """The host sim:odd does at its fourth block what a test puts here."""
+    wrong = []
+    real = hosts.open
+
+    def opened(name="local", access=None):
+        if name == "sim:odd":
+            return Odd(open_sim("normal:9", access), lambda: [each() for each in wrong])
+        return real(name, access)
+
+    monkeypatch.setattr(hosts, "open", opened)
+    return wrong
+
+
+def lost():
+    raise MachineError("The connection to sim:odd was lost.")
+
+
+def test_each_host_is_a_study_of_its_own_in_one_group(store):
+    found = compare_on(["sim:calm:1", "sim:normal:2"], PROGRAMS, runs=30, seed=1)
+    with Store.open(store) as opened:
+        studies = [opened.study(each.study) for each in found.hosts]
+    assert [each.study.host for each in studies] == ["sim:calm:1", "sim:normal:2"]
+    assert {each.study.options["group"] for each in studies} == {found.group}
+    assert all(each.runs == 2 * 31 for each in studies)
+    assert found.exit_code == 0
+
+
+def test_what_they_say_together(store):
+    names = [f"sim:normal:{seed}" for seed in range(1, 5)]
+    found = compare_on(names, PROGRAMS, runs=200, seed=3)
+    (across,) = found.across
+    assert across.hosts == 4
+    assert across.low < 0.02 < across.high
+    assert across.low < across.estimate < across.high
+    # All four hold together at 95 %: each by itself at 98.75 %.
+    assert found.hosts[0].verdict.confidence == pytest.approx(0.9875)
+    assert set(across.answers) == set(names)
+    assert "on all 4 hosts" in across.sentence
+    assert "on average" in across.sentence
+
+
+def test_the_odd_one_is_named(store, monkeypatch):
+    real = hosts.open
+
+    def opened(name="local", access=None):
+        host = real(name, access)
+        if name == "sim:normal:7":
+            base = host._base
+            host._base = lambda workload: 19_000_000 if "20.4" in workload.name else base(workload)
+        return host
+
+    monkeypatch.setattr(hosts, "open", opened)
+    found = compare_on(["sim:normal:7", *(f"sim:normal:{n}" for n in (1, 2, 3))], PROGRAMS, runs=200, seed=3)
+    (across,) = found.across
+    assert across.answers["sim:normal:7"] is Answer.FASTER
+    assert "is slower than spin 20ms on 3 of 4 hosts, faster on sim:normal:7 (-5" in across.sentence
+    assert "the hosts do differ, by" in across.sentence
+    assert across.low < 0 < across.high
+
+
+def test_a_host_that_is_lost_keeps_what_it_gave_and_stops_nobody(store, odd):
+    odd.append(lost)
+    found = compare_on(["sim:odd", "sim:normal:1", "sim:normal:2"], PROGRAMS, budget="5s", seed=1)
+    gone, *others = found.hosts
+    assert gone.lost.startswith("The connection to sim:odd was lost.")
+    assert gone.verdict.differences[0].pairs > 0
+    assert not any(each.lost for each in others)
+    assert found.across[0].hosts in (2, 3)
+    assert found.exit_code == 3
+    assert f"sim:odd was lost: The connection to sim:odd was lost. See `becalm show {gone.study}`." in found.sentence
+    with Store.open(store) as opened:
+        assert opened.study(gone.study).runs > 0
+
+
+def test_when_none_gives_anything_its_error_is_raised(store):
+    with pytest.raises(WorkloadError, match="knows only the program"):
+        run_on(["sim:calm:1", "sim:calm:2"], "other", runs=3)
+
+
+def test_a_lost_host_whose_runs_are_not_kept(odd):
+    odd.append(lost)
+    found = compare_on(["sim:odd", "sim:calm"], PROGRAMS, budget="5s", seed=1, store=False)
+    assert found.hosts[0].verdict is None
+    assert found.hosts[0].study is None
+    assert found.across[0].hosts == 1
+    assert "One host says nothing of others" in found.sentence
+
+
+def test_an_interrupt_ends_all_and_keeps_all(store, odd):
+    import os
+    import signal
+
+    odd.append(lambda: os.kill(os.getpid(), signal.SIGINT))
+    odd.append(lambda: interrupts.stopped() or threading.Event().wait(0.5))
+    found = compare_on(["sim:odd", "sim:calm"], PROGRAMS, budget="none", seed=1)
+    first, second = found.hosts
+    assert str(first.verdict.stopped) == "interrupted"
+    assert second.lost.startswith("Interrupted before it was its turn")
+    assert not interrupts.stopped()
+
+
+def test_times_over_hosts(store):
+    found = run_on(["sim:normal:1", "sim:normal:2", "sim:normal:3", "null"], "spin 20ms", runs=50)
+    (times,) = found.times
+    assert (times.fastest, times.hosts) == ("null", 4)
+    assert times.slowest.startswith("sim:normal")
+    assert "the hosts do differ" in times.sentence
+    assert "too few of them for an interval" in times.sentence
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "words"),
+    [
+        (["null", "null"], {}, "given twice"),
+        ([], {}, "Name a host"),
+        (["null", "sim:calm"], {"baseline": "last"}, "belongs to one machine"),
+        (["null", "nowhere"], {}, "no host of the kind"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(store, names, options, words):
+    with pytest.raises(UsageError, match=words):
+        compare_on(names, ["a", "b"], runs=2, **options)
+
+
+def test_hosts_of_one_machine_take_turns(store):
+    from becalm.hosts import aliases
+
+    aliases.add("bench", "ssh://ada@bench.example")
+    aliases.add("own", "ssh://localhost")
+    found = lanes(["local", "guest:6.1", "sim:calm", "ssh://bench.example:2222", "bench", "own", "ssh://x"])
+    assert found == {
+        HERE: ["local", "guest:6.1", "sim:calm", "own"],
+        "bench.example": ["ssh://bench.example:2222", "bench"],
+        "x": ["ssh://x"],
+    }
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(becalm, arguments, standalone_mode=False)
+
+
+def test_the_command_line_prints_and_the_json_holds_everything(store):
+    done = invoke(
+        "compare", "--host", "sim:calm:1", "--host", "sim:normal:2", "--runs", "40", "--seed", "1", "--json", *PROGRAMS
+    )
+    value = json.loads(done.output)
+    assert value["kind"] == "compare"
+    assert value["several"] is True
+    assert [each["host"] for each in value["hosts"]] == ["sim:calm:1", "sim:normal:2"]
+    assert len(value["hosts"][0]["verdict"]["runs"]["rows"]) == 82
+    assert value["across"][0]["answers"]["sim:calm:1"] == "slower"
+
+
+def test_a_limit_exceeded_on_one_host_is_exceeded(store):
+    done = invoke(
+        "compare", "--host", "sim:calm:1", "--host", "sim:normal:2", "--runs", "40", "--seed", "1", "--fail-above",
+        "1%", "--quiet", *PROGRAMS,
+    )  # fmt: skip
+    assert done.exception.code == 1
+    assert "Over the limit of 1.0 % on sim:calm:1" in done.output
+
+
+def test_one_host_is_as_ever(store):
+    done = invoke("run", "--host", "sim:calm:1", "--runs", "5", "--json", "spin 20ms")
+    value = json.loads(done.output)
+    assert value["host"] == "sim:calm:1"
+    assert "several" not in value
+
+
+def test_the_store_says_it_again(store, odd):
+    """From the runs alone: the lost host has no verdict in the store."""
+    odd.append(lost)
+    found = compare_on(["sim:odd", "sim:normal:1", "sim:normal:2"], PROGRAMS, budget="5s", seed=1)
+    again = show_together(found.hosts[1].study)
+    assert [each.study for each in again.hosts] == [each.study for each in found.hosts]
+    assert again.across[0].estimate == pytest.approx(found.across[0].estimate)
+    assert again.confidence == pytest.approx(0.95)
+    assert "was not measured to its end" in again.hosts[0].lost
+    shown = invoke("show", str(found.hosts[0].study), "--together", "--plain")
+    assert "is slower than spin 20ms on" in shown.output
+    value = json.loads(invoke("show", str(found.hosts[0].study), "--together", "--json").output)
+    assert value["several"] is True
+
+
+def test_a_study_by_itself_has_no_group(store):
+    found = run_on(["sim:calm"], "spin 20ms", runs=5)
+    assert show_together(found.hosts[0].study).times[0].hosts == 1
+    alone = json.loads(invoke("run", "--host", "sim:calm", "--runs", "5", "--json", "spin 20ms").output)
+    with pytest.raises(UsageError, match="by itself"):
+        show_together(alone["study"])

@@ -1,0 +1,74 @@
+"""tune on several hosts: found on the first, tried on the others, reported as measured."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from becalm.cli.main import becalm
+from becalm.errors import UsageError
+from becalm.store import Store
+from becalm.study.transfer import tune_on
+
+QUICK = {
+    "budget": "none",
+    "most_runs": 60,
+    "confirm_loops": 6,
+    "single_out": False,
+    "compare_profiles": False,
+    "seed": 2,
+}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = str(tmp_path / "runs.db")
+    monkeypatch.setenv("BECALM_STORE", path)
+    return path
+
+
+def test_what_is_found_on_the_first_is_tried_on_the_others(store):
+    found = tune_on(["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], ["spin 1s"], **QUICK)
+    first, same, outside = found.hosts
+    assert first.verdict.settings
+    assert [each.row for each in found.transfer] == ["sim:laptop-a:7", "sim:outside"]
+    assert {each.column for each in found.transfer} == {"sim:laptop-a"}
+    # The same kind of machine is much steadier; one whose noise comes from outside is not.
+    assert found.transfer[0].ratio.low > 3
+    assert found.transfer[1].ratio.low < 2
+    with Store.open(store) as opened:
+        assert [opened.study(each.study).study.host for each in found.hosts] == [each.host for each in found.hosts]
+        tried = opened.study(same.study).study.options["tried"]
+    assert tried[0][1] == dict(first.verdict.settings)
+    assert "On sim:laptop-a:7 the settings of sim:laptop-a make it" in found.sentence
+    assert outside.verdict.method == "try"
+
+
+def test_profiles_are_tried_on_all(store):
+    found = tune_on(["sim:laptop-a", "sim:laptop-a:7"], ["spin 1s"], tried=("llvm-tips",), **QUICK)
+    assert [(each.row, each.column) for each in found.transfer] == [
+        ("sim:laptop-a", "llvm-tips"),
+        ("sim:laptop-a:7", "llvm-tips"),
+    ]
+
+
+@pytest.mark.parametrize(("given", "words"), [({"resume": 3}, "has its own host"), ({"store": False}, "--no-store")])
+def test_what_makes_no_sense_is_refused(store, given, words):
+    with pytest.raises(UsageError, match=words):
+        tune_on(["sim:laptop-a", "sim:b"], ["spin 1s"], **given)
+
+
+def test_the_command_line(store):
+    given = [
+        "tune", "--host", "sim:laptop-a", "--host", "sim:laptop-a:7", "--budget", "none", "--most-runs", "60", "--seed",
+        "2", "--confirm-loops", "6", "--no-single-out", "--no-profiles",
+    ]  # fmt: skip
+    value = json.loads(CliRunner().invoke(becalm, [*given, "--json", "--", "spin 1s"], standalone_mode=False).output)
+    assert value["kind"] == "tune"
+    assert value["transfer"][0]["row"] == "sim:laptop-a:7"
+    assert value["hosts"][1]["verdict"]["method"] == "try"
+    shown = CliRunner().invoke(becalm, [*given, "--plain", "--", "spin 1s"], standalone_mode=False).output
+    assert "times as steady" in shown
+    assert "settings of sim:laptop-a make it" in " ".join(shown.split())

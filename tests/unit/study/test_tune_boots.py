@@ -1,0 +1,318 @@
+"""Settings of the next boot in a study: few boots, loops on boots of their own, and what a killed becalm leaves."""
+
+import dataclasses
+import itertools
+from types import SimpleNamespace
+
+import pytest
+from tests.unit.small_machine import BEGAN_NS, PERIOD_NS, Repeatable, Trouble
+
+from becalm import hosts
+from becalm.errors import BootError
+from becalm.hosts.simulated import machine
+from becalm.methods.protocol import Ask
+from becalm.nouns.knob import Knob
+from becalm.nouns.run import Run
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED
+from becalm.nouns.workload import Workload
+from becalm.report.tune import tables
+from becalm.store import Store
+from becalm.study import probe
+from becalm.tuning.confirm import FEWEST_LOOPS
+from becalm.tuning.trial_log import NumberedAsk, TrialLog
+from becalm.verbs.tune import tune
+
+MODEL = """
+what = "a machine that starts again"
+[boot]
+takes = "100ms"
+spread = 0.01
+[time]
+base = "20ms"
+[[noise]]
+name = "callbacks"
+kind = "normal"
+size = 0.03
+factors = { rcu_nocbs = 0.04, isolation = 0.9 }
+[[noise]]
+name = "memory layout"
+kind = "normal"
+size = 0.008
+factors = { aslr = 0.1 }
+[[noise]]
+name = "the program itself"
+kind = "normal"
+size = 0.001
+"""
+KNOBS = ("aslr", "isolation", "rcu_nocbs", "nohz_full", "pstate_driver")
+BOOT = ("rcu_nocbs", "nohz_full", "pstate_driver")
+BOOT_NS = 100_000_000
+
+
+class Killed(BaseException):
+    """Nothing catches it: becalm is gone, as after SIGKILL."""
+
+
+class Starting(Repeatable):
+    """A repeatable machine that starts again. `dies_at`: the boot in the middle of which becalm is killed."""
+
+    def __init__(self, model, trouble, dies_at=None, ignores=()):
+        super().__init__(model, trouble)
+        self.reboots, self.boot_ns = True, BOOT_NS
+        self.dies_at, self.ignores, self.blocks = dies_at, ignores, []
+        self.made = 0
+
+    def _have(self, boot):
+        anew = self._stale or boot != self._booted
+        if anew:
+            self.made += 1
+            if self.made == self.dies_at:
+                raise Killed
+        super()._have(boot)
+        if ignored := [name for name, _ in boot.values if name in self.ignores]:
+            raise BootError(f"{ignored[0]} was given, but this kernel has none.", (ignored[0],))
+        return anew
+
+    def measure(self, first, block, **options):
+        for boot, steps in itertools.groupby(block, lambda step: machine.at_boot(self.defined[step.settings])):
+            steps = tuple(steps)
+            anew = self._have(boot)
+            if len(self.programs) > 1:
+                self.blocks.append((boot, anew, steps[0].round))
+            yield from super().measure(first, steps, **options)
+            first += len(steps)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, store):
+    """Opens the machine under the name sim:small; gives what was opened, newest last."""
+    path = tmp_path / "starting.toml"
+    path.write_text(MODEL)
+    made, options = [], {}
+    real = hosts.open
+
+    def opened(name="local", access=None):
+        if name != "sim:small":
+            return real(name, access)
+        made.append(Starting(machine.read(path), Trouble(), **options))
+        return made[-1]
+
+    monkeypatch.setattr(hosts, "open", opened)
+    return made, options
+
+
+def study(**options):
+    usual = {"host": "sim:small", "seed": 3, "budget": "60s", "only": KNOBS, "compare_profiles": False}
+    return tune(["p"], **{**usual, **options})
+
+
+def same(found):
+    return dataclasses.replace(found, study=None, elapsed_ns=0, findings=()).to_json()
+
+
+def test_settings_of_the_boot_are_found_with_few_boots(place):
+    made, _ = place
+    found = study()
+    assert found.settings.keys() >= {"rcu_nocbs", "aslr"}
+    assert "nohz_full" not in found.settings, "it was taken apart from what helps, and left out"
+    host = made[-1]
+    # The first one takes off what was put on before the study, to see what the machine takes.
+    boots = [each for each in host.blocks if each[1]][1:]
+    assert 10 < len(boots) < 75
+    (said,) = [each for each in found.findings if each.kind == "boots"]
+    assert said.numbers["boots"] == len(boots)
+    assert "loops are what is compared" in said.sentence
+    decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, found.programs[0]).rows}
+    assert decided["nohz_full"] == "left out"
+    assert decided["rcu_nocbs"] == "helps"
+    names = {each.knob for each in found.contributions}
+    assert names >= set(BOOT), "what each of them contributes is known"
+
+
+def test_every_loop_of_the_confirmation_has_boots_of_its_own(place):
+    made, _ = place
+    found = study()
+    # The search asks in loops, too; its last one is before the first loop in which the machine starts without a change.
+    served = {}
+    for number, (boot, anew, loop) in enumerate(made[-1].blocks):
+        served.setdefault((boot, loop if loop >= 0 else -1 - loop), []).append((number, anew))
+    arms = {arm.name: len(arm.loops) for arm in found.arms}
+    loops = sorted({loop for _, loop in served})
+    confirmed = set(loops[-arms[RECOMMENDED] :])
+    assert len(confirmed) >= FEWEST_LOOPS
+    for (_, loop), blocks in served.items():
+        if loop in confirmed:
+            assert [anew for _, anew in blocks].count(True) == 1, "one boot for all arms of a loop that share it"
+            assert blocks[0][1]
+
+
+@pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
+def test_killed_in_the_middle_of_any_boot_it_goes_on_to_the_same_verdict(place, store, method):
+    made, options = place
+    quick = {"method": method, "confirm_loops": 8, "budget": "none" if method == "race" else "5min"}
+    quick |= {} if method == "race" else {"runs": 5, "loops": 2}
+    whole = study(**quick)
+    boots = made[-1].made
+    assert boots >= 4
+    for dies_at in range(2, boots, max(1, boots // 12)):
+        options["dies_at"] = dies_at
+        with pytest.raises(Killed):
+            study(**quick)
+        options.clear()
+        with Store.open(store) as opened:
+            newest = opened.studies(limit=1, kind="tune")[0]
+        if newest.number == whole.study:
+            continue
+        again = tune(resume=newest.number)
+        assert same(again) == same(whole), f"killed in boot {dies_at}"
+
+
+def test_what_the_kernel_ignores_is_left_out_with_the_reason(place):
+    _, options = place
+    options["ignores"] = ("nohz_full",)
+    found = study(budget="20s")
+    reasons = {each.knob: each.reason for each in found.excluded}
+    assert reasons["nohz_full"] == "nohz_full was given, but this kernel has none."
+    assert "rcu_nocbs" in found.chosen
+
+
+def test_a_machine_that_is_not_started_again_says_what_may_be_lost(trouble):
+    found = tune(["p"], host="sim:small", seed=1, budget="5s", only=("aslr", "rcu_nocbs"), compare_profiles=False)
+    (said,) = [each for each in found.findings if each.kind == "at_boot"]
+    assert said.numbers["knobs"] == ["rcu_nocbs"]
+    assert "the kernel's deferred work runs on the program's core" in said.sentence
+
+
+def test_boots_count_in_the_budget(tmp_path, store):
+    """On a machine on which a boot takes as long as thirty runs, the same budget has room for fewer runs."""
+    times = {}
+    for takes in ("1ms", "30s"):
+        path = tmp_path / f"boots-{takes}.toml"
+        path.write_text(MODEL.replace("100ms", takes).replace("20ms", "1s"))
+        found = tune(["p"], host=f"sim:{path}", seed=2, budget="30min", only=KNOBS, compare_profiles=False)
+        times[takes] = found
+        assert found.elapsed_ns < 1.3 * 1800e9
+    assert times["30s"].search_runs + times["30s"].confirm_runs < times["1ms"].search_runs + times["1ms"].confirm_runs
+    assert any(each.kind == "boots" for each in times["30s"].findings)
+
+
+# --- the order of steps ----------------------------------------------------------------------------------------------
+
+
+def rows(trials, wanted, seed=1):
+    """Measure what is asked for; gives (loop, boot, whether the machine starts again before) of every block."""
+    found, booted = [], 0
+    while block := trials.block(wanted, seed):
+        boot = trials.boots.get(block[0].settings, 0)
+        found.append((block[0].round, boot, boot != booted or trials.boots_anew(block)))
+        booted = boot
+        for step in block:
+            began = BEGAN_NS + PERIOD_NS * trials.next_seq
+            run = Run(
+                trials.next_seq, step.workload, step.settings, step.round, 0, began, 1000, 1000, 0,
+                None, None, None, None, None, None, "ok", 0, 0,
+            )  # fmt: skip
+            trials.extend([run])
+    return found
+
+
+def asked(loops, own, first=0):
+    arms = tuple(Settings.of({"x": index}) for index in range(6))
+    return NumberedAsk(Ask(arms, loops, 2, 0, "", boots=own), first, tuple(range(6)), (0,))
+
+
+def trials_with(boots):
+    trials = TrialLog()
+    trials.boots = dict(enumerate(boots))
+    return trials
+
+
+def test_a_search_starts_with_the_boot_that_it_has_and_changes_once_a_loop():
+    trials = trials_with([0, 1, 0, 1, 0, 1])
+    found = rows(trials, asked(6, own=False))
+    assert sum(anew for *_, anew in found) == 6
+    assert found[0][1] == 0, "the machine as it runs comes first"
+    for loop in range(6):
+        mine = [boot for each, boot, _ in found if each == loop]
+        assert mine == sorted(mine) or mine == sorted(mine, reverse=True)
+    assert trials.reboots()[0] == 6
+
+
+def test_a_confirmation_boots_for_every_loop_in_random_order():
+    trials, wanted = trials_with([0, 1, 2, 1, 0, 2]), asked(12, own=True)
+    trials.own_boots = set(wanted.loops)
+    found = rows(trials, wanted)
+    for loop in range(12):
+        mine = [(boot, anew) for each, boot, anew in found if each == loop]
+        order = [boot for boot, _ in mine]
+        assert [boot for boot, _ in itertools.groupby(order)] == list(dict.fromkeys(order)), "each boot once"
+        assert sum(anew for _, anew in mine) == (3 if loop or mine[0][0] else 2)
+    firsts = {found[index][1] for index in range(0, len(found), 6)}
+    assert firsts == {0, 1, 2}
+    assert trials.reboots()[0] == sum(anew for *_, anew in found)
+
+
+# --- as one ----------------------------------------------------------------------------------------------------------
+
+
+def test_candidates_that_cost_a_boot_are_one_but_for_the_dangerous_ones():
+    candidates = (
+        Candidate("aslr", "off", Group.NORMAL),
+        Candidate("isolation", "x", Group.ISOLATION, against=("isolcpus",)),
+        Candidate("isolcpus", "1", Group.ISOLATION, confines=True),
+        Candidate("nohz_full", "1", Group.ISOLATION, needs=("isolcpus", "aslr")),
+        Candidate("pstate", "off", Group.NORMAL),
+        Candidate("idle", "poll", Group.DANGEROUS),
+        Candidate("watchdogs", "off", Group.DANGEROUS),
+    )
+    space = Space(candidates, boot=("isolcpus", "nohz_full", "pstate", "idle", "watchdogs"))
+    bundled = space.bundled()
+    assert [each.knob for each in bundled.candidates] == ["aslr", "isolation", "isolcpus", "idle"]
+    boot = bundled.candidates[2]
+    assert (boot.group, boot.needs, boot.confines) == (Group.ISOLATION, ("aslr",), True)
+    assert bundled.count == space.count == 7
+    assert bundled.settings(bundled.candidates) == space.settings(candidates)
+    assert "isolation" not in dict(space.settings(candidates).values), "isolcpus takes its place"
+    assert bundled.settings([boot]) == Settings(), "it needs aslr"
+    assert Space.from_json(space.to_json()) == space
+    assert dataclasses.replace(space, boot=()).bundled().candidates == candidates
+
+
+def test_untouched_is_an_arm_without_a_boot(place):
+    found = study(budget="20s")
+    (bare,) = [arm for arm in found.arms if arm.name == BASELINE]
+    assert bare.settings == {}
+
+
+def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
+    """Of its own values: that of a candidate may be taken."""
+    tried = []
+
+    class Picky:
+        def define(self, workloads, settings, *, dangerous):
+            tried.append(dict(settings[0].values))
+            if tried[-1].get("nohz_full") == "first-core":
+                raise BootError("The boot CPU keeps its tick.", ("nohz_full",))
+            if "pstate_driver" in tried[-1]:
+                raise BootError("It does not start.")
+
+        def measure(self, first, block):
+            return iter(())
+
+    opened = SimpleNamespace(host=Picky(), measuring=SimpleNamespace(dangerous=False))
+    words = {"group": "normal", "domain": "", "matters": "", "costs": "", "supported": True}
+    rows = [Knob(name, "boot", parameters=(name,), **words) for name in BOOT] + [Knob("nice", "process", **words)]
+
+    def taken(**values):
+        kept, left_out = probe._taken_at_boot(opened, Workload.of("k"), Settings.of(values), rows)
+        return kept.to_json(), {each.knob: each.reason for each in left_out}
+
+    first = {"nice": -5, "nohz_full": "first-core", "rcu_nocbs": "first-core"}
+    left = {"nohz_full": "The boot CPU keeps its tick."}
+    assert taken(**first) == ({"nice": -5, "rcu_nocbs": "first-core"}, left)
+    assert tried == [{"nohz_full": "first-core", "rcu_nocbs": "first-core"}, {"rcu_nocbs": "first-core"}]
+    assert taken(nice=1, pstate_driver="off") == ({"nice": 1}, {"pstate_driver": "It does not start."})
+    assert taken(nice=1) == ({"nice": 1}, {})
+    assert len(tried) == 3, "nothing of the boot, no boot"

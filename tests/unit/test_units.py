@@ -1,0 +1,52 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm.errors import UsageError
+from becalm.units import duration_ns, fraction, limit_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [("30s", 30 * 10**9), ("1.5ms", 1_500_000), ("2min", 120 * 10**9), ("1h", 3600 * 10**9), ("7", 7 * 10**9),
+     (" 10 us ", 10_000), ("10µs", 10_000), (0.5, 500_000_000), ("1e-3s", 1_000_000), (".5s", 500_000_000)],
+)  # fmt: skip
+def test_durations(text, ns):
+    assert duration_ns(text) == ns
+
+
+@pytest.mark.parametrize(
+    "text", ["", "s", "-1s", "0", "1 fortnight", "nan", "inf", "1.2.3s", 0, -1, math.nan, math.inf]
+)
+def test_bad_durations(text):
+    with pytest.raises(UsageError):
+        duration_ns(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.5%", 0.005), ("0.005", 0.005), (0.02, 0.02), ("2 %", 0.02), ("150%", 1.5)]
+)
+def test_fractions(text, value):
+    assert fraction(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "%", "-1%", "0%", "half", 0, -0.1, math.inf])
+def test_bad_fractions(text):
+    with pytest.raises(UsageError):
+        fraction(text)
+
+
+def test_limits():
+    assert limit_ns(None, 30.0) == 30 * 10**9
+    assert limit_ns("none", 30.0) is None
+    assert limit_ns(math.inf, 30.0) is None
+
+
+@given(st.text())
+def test_any_text_is_a_duration_or_a_usage_error(text):
+    try:
+        assert duration_ns(text) > 0
+    except UsageError as error:
+        assert repr(text) in str(error)  # noqa: PT017

@@ -1,0 +1,88 @@
+"""A simulated machine and its clock for the course of a tune study: what is wished is answered at once."""
+
+import math
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from becalm.methods.protocol import Sample
+from becalm.nouns.search_space import Candidate, Group, Space
+from becalm.tuning.exchange import PhaseResult, SearchResult
+
+SECOND = 1e9
+
+
+def space(*names, profiles=(), needs=None, confines=()):
+    """Candidates `name` = 1, all of the group normal."""
+    return Space(
+        tuple(Candidate(name, 1, Group.NORMAL, (needs or {}).get(name, ()), name in confines) for name in names),
+        tuple(profiles),
+    )
+
+
+@dataclass
+class World:
+    """Programs of `run_ns` whose spread is `spread` times a factor for each setting; `fails`: settings that break them.
+
+    `slower`: time with any setting over time without. `busy`: CPU time over wall time. `instead`: settings of which one
+    does as much as all.
+    """
+
+    factors: dict = field(default_factory=dict)
+    spread: float = 0.02
+    run_ns: float = SECOND
+    busy: float = 1.0
+    floor: float = 0.0001
+    fails: tuple = ()
+    instead: tuple = ()
+    slower: float = 1.0
+    programs: int = 1
+    seed: int = 1
+
+    def size(self, settings):
+        """The true spread: settings named in `instead` stand in for each other: one of them does all."""
+        names = {name for name, _ in settings.values}
+        size = self.spread * math.prod(self.factors.get(name, 1.0) for name in names - set(self.instead))
+        return size * (min(self.factors[name] for name in self.instead) if names & set(self.instead) else 1.0)
+
+    def conduct(self, course):
+        """Answer to the end; gives the result, the wishes, and the seconds that it took."""
+        rng, wishes, spent = np.random.default_rng(self.seed), [], 0.0
+        try:
+            wish = next(course)
+            while True:
+                wishes.append(wish)
+                assert len(wishes) < 500
+                gained = self.answer(wish, rng)
+                spent += gained.took_ns
+                wish = course.send(gained)
+        except StopIteration as end:
+            tuned: SearchResult = end.value
+            return tuned, wishes, spent / SECOND
+
+    def answer(self, wish, rng):
+        ask = wish.ask
+        samples = tuple(tuple(self.sample(each, ask, rng) for each in ask.arms) for _ in range(self.programs))
+        took_ns = sum(float(loop.sum()) for one in samples for sample in one for loop in sample.loops)
+        together = tuple(
+            Sample(each, tuple(loop for one in samples for loop in one[i].loops), max(one[i].failed for one in samples))
+            for i, each in enumerate(ask.arms)
+        )
+        cpu = tuple(tuple(self.busy * loop for loop in one[0].loops) for one in samples)
+        quiet = tuple(self.run_ns * (1 + self.floor * rng.standard_normal(ask.runs)) for _ in range(ask.loops))
+        return PhaseResult(samples, together, cpu, (Sample(ask.arms[0], quiet),) if wish.floor else (), took_ns)
+
+    def sample(self, settings, ask, rng):
+        if any(name in self.fails for name, _ in settings.values):
+            return Sample(settings, (), 1)
+        size, slower = self.size(settings), self.slower if settings.values else 1.0
+        return Sample(settings, tuple(slower * self.loop(size, ask.runs, rng) for _ in range(ask.loops)))
+
+    def loop(self, size, runs, rng):
+        return np.maximum(0.1, 1 + size * rng.standard_normal(runs)) * self.run_ns
+
+
+def seed_of(text):
+    """A number that a text decides."""
+    return zlib.crc32(text.encode())

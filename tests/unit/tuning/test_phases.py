@@ -1,0 +1,270 @@
+"""The course of a tune study on a simulated machine with a clock of its own."""
+
+import pytest
+from tests.unit.tuning.course import World, space
+
+from becalm.methods import method
+from becalm.methods.protocol import NO_SETTINGS, Choice, TrialDesign
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.tuning.confirm import FEWEST_LOOPS
+from becalm.tuning.exchange import PhaseOptions
+from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, tune_phases
+
+GOOD = {"a": 0.25, "b": 0.4}
+
+
+def chooses(*names):
+    """A method that asks nothing and chooses these."""
+
+    def choose(space, rule, rng):
+        return Choice(Settings.of(dict.fromkeys(names, 1)), "Because.")
+        yield
+
+    return choose
+
+
+def conduct(world, found, chosen=None, names=("p",), seed=1, **options):
+    options.setdefault("rule", TrialDesign())
+    way = chosen or method("race").load()
+    return world.conduct(tune_phases(found, way, PhaseOptions(**options), names, seed))
+
+
+def arms(tuned):
+    return {arm.name for arm in tuned.judged.arms}
+
+
+def test_look_search_confirm_with_fresh_interleaved_runs():
+    tuned, wishes, _ = conduct(World(GOOD), space("a", "b", "c"))
+    phases = [wish.phase for wish in wishes]
+    assert phases == sorted(phases, key=["look", "search", "confirm"].index)
+    assert set(phases) == {"look", "search", "confirm"}
+    look, confirm = wishes[0], wishes[phases.index("confirm")]
+    assert (look.ask.arms, look.ask.loops, look.ask.runs, look.floor) == ((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, True)
+    assert not any(wish.floor for wish in wishes[1:])
+    assert {"a", "b"} <= set(dict(tuned.choice.settings.values))
+    assert confirm.ask.arms[:2] == (NO_SETTINGS, tuned.choice.settings)
+    assert set(dict(tuned.judged.settings.values)) >= {"a", "b"}
+    assert [each.number for each in tuned.course] == list(range(1, len(tuned.course) + 1))
+    assert tuned.search_runs == sum(each.runs for each in tuned.course)
+    assert any(each.best for each in tuned.course)
+
+
+def test_each_chosen_knob_is_measured_by_leaving_it_out():
+    tuned, _, _ = conduct(World(GOOD), space("a", "b"), chooses("a", "b"))
+    assert {WITHOUT + "a", WITHOUT + "b"} < arms(tuned)
+    assert {each.knob for each in tuned.judged.contributions} == {"a", "b"}
+    plain, _, _ = conduct(World(GOOD), space("a", "b"), chooses("a", "b"), single_out=False)
+    assert arms(plain) == {BASELINE, TUNED}
+
+
+def test_a_single_knob_needs_no_arm_without_it():
+    tuned, wishes, _ = conduct(World(GOOD), space("a"), chooses("a"))
+    assert wishes[1].ask.arms == (NO_SETTINGS, Settings.of({"a": 1}))
+    assert tuned.judged.settings == Settings.of({"a": 1})
+
+
+def test_profiles_are_compared_with_but_not_those_that_are_the_same_or_set_nothing():
+    profiles = [("same", Settings.of({"a": 1, "b": 1})), ("none", NO_SETTINGS), ("other", Settings.of({"b": 2}))]
+    tuned, wishes, _ = conduct(World(GOOD), space("a", "b", profiles=profiles), chooses("a", "b"), single_out=False)
+    assert arms(tuned) == {BASELINE, TUNED, "other"}
+    assert len(wishes[1].ask.arms) == 3
+
+
+def test_nothing_chosen_is_nothing_confirmed():
+    tuned, wishes, _ = conduct(World(), space("a", "b"), chooses())
+    assert [wish.phase for wish in wishes] == ["look"]
+    assert tuned.judged is None
+    assert tuned.confirm_runs == 0
+    assert tuned.choice.why == "Because."
+
+
+def test_settings_that_do_not_help_are_not_recommended():
+    tuned, _, _ = conduct(World(), space("a", "b"), chooses("a", "b"))
+    assert tuned.judged.settings == NO_SETTINGS
+
+
+def test_settings_under_which_the_program_fails_are_not_recommended():
+    tuned, _, _ = conduct(World(GOOD, fails=("a",)), space("a", "b"), chooses("a", "b"))
+    assert tuned.judged.settings == NO_SETTINGS
+    assert any(each.kind == "failure" for each in tuned.judged.findings)
+
+
+# --- the budget -----------------------------------------------------------------------------------------------------
+
+FIVE = dict.fromkeys("abcde", 0.6)
+MANY = [("llvm-tips", Settings.of({"a": 2})), ("pyperf", Settings.of({"b": 2}))]
+
+
+def budgeted(seconds, chosen=("a", "b", "c", "d", "e"), **options):
+    return conduct(World(FIVE), space(*FIVE, profiles=MANY), chooses(*chosen), budget_ns=int(seconds * 1e9), **options)
+
+
+def findings(tuned, kind):
+    return [each for each in tuned.findings if each.kind == kind]
+
+
+def test_a_long_budget_measures_everything_and_says_nothing_about_it():
+    tuned, _, _ = budgeted(20_000)
+    assert arms(tuned) >= {BASELINE, TUNED, "llvm-tips", "pyperf", *(WITHOUT + name for name in FIVE)}
+    assert findings(tuned, "budget") == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left", "words"),
+    [
+        # 24 s for the look; then loops of 5 runs of 1 s an arm: 9 arms want 180 s, 4 arms 80 s, 2 arms 40 s.
+        (150, {BASELINE, TUNED, "llvm-tips", "pyperf"}, "what each setting contributes"),
+        (80, {BASELINE, TUNED}, "what each setting contributes and llvm-tips and pyperf"),
+        (1, {BASELINE, TUNED}, "what each setting contributes and llvm-tips and pyperf"),
+    ],
+)
+def test_a_short_budget_drops_contributions_then_profiles_and_says_so(seconds, left, words):
+    tuned, wishes, spent = budgeted(seconds)
+    assert arms(tuned) == left
+    (finding,) = findings(tuned, "budget")
+    assert words in finding.sentence
+    assert "--budget" in finding.sentence
+    assert set(finding.numbers["left_out"]) >= {WITHOUT + name for name in FIVE}
+    assert wishes[1].ask.loops >= FEWEST_LOOPS
+    assert spent <= max(seconds, 24 + 10 * FEWEST_LOOPS) * 1.1
+
+
+def test_with_one_chosen_knob_and_a_short_budget_only_what_was_left_out_is_named():
+    tuned, _, _ = budgeted(1, chosen=("a",))
+    (finding,) = findings(tuned, "budget")
+    assert finding.numbers["left_out"] == ["llvm-tips", "pyperf"]
+    assert "contributes" not in finding.sentence
+
+
+@pytest.mark.parametrize("way", ["race", "greedy", "fast", "anneal"])
+@pytest.mark.parametrize("seconds", [600, 3600])
+def test_the_search_keeps_to_its_share(way, seconds):
+    row = method(way)
+    _, wishes, spent = conduct(
+        World(FIVE), space(*FIVE), row.load(), rule=row.rule, budget_ns=int(seconds * 1e9), single_out=False
+    )
+    assert wishes[-1].phase == "confirm"
+    assert spent <= 1.15 * seconds
+
+
+@pytest.mark.parametrize("seconds", [900, 1800, 3600])
+def test_settings_that_slow_the_program_down_are_in_the_budget(seconds):
+    world = World(FIVE, slower=1.6)
+    tuned, wishes, spent = conduct(world, space(*FIVE), budget_ns=int(seconds * 1e9), confirm_loops=100)
+    assert tuned.choice.settings.values
+    assert wishes[-1].phase == "confirm"
+    assert spent <= 1.1 * seconds
+
+
+@pytest.mark.parametrize("seconds", range(100, 1500, 140))
+def test_confirming_and_slimming_keep_to_the_budget(seconds):
+    world = World({"a": 0.2})
+    idle = ("a", "b", "c", "d", "e")
+    _, wishes, spent = conduct(world, space(*idle), chooses(*idle), budget_ns=int(seconds * 1e9))
+    assert spent <= 1.1 * seconds
+    assert all(wish.ask.loops >= FEWEST_LOOPS for wish in wishes[1:])
+
+
+def test_without_a_budget_there_is_no_limit_and_the_least_runs_hold_however_small_the_budget():
+    _, free, _ = conduct(World(FIVE), space(*FIVE))
+    assert sum(wish.phase == "search" for wish in free) > 1
+    seen = []
+
+    def asks(space, rule, rng):
+        seen.append(rule.most_runs)
+        return Choice(NO_SETTINGS, "x")
+        yield
+
+    conduct(World(FIVE), space("a"), asks, budget_ns=1, least_runs=60)
+    conduct(World(FIVE), space("a"), asks, budget_ns=None)
+    conduct(World(FIVE), space("a"), asks, budget_ns=10**12, rule=TrialDesign(most_runs=7))
+    assert seen == [60, None, 7]
+
+
+def test_programs_that_are_measured_together_share_the_budget():
+    _, wishes, spent = conduct(
+        World(FIVE, programs=3), space(*FIVE), names=("p", "q", "r"), budget_ns=int(3600e9), single_out=False
+    )
+    assert wishes[-1].phase == "confirm"
+    assert spent <= 1.15 * 3600
+
+
+# --- slimming -------------------------------------------------------------------------------------------------------
+
+
+def test_knobs_that_do_nothing_are_left_out_after_another_confirmation():
+    world = World({"a": 0.2})
+    tuned, wishes, _ = conduct(world, space("a", "idle", "lazy"), chooses("a", "idle", "lazy"))
+    assert tuned.judged.settings == Settings.of({"a": 1})
+    assert wishes[-1].ask.arms == (NO_SETTINGS, tuned.choice.settings, tuned.judged.settings)
+    assert RECOMMENDED in arms(tuned)
+    assert any(each.arm == RECOMMENDED for each in tuned.judged.steadier)
+
+
+def test_two_that_stand_in_for_each_other_do_not_both_go():
+    world = World({"a": 0.2, "b": 0.2}, instead=("a", "b"))
+    tuned, _, _ = conduct(world, space("a", "b"), chooses("a", "b"), confirm_loops=40)
+    assert len(tuned.judged.settings.values) == 1
+
+
+def test_what_needs_a_knob_goes_with_it():
+    world = World({"a": 0.2})
+    found = space("a", "isolation", "tick", needs={"tick": ("isolation",)})
+    _, wishes, _ = conduct(world, found, chooses("a", "isolation", "tick"))
+    for wish in wishes[1:]:
+        for arm in wish.ask.arms:
+            names = set(dict(arm.values))
+            assert "tick" not in names or "isolation" in names
+
+
+# --- what is said ---------------------------------------------------------------------------------------------------
+
+
+def test_a_parallel_program_and_settings_that_confine_it():
+    tuned, _, _ = conduct(World(GOOD, busy=3.5), space("a", "b", confines=("b",)), chooses("a"))
+    (finding,) = findings(tuned, "parallel")
+    assert "3.5 CPUs" in finding.sentence
+    assert "--preserve-multicore" in finding.sentence
+    assert finding.numbers["confining"] == ["b"]
+    assert finding.program == "p"
+    assert findings(conduct(World(GOOD, busy=3.5), space("a"), chooses("a"))[0], "parallel") == []
+    assert findings(conduct(World(GOOD), space("a", confines=("a",)), chooses("a"))[0], "parallel") == []
+
+
+def test_where_the_scatter_comes_from_is_said_for_each_program():
+    tuned, _, _ = conduct(World(GOOD, programs=2, floor=0.02), space("a"), chooses("a"), names=("p", "q"))
+    assert [each.program for each in findings(tuned, "outside")] == ["p", "q"]
+
+
+# --- trying what is known already -----------------------------------------------------------------------------------
+
+
+def test_tried_profiles_are_confirmed_without_a_search():
+    tried = (("mine", Settings.of({"a": 1})), ("yours", Settings.of({"b": 1})))
+    tuned, wishes, _ = conduct(World(GOOD), space("a", "b"), chooses("b"), tried=tried)
+    assert [wish.phase for wish in wishes][:2] == ["look", "confirm"]
+    assert wishes[1].ask.arms == (NO_SETTINGS, Settings.of({"a": 1}), Settings.of({"b": 1}))
+    assert tuned.course == []
+    assert "mine" in tuned.choice.why
+    assert arms(tuned) == {BASELINE, TUNED, "yours"}
+
+
+def test_tried_settings_that_are_nothing_here_or_the_same_are_said_and_left_out():
+    one, none = Settings.of({"a": 1}), NO_SETTINGS
+    tried = (("boot", none), ("mine", one), ("twin", one), ("yours", Settings.of({"b": 1})))
+    tuned, wishes, _ = conduct(World(GOOD), space("a", "b"), tried=tried)
+    assert wishes[1].ask.arms == (none, one, Settings.of({"b": 1}))
+    assert tuned.tried == ("mine", "yours")
+    assert arms(tuned) == {BASELINE, TUNED, "yours"}
+    assert [each.sentence for each in findings(tuned, "tried")] == [
+        "boot has nothing that can be set here, so it was not measured.",
+        "twin sets the same as mine here, so it was not measured.",
+    ]
+
+
+def test_trying_nothing_ends_after_the_look():
+    tuned, wishes, _ = conduct(World(GOOD), space("a"), tried=(("boot", NO_SETTINGS),))
+    assert len(wishes) == 1
+    assert tuned.judged is None
+    assert "can be set here" in tuned.choice.why

@@ -1,0 +1,289 @@
+"""becalm explain over stored runs: which programs and machines, the two-way table, reports, and what it refuses."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from becalm.cli.main import becalm
+from becalm.errors import UsageError
+from becalm.load.attribution import Answer
+from becalm.load.record import Load
+from becalm.load.simulated import Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.report.explain import figures
+from becalm.report.explain.html import page
+from becalm.report.explain.markdown import write
+from becalm.store import Store
+from becalm.verbs.explain import explain
+
+LOADS = ("spinners", "page_outs", "disk", "network")
+CASES = (
+    ("gzip -9 big", Sensitivity(spinners=1), "vm"),
+    ("sort huge", Sensitivity(disk=0.6), "vm"),
+    ("gzip -9 big", Sensitivity(page_outs=0.6), "box"),
+    ("quiet", Sensitivity(), "box"),
+)
+
+
+def fill(store, name, sensitive, hostname, seed, *, planned=True):
+    rng = np.random.default_rng(seed)
+    levels = hypercube(30, rng, LOADS)
+    runs, loads = simulate(levels, Program(sensitive=sensitive), Machine(), rng)
+    options = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}} if planned else {}
+    study = Study("explain" if planned else "run", (Workload.of(name),), options=options)
+    number = store.begin(study, {"host": {"hostname": hostname}, "scheduler": {"autogroup": False}})
+    store.append(number, runs)
+    store.append_loads(number, loads)
+    return number
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("explain") / "store.db")
+    with Store.open(path) as store:
+        for seed, (name, sensitive, hostname) in enumerate(CASES):
+            fill(store, name, sensitive, hostname, seed)
+    return path
+
+
+@pytest.fixture(scope="module")
+def everything(place):
+    return explain(1, 2, 3, 4, store=place)
+
+
+def test_each_program_on_each_machine_is_a_case_with_its_cause(everything):
+    causes = {(case.program, case.machine): case.attribution.cause for case in everything.cases}
+    assert causes == {
+        ("gzip -9 big", "vm"): "CPU",
+        ("sort huge", "vm"): "disk",
+        ("gzip -9 big", "box"): "memory",
+        ("quiet", "box"): None,
+    }
+    assert all(case.designed and case.reference == "unloaded run" for case in everything.cases)
+
+
+def test_the_two_way_table(everything):
+    cells = {(each.program, each.machine): each for each in everything.bottlenecks}
+    assert cells["gzip -9 big", "vm"].bar == "run-queue wait"
+    assert cells["gzip -9 big", "box"].bar == "swap and reclaim"
+    assert cells["quiet", "box"].bar is None or cells["quiet", "box"].delay < 1.05
+    assert cells[None, "vm"].runs == 60
+    assert cells["gzip -9 big", None].cause is None, "two machines, two causes"
+    assert (None, None) not in cells
+
+
+def test_sentences(everything):
+    said = everything.sentence
+    assert re.search(r"gzip -9 big on vm: load on the CPUs made it slow\. It explains \d+ % of the differences", said)
+    assert "load on the disks made it slow" in said
+    assert "no load that was recorded explains its times" in said
+    assert "(30 runs, unloaded" in said
+
+
+def test_the_last_study_is_what_is_explained_without_more(place):
+    assert explain(store=place).studies == (4,)
+    assert explain(last=True, store=place).studies == (4,)
+    assert explain("last", 2, store=place).studies == (2, 4)
+
+
+def test_a_program_is_found_in_all_studies(place):
+    found = explain(program="gzip", store=place)
+    assert found.studies == (1, 3)
+    assert {case.machine for case in found.cases} == {"vm", "box"}
+    with pytest.raises(UsageError, match="'nothing' in its name"):
+        explain(program="nothing", store=place)
+
+
+def test_the_same_seed_says_the_same(place):
+    assert explain(2, store=place, seed=3) == explain(2, store=place, seed=3)
+
+
+def test_json_is_whole_and_finite(everything):
+    value = json.loads(json.dumps(everything.to_json(), allow_nan=False))
+    assert value["kind"] == "explain"
+    point = value["cases"][0]["points"][0]
+    assert {"delay", "measures", "bars"} <= set(point)
+    assert {"factor", "mund", "shared", "exact", "failed"} <= set(point["delay"])
+    assert value["cases"][0]["attribution"]["shares"][0]["cause"] in ("CPU", "memory", "disk", "network")
+
+
+class Ids(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.tags = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+
+
+def test_the_page_needs_nothing_else(everything):
+    text = page(everything)
+    seen = Ids()
+    seen.feed(text)
+    assert len(seen.ids) == len(set(seen.ids))
+    assert not {"script", "link", "img"} & set(seen.tags)
+    assert not re.search(r'(?:src|href)="(?!#)', text)
+    assert seen.tags.count("svg") == 4 * 4
+    assert "expected" in text
+    assert "Bottlenecks" in text
+
+
+def test_pictures_hold_the_points_and_say_what_they_show(everything):
+    case = next(case for case in everything.cases if case.machine == "vm" and case.attribution.cause == "CPU")
+    drawn = figures.diagram(case, figures.FIRST)
+    assert "run queue / CPUs from" in drawn
+    assert "others" in drawn
+    assert drawn.count("<use") >= 3 * 30
+    assert "NFS" not in figures.diagram(case, figures.SECOND), "there were no calls"
+
+
+def test_markdown(everything):
+    text = write(everything)
+    assert "## Bottlenecks" in text
+    assert text.count("## Shapes") == 4
+    assert "| CPU |" in text
+
+
+def test_names_are_never_markup(tmp_path):
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        fill(store, "<script>alert(1)</script> | x", Sensitivity(spinners=1), "vm", 1)
+    found = explain(store=path)
+    assert "<script>" not in page(found)
+    assert "<script>" not in write(found).replace("\\<script\\>", "")
+
+
+def test_loads_that_nobody_planned(tmp_path):
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        fill(store, "gzip", Sensitivity(spinners=1), "vm", 1, planned=False)
+    case = explain(store=path).cases[0]
+    assert (case.designed, case.attribution.cause) == (False, "CPU")
+
+
+def test_runs_of_one_round_are_one_observation(tmp_path):
+    """Twenty runs beside one load tell as much of it as one: they must not count as twenty."""
+    path = str(tmp_path / "s.db")
+    rng = np.random.default_rng(2)
+    levels = hypercube(20, rng, LOADS)
+    many = [level for level in levels for _ in range(3)]
+    runs, loads = simulate(many, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
+    runs = [run._replace(round=run.seq // 3) for run in runs]
+    with Store.open(path) as store:
+        options = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}}
+        number = store.begin(Study("explain", (Workload.of("gzip"),), options=options), {})
+        store.append(number, runs)
+        store.append_loads(number, loads)
+    case = explain(store=path).cases[0]
+    assert (len(case.points), case.runs, case.attribution.runs) == (20, 60, 20)
+    assert {point.runs for point in case.points} == {3}
+
+
+def test_settings_make_another_program(tmp_path):
+    path = str(tmp_path / "s.db")
+    rng = np.random.default_rng(4)
+    runs, loads = simulate([Level()] * 20, Program(), Machine(), rng)
+    runs = [run._replace(settings=run.seq % 2) for run in runs]
+    with Store.open(path) as store:
+        study = Study("run", (Workload.of("gzip"),), (Settings(), Settings.of({"nice": 5})))
+        number = store.begin(study, {})
+        store.append(number, runs)
+        store.append_loads(number, loads)
+    found = explain(store=path)
+    assert [case.program for case in found.cases] == ["gzip", "gzip [nice=5]"]
+    assert all(case.runs == 10 for case in found.cases)
+
+
+def test_what_cannot_be_explained(tmp_path, place):
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        runs, loads = simulate([Level()] * 3, Program(), Machine(), np.random.default_rng(0))
+        bare = store.begin(Study("run", (Workload.of("gzip"),)), {})
+        store.append(bare, runs)
+        few = store.begin(Study("run", (Workload.of("gzip"),)), {})
+        store.append(few, runs)
+        store.append_loads(few, loads)
+        failed = store.begin(Study("run", (Workload.of("gzip"),)), {})
+        store.append(failed, [run._replace(outcome="failed") for run in runs])
+        store.append_loads(failed, loads)
+    with pytest.raises(UsageError, match="has no record of load"):
+        explain(bare, store=path)
+    found = explain(bare, few, store=path)
+    assert [each.kind for each in found.findings] == ["no_load"]
+    assert found.cases[0].attribution.answer is Answer.FEW
+    with pytest.raises(UsageError, match="no finished run"):
+        explain(failed, store=path)
+    with pytest.raises(UsageError, match="no study 99"):
+        explain(99, store=place)
+
+
+def test_runs_without_cpu_time_and_reference(tmp_path):
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        number = store.begin(Study("run", (Workload.of("x"),)), {})
+        run = Run(0, 0, 0, 0, 0, 0, 10**8, *[None] * 8, "ok", 0, 0)
+        store.append(number, [run])
+        store.append_loads(number, [Load(0, 0, 0, 10**8)])
+    found = explain(store=path)
+    assert found.cases == ()
+    assert "no delay can be computed" in found.sentence
+
+
+def call(*arguments):
+    return CliRunner().invoke(becalm, ["explain", *map(str, arguments)], standalone_mode=False)
+
+
+def test_the_command(place, tmp_path):
+    told = call(1, "--store", place, "--plain", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
+    assert told.exception is None
+    assert "Delay factor and run queue" in told.output
+    assert "What explains the differences" in told.output
+    assert told.output.isascii() or set(re.findall(r"[^\x00-\x7f]", told.output)) <= set("×²µ")
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "r.md").read_text().startswith("**gzip")
+    assert json.loads(call(1, "--store", place, "--json").output)["studies"] == [1]
+    assert call(1, "--store", place, "--quiet").output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((1, "--last"), "contradict"),
+        (("--json", "--quiet"), "contradict"),
+        (("--html", "/no/such/place/r.html"), "no directory"),
+    ],
+)
+def test_what_the_command_refuses(place, arguments, words):
+    told = call(*arguments, "--store", place)
+    assert words in str(told.exception)
+
+
+def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue(tmp_path):
+    """The run queue is sampled. Neighbours of one step speak for it, and a step without any is left out, up to a
+    quarter of them."""
+    path = str(tmp_path / "store.db")
+    with Store.open(path) as store:
+        rng = np.random.default_rng(3)
+        levels = hypercube(40, rng, LOADS)
+        for lost in (6, 20):
+            runs, loads = simulate(levels, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
+            loads = [load._replace(queue=None) if place < lost else load for place, load in enumerate(loads)]
+            design = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}}
+            number = store.begin(Study("explain", (Workload.of("spin"),), options=design), {})
+            store.append(number, runs)
+            store.append_loads(number, loads)
+    (some,) = explain(1, store=path).cases
+    assert (some.attribution.cause, some.attribution.runs, len(some.points)) == ("CPU", 34, 40)
+    (many,) = explain(2, store=path).cases
+    assert "queue" in many.attribution.missing
+    assert many.attribution.cause == "CPU" or "could not be judged" in many.sentence

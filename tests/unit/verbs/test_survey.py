@@ -1,0 +1,161 @@
+"""A survey from the command line and the API, on simulated machines of which one is slow and one is noisy."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from becalm import hosts
+from becalm.analysis.survey import UNKNOWN, conclude
+from becalm.cli.main import becalm
+from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.survey import Machine
+from becalm.store import Store
+from becalm.study.stored_group import show_together
+from becalm.verbs.survey import survey
+from becalm.wording.measurement import duration
+
+NAMES = [f"sim:normal:{seed}" for seed in range(1, 13)]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = str(tmp_path / "runs.db")
+    monkeypatch.setenv("BECALM_STORE", path)
+    return path
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    """sim:normal:5 is slower by 8 %."""
+    real = hosts.open
+
+    def opened(name="local", access=None):
+        host = real(name, access)
+        if name == "sim:normal:5":
+            host._base = lambda workload: 21_600_000
+        return host
+
+    monkeypatch.setattr(hosts, "open", opened)
+
+
+def test_the_slow_one_is_named_with_a_sentence(store, odd):
+    found = survey(NAMES, "spin 20ms", kernels=(), seed=1)
+    assert [(each.host, each.how) for each in found.named] == [("sim:normal:5", "slower")]
+    (named,) = found.named
+    assert named.size.low < 0.08 < named.size.high
+    assert named.sentence.startswith("sim:normal:5 is ")
+    assert named.sentence.endswith("than its 11 peers at spin 20ms.")
+    assert "1 of 12 machines named" in found.sentence
+    with Store.open(store) as opened:
+        studies = [opened.study(number) for number in found.studies.values()]
+    assert {each.study.options["group"] for each in studies} == {found.group}
+    # Two warm-ups, then ten loops of ten.
+    assert all(each.runs == 102 for each in studies)
+    assert all(each.study.kind == "survey" for each in studies)
+
+
+def test_the_store_says_it_again(store, odd):
+    found = survey(NAMES, "spin 20ms", kernels=(), seed=1, at_least=0.02)
+    assert show_together("last") == found
+
+
+def test_equal_machines_are_not_named(store):
+    found = survey(NAMES, "spin 20ms", kernels=(), seed=1)
+    assert found.named == ()
+    assert "none is odd" in found.sentence
+
+
+def test_few_machines_are_listed_and_not_named(store):
+    found = survey(NAMES[:3], "spin 20ms", kernels=(), seed=1)
+    assert len(found.rows) == 3
+    assert found.rows[0].slower_q is None
+    assert "3 machines measured, too few of a kind" in found.sentence
+    assert [each.kind for each in found.findings] == ["few"]
+
+
+def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
+    with pytest.raises(WorkloadError):
+        survey(NAMES[:2], "other", kernels=())
+    found = survey([*NAMES[:7], "null"], kernels=(), command="other", seed=1)
+    assert set(found.lost) == set(NAMES[:7])
+    assert "7 machines gave nothing" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"loops": 3}, "at least"),
+        ({"kernels": ("multiply",)}, "no kernel 'multiply'"),
+        ({"kernels": ()}, "nothing to measure"),
+        ({"rate": "100%"}, "between 0 and 1"),
+        ({"hosts": []}, "Name a host"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(store, given, words):
+    with pytest.raises(UsageError, match=words):
+        survey(**{"hosts": NAMES[:2], **given})
+
+
+def machine(host, rng, *, times=1.0, spread=0.02, kind="X", share=0.0):
+    runs = 1e7 * times * np.exp(spread * rng.standard_normal((10, 10)))
+    return Machine(host, kind, None, {"additions": runs}, share)
+
+
+def test_peers_are_machines_of_the_same_processor():
+    """A kind that is slower as a whole has no slow machine in it."""
+    rng = np.random.default_rng(1)
+    fast = [machine(f"fast-{n}", rng) for n in range(20)]
+    slow = [machine(f"slow-{n}", rng, times=1.5, kind="Y") for n in range(20)]
+    noisy = machine("noisy", rng, spread=0.06)
+    found = conclude([*fast, *slow, noisy], {}, group="g")
+    assert [(each.host, each.how) for each in found.named] == [("noisy", "noisier")]
+    assert found.named[0].size.low < 3 < found.named[0].size.high
+    assert found.named[0].sentence.startswith("noisy varies ")
+    assert {kind.kind: kind.machines for kind in found.kinds} == {"X": 21, "Y": 20}
+
+
+def test_small_slownesses_are_not_worth_a_name():
+    rng = np.random.default_rng(2)
+    usual = [machine(f"m{n}", rng, spread=0.0005) for n in range(40)]
+    odd = machine("odd", rng, times=1.005, spread=0.0005)
+    assert conclude([*usual, odd], {}, group="g").named == ()
+    (named,) = conclude([*usual, odd], {}, group="g", at_least=0.002).named
+    assert named.host == "odd"
+
+
+def test_a_busy_machine_is_remarked():
+    rng = np.random.default_rng(3)
+    found = conclude([machine("a", rng, share=0.2), machine("b", rng, share=None)], {}, group="g")
+    assert found.findings[0].sentence.startswith("a was not idle: the work waited 20 % of its time for a CPU.")
+    assert found.findings[0].numbers["host"] == "a"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(becalm, arguments, standalone_mode=False)
+
+
+def test_the_command_line(store, odd):
+    given = ["survey", "--no-kernels", "--seed", "1"]
+    for name in NAMES:
+        given += ["--host", name]
+    done = invoke(*given, "--json", "spin 20ms")
+    value = json.loads(done.output)
+    assert done.exception.code == 1
+    assert value["kind"] == "survey"
+    assert [each["host"] for each in value["named"]] == ["sim:normal:5"]
+    assert len(value["rows"]) == 12
+    assert value["rows"][0]["kind"] == UNKNOWN
+    shown = invoke(*given, "--plain", "spin 20ms").output
+    assert "sim:normal:5 is " in shown
+    assert "against" in shown
+    assert duration(value["rows"][4]["time_ns"]) in shown
+
+
+def test_without_machines_it_says_how_to_name_them():
+    done = invoke("survey")
+    assert isinstance(done.exception, UsageError)
+    assert "--cluster" in str(done.exception)

@@ -1,0 +1,440 @@
+"""`tune` from its options to its verdict, on a simulated machine and a real store."""
+
+import dataclasses
+import json
+
+import pytest
+from tests.unit.small_machine import KNOBS
+
+from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, from_json
+from becalm.nouns.workload import Workload
+from becalm.store import Store
+from becalm.verbs.settings import Profile
+from becalm.verbs.tune import tune
+
+USUAL = {
+    "host": "sim:small", "seed": 7, "budget": "60s", "only": KNOBS, "compare_profiles": False, "confirm_loops": 8,
+}  # fmt: skip
+
+HELPFUL = {"aslr": "off", "governor": "performance"}.items()
+
+
+def small(programs=("p",), **options):
+    return tune([*programs], **{**USUAL, **options})
+
+
+def finding(found, kind):
+    (one,) = [each for each in found.findings if each.kind == kind]
+    return one
+
+
+def same(found):
+    """A verdict without what may differ between two studies that are the same: the number, and the elapsed time."""
+    return dataclasses.replace(found, study=None, elapsed_ns=0).to_json()
+
+
+def stored(store, number):
+    with Store.open(store) as opened:
+        return list(opened.runs(number)), opened.study(number), opened.verdict(number)
+
+
+# --- the whole ------------------------------------------------------------------------------------------------------
+
+
+def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
+    found = small()
+    assert found.settings.items() >= HELPFUL
+    (best,) = [each for each in found.steadier if each.arm in (RECOMMENDED, TUNED)][-1:]
+    assert best.ratio.low > 3
+    assert "p is" in found.sentence
+    runs, study, verdict = stored(store, found.study)
+    assert [run.seq for run in runs] == list(range(len(runs)))
+    assert len(runs) > found.search_runs + found.confirm_runs
+    assert from_json(verdict) == found
+    assert max(run.settings for run in runs) < len(study.study.settings)
+    assert study.study.settings[0].values == ()
+    assert found.kind == "tune"
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+
+
+def test_a_seed_repeats_it_and_another_one_does_not(trouble):
+    assert same(small()) == same(small())
+    assert same(small(seed=8)) != same(small())
+
+
+@pytest.mark.parametrize("method", ["race", "greedy", "fast", "anneal"])
+def test_every_method_ends_with_fresh_runs(trouble, method):
+    found = small(method=method, budget="100s")
+    assert found.method == method
+    assert found.confirm_runs >= 2 * 4 * 5
+    assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
+
+
+def test_without_a_store_it_works_and_has_no_number(trouble, store, tmp_path):
+    found = small(store=False)
+    assert found.study is None
+    assert found.settings
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_what_is_not_tried_has_a_reason(trouble):
+    found = small(only=("aslr", "governor", "watchdogs", "rcu_nocbs"), preserve_multicore=True)
+    reasons = {each.knob: each.reason for each in found.excluded}
+    assert "--dangerous" in reasons["watchdogs"]
+    assert "boot" in reasons["rcu_nocbs"]
+    assert reasons["swap"] == "not among those asked for"
+    assert "aslr" not in reasons
+
+
+def test_without_rights_only_what_needs_none_is_tried(trouble):
+    trouble.privileged = False
+    found = small(only=())
+    assert {knob for trial in found.course for knob in trial.settings} == {"aslr"}
+    assert {each.knob: each.reason for each in found.excluded}["nice"] == "needs root: --sudo"
+
+
+def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
+    kinds = {each.kind for each in small().findings}
+    assert kinds & {"outside", "inside", "waiting"}
+
+
+def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
+    found = small(only=(), compare_profiles=True, budget="10min", single_out=False)
+    assert {"llvm-tips", "pyperf"} <= {each.arm for each in found.steadier}
+    assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(found, "partial").sentence
+
+
+@pytest.mark.parametrize("options", [{"only": KNOBS}, {"only": (), "preserve_multicore": True}])
+def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(trouble, store, options):
+    found = small(compare_profiles=True, budget="10min", single_out=False, **options)
+    assert {"llvm-tips", "pyperf"}.isdisjoint(arm.name for arm in found.arms)
+    assert "isolation" in {each.knob: each.reason for each in found.excluded}["llvm-tips"]
+    _, study, _ = stored(store, found.study)
+    assert not any("isolation" in dict(settings.values) for settings in study.study.settings)
+
+
+def test_several_programs_get_settings_together(trouble):
+    found = small(("p", "q"), budget="200s")
+    assert found.programs == ("p", "q")
+    assert {each.program for each in found.steadier} == {"p", "q"}
+    assert found.settings.items() >= HELPFUL
+    assert {each.program for each in found.contributions} == {"p", "q"}
+
+
+def test_programs_come_from_sources(trouble, tmp_path):
+    suite = tmp_path / "mine.toml"
+    suite.write_text('[[program]]\nname = "one"\ncommand = "p 1"\n[[program]]\nname = "two"\ncommand = "p 2"\n')
+    found = small((f"suite:{suite}",))
+    assert found.programs == ("one", "two")
+    assert small((Workload(argv=("p",), name="mine"),)).programs == ("mine",)
+
+
+# --- cut anywhere, resumed ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def uncut():
+    return {}
+
+
+@pytest.mark.parametrize("method", ["race", "greedy"])
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.06, 0.15, 0.22, 0.3, 0.41, 0.53, 0.67, 0.78, 0.9, 0.99])
+def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, uncut, method, part):
+    options = {"method": method, "runs": 4, "loops": 2} if method == "greedy" else {"method": method}
+    if method not in uncut:
+        whole = small(**options)
+        uncut[method] = (same(whole), [run[1:4] for run in stored(store, whole.study)[0]])
+    verdict, steps = uncut[method]
+    trouble.stops_at = at = round(part * len(steps))
+    with pytest.raises(Interrupted) as caught:
+        small(**options)
+    runs, study, none = stored(store, number_in(str(caught.value)))
+    assert f"Interrupted after {at} runs" in str(caught.value)
+    assert caught.value.exit_code == 130
+    assert len(runs) == at
+    assert none is None
+    found = tune(resume=study.number)
+    assert found.study == study.number
+    assert same(found) == verdict
+    assert [run[1:4] for run in stored(store, study.number)[0]] == steps
+
+
+def number_in(sentence):
+    return int(sentence.split("--resume ")[1])
+
+
+def test_resumed_twice_and_by_last(trouble, store):
+    whole = same(small())
+    for at in (40, 90):
+        trouble.stops_at = at
+        with pytest.raises(Interrupted):
+            small() if at == 40 else tune(resume="last")
+    assert same(tune(resume="last")) == whole
+
+
+def test_resume_without_a_store_number_is_not_offered(trouble):
+    trouble.stops_at = 30
+    with pytest.raises(Interrupted) as caught:
+        small(store=False)
+    assert "--resume" not in str(caught.value)
+
+
+def test_ctrl_c_while_a_method_thinks_says_how_to_go_on(trouble, store, monkeypatch):
+    import becalm.methods.race as race
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(race._Race, "choice", stopped)
+    with pytest.raises(Interrupted, match="--resume 1"):
+        small()
+    monkeypatch.undo()
+
+
+def test_what_cannot_be_resumed_is_said(trouble, store):
+    import becalm
+
+    with pytest.raises(UsageError, match="empty"):
+        tune(resume="last")
+    with pytest.raises(UsageError, match="its own programs"):
+        tune(["p"], resume=1)
+    becalm.run("spin 1ms", host="sim:calm", runs=3)
+    with pytest.raises(UsageError, match="is no tune"):
+        tune(resume=1)
+    with pytest.raises(UsageError, match="no study 9"):
+        tune(resume=9)
+    number = small().study
+    with pytest.raises(UsageError, match=f"finished. `becalm show {number}`"):
+        tune(resume=number)
+
+
+def test_resuming_without_the_rights_it_was_begun_with_is_refused(trouble, store):
+    trouble.stops_at = 30
+    with pytest.raises(Interrupted):
+        small()
+    trouble.privileged = False
+    with pytest.raises(UsageError, match="becalm tune --sudo --resume 1"):
+        tune(resume=1)
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_fails_untouched_is_an_error_with_its_words(trouble):
+    trouble.fails = ("p",)
+    with pytest.raises(WorkloadError, match="it went wrong"):
+        small()
+
+
+def test_settings_under_which_a_program_fails_are_never_recommended(trouble):
+    trouble.fails = ("aslr=off",)
+    found = small(method="greedy", budget="10min", confirm_loops=40)
+    assert "aslr" not in found.settings
+    assert found.settings["governor"] == "performance"
+    assert any(trial.spread is None for trial in found.course if "aslr" in trial.settings)
+
+
+def test_the_failure_that_is_told_is_the_one_of_the_untouched_machine(trouble, monkeypatch):
+    from tests.unit.small_machine import Repeatable
+
+    whole = Repeatable._bad
+    # Later on, the untouched machine fails; and so do settings, for another reason.
+    monkeypatch.setattr(Repeatable, "_bad", lambda self, step, settings: step.round >= 2 or whole(self, step, settings))
+    with pytest.raises(WorkloadError, match="it went wrong"):
+        small()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, early):
+    refused = {"swap": "off", "turbo": "off"}
+    (trouble.refuses_early if early else trouble.refuses).update(refused)
+    found = small()
+    assert found.settings.items() >= HELPFUL
+    reasons = {each.knob: each.reason for each in found.excluded}
+    for name in refused:
+        assert reasons[name] == (f"{name} cannot be off here." if early else f"{name} does not take off.")
+        assert all(name not in trial.settings for trial in found.course)
+
+
+@pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
+def test_settings_that_do_not_go_together_are_never_tried_together(trouble, store, method):
+    trouble.pairs = (("governor", "turbo"), ("turbo", "swap"))
+    found = small(method=method, budget="5min")
+    assert found.settings.items() >= HELPFUL
+    assert [each for each in found.findings if each.kind == "refused"] == []
+    tried = [set(trial.settings) for trial in found.course]
+    assert not any({"governor", "turbo"} <= knobs or {"turbo", "swap"} <= knobs for knobs in tried)
+    assert any("governor" in knobs for knobs in tried)
+    assert all(trial.spread is not None for trial in found.course)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(trouble, early):
+    trouble.later = {"swap": "off"}
+    trouble.early = early
+    found = small(method="greedy", budget="10min")
+    assert found.settings.items() >= HELPFUL
+    assert "swap" not in found.settings
+    sentences = [each.sentence for each in found.findings if each.kind == "refused"]
+    assert sentences
+    assert all("swap=off" in each and "was not measured: swap" in each for each in sentences)
+
+
+def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, store):
+    trouble.unsettled = "swappiness is 33, not 60."
+    with pytest.raises(UnsettledError, match="swappiness is 33") as caught:
+        small()
+    assert "becalm show 1" in str(caught.value)
+    _, _, verdict = stored(store, 1)
+    assert dict(from_json(verdict).settings).items() >= HELPFUL
+
+
+def test_what_somebody_else_changes_meanwhile_is_a_finding_once(trouble):
+    place = {"knob": "governor", "place": "/sys/x", "wanted": "performance", "found": "powersave"}
+    trouble.drift = (place,)
+    assert "/sys/x" in finding(small(), "drift").sentence
+
+
+def test_a_store_that_goes_in_the_middle_loses_nothing(trouble, store, tmp_path, monkeypatch):
+    real, calls = Store.append, []
+
+    def failing(self, *arguments, **keywords):
+        calls.append(arguments)
+        if len(calls) == 50:
+            raise StoreError("The disk is full.")
+        return real(self, *arguments, **keywords)
+
+    monkeypatch.setattr(Store, "append", failing)
+    with pytest.raises(StoreError, match="becalm import"):
+        small()
+    (rescued,) = (tmp_path / "XDG_STATE_HOME" / "becalm").glob("rescued-*.json")
+    assert json.loads(rescued.read_text())["runs"]["rows"]
+    monkeypatch.undo()
+
+
+# --- trying what was found elsewhere --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    from becalm.nouns.settings import Settings
+    from becalm.profiles import write
+
+    def made(name, **settings):
+        return str(write(Profile(name, Settings.of(settings)), tmp_path / f"{name}.toml"))
+
+    return made
+
+
+def test_tried_settings_make_a_transfer_table(trouble, profiles):
+    good, idle = profiles("good", aslr="off", governor="performance"), profiles("idle", swap="off")
+    found = small(("p", "q"), tried=(good, idle), budget="10min")
+    assert found.method == "try"
+    assert found.course == ()
+    assert found.search_runs == 0
+    table = {(each.row, each.column): each.ratio for each in found.transfer}
+    assert set(table) == {("p", "good"), ("p", "idle"), ("q", "good"), ("q", "idle")}
+    assert table["p", "good"].low > 3
+    assert table["p", "idle"].low < 1 < table["p", "idle"].high
+    assert found.settings.items() >= HELPFUL
+
+
+def test_a_study_can_be_tried_and_what_it_lacks_here_is_said(trouble, profiles):
+    first = small()
+    assert small(tried=str(first.study)).transfer[0].ratio.low > 3
+    found = small(tried=profiles("boot", rcu_nocbs="first-core", aslr="off"), budget="5min")
+    assert {each.knob for each in found.excluded} == {"rcu_nocbs"}
+    assert [each.column for each in found.transfer] == ["boot"]
+
+
+def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path):
+    from becalm.nouns.settings import Settings
+    from becalm.profiles import write
+
+    other = write(Profile("good", Settings.of({"swap": "off"})), tmp_path / "other.toml")
+    reserved = write(Profile("untouched", Settings.of({"turbo": "off"})), tmp_path / "reserved.toml")
+    found = small(tried=(profiles("good", aslr="off"), str(other), str(reserved)), budget="10min")
+    columns = [each.column for each in found.transfer]
+    assert columns == ["good", f"good ({other})", f"untouched ({reserved})"]
+
+
+def test_trying_nothing_that_is_here_says_so(trouble, profiles):
+    found = small(tried=profiles("boot", rcu_nocbs="first-core"))
+    assert found.settings == {}
+    assert found.transfer == ()
+    assert "has nothing that can be set here" in finding(found, "tried").sentence
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"), [({"niec": 1}, "Did you mean 'nice'"), ({"nice": -99}, "out of its domain")]
+)
+def test_profiles_that_are_wrong_are_said_before_anything_is_measured(trouble, store, profiles, settings, says):
+    with pytest.raises(UsageError, match=says):
+        small(tried=profiles("wrong", **settings))
+    with Store.open(store) as opened:
+        assert opened.studies() == []
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"method": "grdy"}, "Did you mean 'greedy'"),
+        ({"objective": "sd"}, "cv or mad"),
+        ({"loops": 0}, "--loops must be at least 1"),
+        ({"runs": 1}, "--runs must be at least 2"),
+        ({"warmups": -1}, "--warmups must be at least 0"),
+        ({"most_runs": 0}, "--most-runs must be at least 1"),
+        ({"confirm_loops": 1}, "--confirm-loops must be at least 2"),
+        ({"confirm_runs": 1}, "--confirm-runs must be at least 2"),
+        ({"threshold": "x"}, "'x'"),
+        ({"margin": "-1%"}, "-1%"),
+        ({"only": "aslrr"}, "Did you mean 'aslr'"),
+        ({"without": ("aslrr",)}, "Did you mean 'aslr'"),
+        ({"tried": "nothing-like-it"}, "no profile"),
+        ({"confidence": 0.1}, "--confidence"),
+        ({"confidence": 1}, "--confidence"),
+        ({"warmup": 3}, "Did you mean 'warmups'"),
+        ({"settings": {"nice": 1}}, "no option 'settings'"),
+        ({"bugdet": 3}, "Did you mean 'budget'"),
+        ({"host": "sim:smalll"}, "no simulated machine"),
+    ],
+)
+def test_wrong_options_are_said_before_anything_is_measured(trouble, store, options, says):
+    with pytest.raises(UsageError, match=says):
+        small(**options)
+    with Store.open(store) as opened:
+        assert opened.studies() == []
+
+
+def test_no_program_is_said(trouble):
+    with pytest.raises(UsageError, match="No program is named"):
+        tune([], host="sim:small")
+
+
+def test_the_listener_hears_where_the_search_stands(trouble):
+    from becalm.nouns.progress import Quiet
+
+    class Heard(Quiet):
+        def __init__(self):
+            self.states, self.end = [], None
+
+        def searching(self, state):
+            self.states.append(state)
+
+        def ended(self, verdict):
+            self.end = verdict
+
+    heard = Heard()
+    found = small(listener=heard)
+    assert heard.end == found
+    phases = [state.phase for state in heard.states]
+    assert phases[0] == "look"
+    assert phases[-1] == "confirm"
+    assert heard.states[0].untouched is None
+    assert heard.states[-1].untouched > 0.01
+    assert [state.runs for state in heard.states] == sorted(state.runs for state in heard.states)
+    assert all(state.planned > state.runs for state in heard.states)

@@ -1,0 +1,89 @@
+"""Wording: the examples of the documentation, and edges."""
+
+import math
+
+import pytest
+
+from becalm.nouns.run import Run
+from becalm.nouns.verdict import Answer, Difference
+from becalm.wording import measurement
+
+
+def difference(estimate, low, high, answer, detectable=0.002, weak=False):
+    return Difference("B", "A", estimate, low, high, 0.95, 212, detectable, 0.01, answer, 0.001, weak)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (difference(0.0102, 0.0080, 0.0125, Answer.SLOWER),
+         "B is 1.02 % slower than A (95 %: 0.80 to 1.25 %), 212 pairs, 4.1 s; "
+         "a difference of 0.20 % would have been seen."),
+        (difference(-0.0102, -0.0125, -0.0080, Answer.FASTER),
+         "B is 1.02 % faster than A (95 %: 0.80 to 1.25 %), 212 pairs, 4.1 s; "
+         "a difference of 0.20 % would have been seen."),
+        (difference(0.0005, -0.0021, 0.0030, Answer.UNSEEN),
+         "No difference above 0.30 % between B and A (95 %: -0.21 to +0.30 %), 212 pairs, 4.1 s."),
+        (difference(1.31, 1.29, 1.33, Answer.SLOWER, 0.05),
+         "B takes 2.31 times as long as A (95 %: 2.29 to 2.33), 212 pairs, 4.1 s; "
+         "a difference of 5.0 % would have been seen."),
+        (difference(-0.5, -0.51, -0.49, Answer.FASTER, 0.05),
+         "B is 2.00 times as fast as A (95 %: 1.96 to 2.04), 212 pairs, 4.1 s; "
+         "a difference of 5.0 % would have been seen."),
+    ],
+)  # fmt: skip
+def test_verdicts(found, text):
+    assert measurement.difference(found, 4_100_000_000) == text
+
+
+def test_unknown_asks_for_more():
+    found = difference(0.1, -math.inf, math.inf, Answer.UNKNOWN)
+    assert "too few" in measurement.difference(found, 10**8)
+
+
+def test_a_baseline_is_called_weaker():
+    text = measurement.difference(difference(0.0102, 0.008, 0.0125, Answer.SLOWER, weak=True), 10**9)
+    assert "another time" in text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [(17_321_456, "17.32 ms"), (999, "999 ns"), (1500, "1.500 µs"), (999_999_999, "1.000 s"), (61e9, "61.00 s"),
+     (600e9, "10.0 min"), (0, "0 ns"), (999_960, "1.000 ms")],
+)  # fmt: skip
+def test_durations(ns, text):
+    assert measurement.duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "uncertainty", "text"),
+    [
+        (0.0102, 0.00225, "1.02"),
+        (0.5, 0.1, "50"),
+        (0.01, None, "1.0"),
+        (0.0, None, "0.00"),
+        (0.000012, 0.0005, "0.001"),
+        (-0.0000012, 0.0005, "0.000"),
+    ],
+)
+def test_percent(value, uncertainty, text):
+    assert measurement.percent(value, uncertainty) == text
+
+
+def run(**changes):
+    base = dict.fromkeys(Run._fields, 0) | {"outcome": "failed", "status": 3, "wall_ns": 10**9}
+    return Run(**(base | changes))
+
+
+def test_failures_say_what_to_do():
+    assert "exit code 3" in measurement.failure(run(), "prog", "boom\n", 2)
+    assert "boom" in measurement.failure(run(), "prog", "boom\n", 2)
+    assert "--expect 0,3" in measurement.failure(run(), "prog", "", 2)
+    assert "SIGKILL" in measurement.failure(run(status=-9), "prog", "", 0)
+    assert "--timeout" in measurement.failure(run(outcome="timeout"), "prog", "", 0)
+
+
+def test_names_are_distinct_and_short():
+    assert measurement.short(["x", "x"]) == ("x [1]", "x [2]")
+    long = measurement.short(["a" * 100, "b"])
+    assert len(long[0]) == 40

@@ -1,0 +1,389 @@
+"""Tests of the Phoronix Test Suite, in a directory that looks like its own (after version 10.8's sources)."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from becalm import workloads
+from becalm.errors import UsageError
+from becalm.workloads import phoronix
+from becalm.workloads.asked import Asked
+from becalm.workloads.phoronix_profile import Machine, base_name, words
+
+OPENSSL = """
+<PhoronixTestSuite>
+  <TestInformation><Title>OpenSSL</Title></TestInformation>
+  <TestProfile><Version>3.1.0</Version></TestProfile>
+  <TestSettings>
+    <Default><Arguments>speed</Arguments><PostArguments>-multi $NUM_CPU_CORES</PostArguments></Default>
+    <Option>
+      <DisplayName>Algorithm</DisplayName><Identifier>algo</Identifier><ArgumentPrefix>-a </ArgumentPrefix>
+      <Menu>
+        <Entry><Name>RSA4096</Name><Value>rsa4096</Value></Entry>
+        <Entry><Name>AES-128-GCM</Name><Value>-evp aes-128-gcm</Value></Entry>
+      </Menu>
+    </Option>
+    <Option>
+      <DisplayName>Input</DisplayName><Identifier>input</Identifier><DefaultEntry>2</DefaultEntry>
+      <Menu>
+        <Entry><Name>Small</Name><Value>s</Value></Entry>
+        <Entry><Name>Large</Name><Value>'l l'</Value></Entry>
+      </Menu>
+    </Option>
+  </TestSettings>
+</PhoronixTestSuite>
+"""
+
+PLAIN = "<PhoronixTestSuite><TestInformation><Title>x</Title></TestInformation></PhoronixTestSuite>"
+
+RUN = """#!/bin/sh
+echo "$@" > $LOG_FILE
+pwd > $HOME/ran-in
+echo 0 > ~/test-exit-status
+"""
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """Installs a test into a directory of the suite."""
+    monkeypatch.setenv("PTS_USER_PATH_OVERRIDE", str(tmp_path))
+    monkeypatch.delenv("PTS_TEST_INSTALL_ROOT_PATH", raising=False)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+
+    def install(identifier, definition=PLAIN, program=None, script=RUN, tests=None, **scripts):
+        place = (tests or tmp_path / "installed-tests") / identifier
+        profile = tmp_path / "test-profiles" / identifier
+        place.mkdir(parents=True)
+        profile.mkdir(parents=True, exist_ok=True)
+        (profile / "test-definition.xml").write_text(definition)
+        for name, text in scripts.items():
+            (profile / f"{name}.sh").write_text(text)
+        file = place / (program or base_name(identifier))
+        file.write_text(script)
+        file.chmod(0o755)
+        return place
+
+    return install
+
+
+def run(workload):
+    """Run a workload as the agent would: preparation, program, cleaning up; returns the status of each."""
+    kept = {"env": {**os.environ, **dict(workload.environment)}, "cwd": workload.directory, "check": False}
+    parts = (workload.prepare, workload.argv, workload.cleanup)
+    return [subprocess.run(each, capture_output=True, **kept) for each in parts if each]
+
+
+def test_the_default_options_make_one_workload(suite):
+    place = suite("pts/openssl-3.1.0", OPENSSL)
+    (workload,) = workloads.open(["phoronix:pts/openssl"])
+    cpus = str(os.cpu_count())
+    assert workload.argv == (str(place / "openssl"), "speed", "-a", "rsa4096", "l l", "-multi", cpus)
+    assert workload.directory == str(place)
+    assert workload.name == "pts/openssl-3.1.0 (RSA4096, Large)"
+    assert workload.parameters == (("algo", "RSA4096"), ("input", "Large"))
+
+
+@pytest.mark.parametrize(
+    ("picked", "names"),
+    [
+        ("AES-128-GCM", ["AES-128-GCM, Large"]),
+        ("algo=AES-128-GCM:input=Small", ["AES-128-GCM, Small"]),
+        ("Algorithm=RSA4096:Small:Large", ["RSA4096, Small", "RSA4096, Large"]),
+        ("all", ["RSA4096, Small", "RSA4096, Large", "AES-128-GCM, Small", "AES-128-GCM, Large"]),
+    ],
+)
+def test_options_that_are_picked_make_their_combinations(suite, picked, names):
+    suite("pts/openssl-3.1.0", OPENSSL)
+    found = workloads.open([f"phoronix:pts/openssl:{picked}"])
+    assert [each.name for each in found] == [f"pts/openssl-3.1.0 ({each})" for each in names]
+
+
+def test_an_option_that_is_not_there_is_said(suite):
+    suite("pts/openssl-3.1.0", OPENSSL)
+    said = r"no option 'RSA4069'\. Did you mean 'RSA4096'\? It has: algo= RSA4096, AES-128-GCM; input= Small, Large"
+    with pytest.raises(UsageError, match=said):
+        workloads.open(["phoronix:openssl:RSA4069"])
+    suite("pts/gzip-1.0.0")
+    with pytest.raises(UsageError, match=r"gzip-1\.0\.0 has no options\. Leave 'x' out"):
+        workloads.open(["phoronix:gzip:x"])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("pts/gzip", "pts/gzip-1.10.0"),
+        ("gzip-1.9.0", "pts/gzip-1.9.0"),
+        ("gzip", "pts/gzip-1.10.0"),
+        ("local/gzip", "local/gzip"),
+        ("pts/gzip-speed", "pts/gzip-speed-2.0.0"),
+    ],
+)
+def test_a_test_is_found_with_or_without_version_and_repository(suite, name, found):
+    for identifier in ("pts/gzip-1.9.0", "pts/gzip-1.10.0", "local/gzip", "pts/gzip-speed-2.0.0"):
+        suite(identifier)
+    assert workloads.open([f"phoronix:{name}"])[0].name == found
+
+
+def test_a_test_that_is_not_installed_is_said_with_the_way_to_get_it(suite):
+    suite("pts/compress-gzip-1.2.0")
+    said = r"Did you mean phoronix:pts/compress-gzip-1\.2\.0\? Install it: phoronix-test-suite install pts/compres-gzip"
+    with pytest.raises(UsageError, match=said):
+        workloads.open(["phoronix:pts/compres-gzip"])
+
+
+def test_a_run_leaves_what_the_suite_would_see(suite):
+    place = suite("pts/tiny-1.0.0")
+    (workload,) = workloads.open(["phoronix:tiny"])
+    assert [each.returncode for each in run(workload)] == [0, 0]
+    assert (place / "ran-in").read_text().strip() == str(place)
+    assert (place / "becalm.log").exists()
+
+
+def test_a_failed_run_refuses_the_next_and_is_forgotten_then(suite):
+    suite("pts/tiny-1.0.0", script="#!/bin/sh\necho 7 > ~/test-exit-status\n")
+    (workload,) = workloads.open(["phoronix:tiny"])
+    assert run(workload)[0].returncode == 0
+    refused = run(workload)[0]
+    assert refused.returncode == 1
+    assert b"The run before this one failed" in refused.stderr
+    assert b"was 7" in refused.stderr
+    # A new study starts afresh, whatever a former one left.
+    (workload,) = workloads.open(["phoronix:tiny"])
+    assert run(workload)[0].returncode == 0
+
+
+def test_the_log_of_the_last_run_is_gone_before_the_next(suite):
+    place = suite("pts/tiny-1.0.0", script="#!/bin/sh\necho x >> $LOG_FILE\n")
+    (workload,) = workloads.open(["phoronix:tiny"])
+    for _ in range(2):
+        run(workload)
+    assert (place / "becalm.log").read_text() == "x\n"
+
+
+def test_the_tests_own_scripts_run_before_and_after(suite):
+    place = suite(
+        "pts/openssl-3.1.0", OPENSSL, pre='echo "$1" > before', post='mv before "after-$3"', interim="touch never"
+    )
+    (workload,) = workloads.open(["phoronix:openssl"])
+    assert [each.returncode for each in run(workload)] == [0, 0, 0]
+    assert (place / "after-rsa4096").read_text() == "speed\n"
+    assert not (place / "never").exists()
+
+
+def test_a_preparation_that_fails_says_so_in_its_file_not_by_its_exit_code(suite):
+    suite("pts/tiny-1.0.0", pre="echo 5 > ~/pre-test-exit-status")
+    (workload,) = workloads.open(["phoronix:tiny"])
+    prepared = run(workload)[0]
+    assert prepared.returncode == 1
+    assert b"pre-test-exit-status was 5" in prepared.stderr
+    suite("pts/other-1.0.0", pre="exit 5")
+    (workload,) = workloads.open(["phoronix:other"])
+    assert run(workload)[0].returncode == 0
+
+
+def test_scripts_of_what_a_test_extends_run_after_its_own(suite):
+    suite("pts/base-1.0.0", pre="echo base >> order")
+    extends = "<PhoronixTestSuite><TestProfile><Extends>pts/base-1.0.0</Extends></TestProfile></PhoronixTestSuite>"
+    place = suite("pts/child-1.0.0", extends, pre="echo own >> order", pre_linux="echo linux >> order")
+    (workload,) = workloads.open(["phoronix:child"])
+    run(workload)
+    assert (place / "order").read_text() == "linux\nbase\n"
+
+
+def test_the_preparation_needs_nothing_but_the_interpreter(suite):
+    suite("pts/tiny-1.0.0")
+    (workload,) = workloads.open(["phoronix:tiny"])
+    assert workload.prepare[:2] == (sys.executable, "-I")
+
+
+def test_variables_are_those_that_the_suite_sets(suite):
+    place = suite("pts/tiny-1.0.0")
+    (workload,) = workloads.open(["phoronix:tiny"], environment={"OMP_NUM_THREADS": "1"})
+    known = dict(workload.environment)
+    assert known["HOME"] == f"{place}/"
+    assert known["LOG_FILE"] == str(place / "becalm.log")
+    assert known["NUM_CPU_CORES"] == str(os.cpu_count())
+    assert known["NUM_CPU_JOBS"] == str(2 * os.cpu_count())
+    assert known["LC_ALL"] == known["LANG"] == ""
+    assert known["OMP_NUM_THREADS"] == "1"
+    assert int(known["SYS_MEMORY"]) > 0
+    assert 1 <= int(known["NUM_CPU_PHYSICAL_CORES"]) <= os.cpu_count()
+
+
+def test_what_a_test_extends_says_what_it_does_not(suite):
+    parent = suite(
+        "pts/base-2.0.0",
+        "<PhoronixTestSuite><TestSettings><Default><Arguments>-n 3</Arguments></Default></TestSettings>"
+        "</PhoronixTestSuite>",
+    )
+    place = suite(
+        "pts/child-1.0.0",
+        "<PhoronixTestSuite><TestInformation><Executable>go</Executable></TestInformation>"
+        "<TestProfile><Extends>pts/base-2.0.0</Extends></TestProfile></PhoronixTestSuite>",
+        program="go",
+    )
+    (workload,) = workloads.open(["phoronix:child"])
+    assert workload.argv == (str(place / "go"), "-n", "3")
+    known = dict(workload.environment)
+    assert known["TEST_EXTENDS"] == known["TEST_BASE"] == f"{parent}/"
+    assert known["PATH"].startswith(f"{parent}/:")
+
+
+def with_option(identifier, menu="", prefix="-d "):
+    return (
+        "<PhoronixTestSuite><TestSettings><Option><DisplayName>Title</DisplayName>"
+        f"<Identifier>{identifier}</Identifier><ArgumentPrefix>{prefix}</ArgumentPrefix>{menu}</Option></TestSettings>"
+        "</PhoronixTestSuite>"
+    )
+
+
+def test_a_value_that_only_the_user_knows_is_asked_for(suite):
+    suite("pts/disk-1.0.0", with_option("auto-disks"))
+    with pytest.raises(UsageError, match=r"needs a value for 'Title'.*phoronix:pts/disk-1\.0\.0:auto-disks=VALUE"):
+        workloads.open(["phoronix:disk"])
+    (workload,) = workloads.open(["phoronix:disk:auto-disks=/a b;c"])
+    assert workload.argv[1:] == ("-d", "/a b;c")
+
+
+def test_the_directory_of_the_test_is_the_default_disk(suite):
+    suite("pts/fio-2.1.0", with_option("auto-disk-mount-points", prefix=""))
+    assert workloads.open(["phoronix:fio"])[0].argv[1:] == ()
+    assert workloads.open(["phoronix:fio:auto-disk-mount-points=/mnt"])[0].argv[1:] == ("/mnt",)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "names"),
+    [
+        ("cpu-threads", ["1", "2", "4", "8", "12"]),
+        ("cpu-physical-threads", ["1", "2", "4"]),
+        ("ram-capacity", ["32MB", "64MB", "128MB", "256MB", "512MB", "1GB", "2GB"]),
+    ],
+)
+def test_menus_that_the_suite_makes_on_the_machine_are_made(identifier, names):
+    menu = Machine(cpus=12, cores=4, memory_mb=4000).menu(identifier, ())
+    assert [name for name, _ in menu] == names
+
+
+def test_entries_that_are_not_on_the_machine_are_left_out(tmp_path):
+    machine = Machine(1, 1, 1)
+    written = (("here", str(tmp_path)), ("gone", str(tmp_path / "gone")), ("program", "sh"), ("file", __file__))
+    kept = {each: [name for name, _ in machine.menu(each, written)] for each in (
+        "auto-directory-select", "auto-executable", "auto-file-select"
+    )}  # fmt: skip
+    assert kept == {"auto-directory-select": ["here"], "auto-executable": ["program"], "auto-file-select": ["file"]}
+    assert machine.menu("algo", written) is None
+
+
+def test_another_place_for_tests_is_heeded(suite, tmp_path, monkeypatch):
+    (tmp_path / "user-config.xml").write_text(
+        "<PhoronixTestSuite><Options><Installation>"
+        f"<EnvironmentDirectory>{tmp_path}/elsewhere/</EnvironmentDirectory></Installation></Options>"
+        "</PhoronixTestSuite>"
+    )
+    place = suite("pts/tiny-1.0.0", tests=tmp_path / "elsewhere")
+    assert workloads.open(["phoronix:tiny"])[0].directory == str(place)
+    monkeypatch.setenv("PTS_TEST_INSTALL_ROOT_PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="has no test 'tiny' installed"):
+        workloads.open(["phoronix:tiny"])
+
+
+def test_the_suites_own_way_of_writing_its_directory_is_understood(suite, tmp_path):
+    (tmp_path / "user-config.xml").write_text(
+        "<PhoronixTestSuite><Options><Installation>"
+        "<EnvironmentDirectory>~/.phoronix-test-suite/installed-tests/</EnvironmentDirectory></Installation></Options>"
+        "</PhoronixTestSuite>"
+    )
+    (place,) = phoronix.places(Asked())
+    assert place.tests == tmp_path / "installed-tests"
+
+
+def test_a_home_and_the_systems_directory_are_looked_in(monkeypatch, tmp_path):
+    monkeypatch.delenv("PTS_USER_PATH_OVERRIDE", raising=False)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = {str(each.tests) for each in phoronix.places(Asked())}
+    assert found == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
+
+
+def test_a_test_without_its_program_or_definition_is_said(suite, tmp_path):
+    place = suite("pts/tiny-1.0.0")
+    (place / "tiny").chmod(0o644)
+    with pytest.raises(UsageError, match="phoronix-test-suite force-install pts/tiny-1"):
+        workloads.open(["phoronix:tiny"])
+    definition = tmp_path / "test-profiles/pts/tiny-1.0.0/test-definition.xml"
+    definition.write_text("<broken")
+    with pytest.raises(UsageError, match="is no XML"):
+        workloads.open(["phoronix:tiny"])
+    definition.unlink()
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        workloads.open(["phoronix:tiny"])
+
+
+def test_with_a_shell_the_line_is_the_suites_own(suite):
+    place = suite("pts/openssl-3.1.0", OPENSSL, post='echo "$@" > posted')
+    (workload,) = workloads.open(["phoronix:openssl"], shell=True)
+    line = f"exec {place}/openssl speed -a rsa4096 'l l' -multi $NUM_CPU_CORES"
+    assert workload.argv == ("/bin/sh", "-c", line)
+    assert [each.returncode for each in run(workload)] == [0, 0, 0]
+    said = f"speed -a rsa4096 l l -multi {os.cpu_count()}\n"
+    assert (place / "becalm.log").read_text() == (place / "posted").read_text() == said
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        ("-t $N --x=${N}k", ["-t", "4", "--x=4k"]),
+        ("'$N' \"$N $P\"", ["$N", '4 a b"c']),
+        ("-p $P", ["-p", 'a b"c']),
+        (r"a\ b \$N", ["a b", "$N"]),
+        ("'a;b' \"c|d *\"", ["a;b", "c|d *"]),
+        (r'"a\$N $N\"\\"', ['a$N 4"\\']),
+        ("a~ --x=~", ["a~", "--x=~"]),
+        ("", []),
+    ],
+)
+def test_arguments_are_split_as_the_shell_would(text, split):
+    known = {"N": "4", "P": 'a b"c'}
+    assert words(text, known) == split
+    shell = subprocess.run(
+        ["/bin/sh", "-c", f'for each in {text}; do printf "%s\\n" "$each"; done'],
+        env={**os.environ, **known}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    # The one difference: a value with a blank stays one word, as what is set here is one path or one number.
+    if "-p $P" not in text:
+        assert shell.stdout.splitlines() == split
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a; b",
+        "a | b",
+        "a > f",
+        "$(rm x)",
+        '"$(rm x)"',
+        "`rm x`",
+        '"`rm x`"',
+        "*.c",
+        "$$",
+        "${N",
+        '"$!"',
+        "$1",
+        "a & b",
+        "~/x",
+        "a # b",
+        "a\nb",
+    ],
+)
+def test_what_only_a_shell_can_do_is_refused(text):
+    with pytest.raises(UsageError, match="Let one read them with --shell"):
+        words(text, {})
+
+
+def test_an_unknown_variable_and_an_open_quote_are_said():
+    with pytest.raises(UsageError, match=r"need the variable GONE\. Set it with --env GONE=VALUE"):
+        words("-x $GONE", {})
+    with pytest.raises(UsageError, match="no closing quotation"):
+        words("'a", {})

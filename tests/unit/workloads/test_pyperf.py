@@ -1,0 +1,171 @@
+"""pyperf scripts, run by the real pyperf: the benchmarks found, the worker's command, the loops, what can go wrong."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from becalm import workloads
+from becalm.errors import UsageError, WorkloadError
+from becalm.workloads import pyperf, script
+from becalm.workloads.asked import Asked
+
+THREE = """
+import pyperf
+
+def nothing(loops):
+    "Two calls a loop, each a fixed number of seconds by its own account."
+    return loops * 0.002
+
+runner = pyperf.Runner()
+runner.bench_time_func("first: one", nothing, inner_loops=2)
+runner.timeit("second", "sum(x)", setup="x = range(10)")
+runner.bench_command("third", ["/bin/true"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Little work, so that calibrating takes no time; what it leads to does not depend on how much it is."""
+    monkeypatch.setattr(pyperf, "WORK_S", 0.001)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    def write(text, name="bench.py"):
+        (tmp_path / name).write_text(text)
+        return f"pyperf:{tmp_path / name}"
+
+    return write
+
+
+def test_every_benchmark_of_a_script_becomes_a_worker_with_fixed_loops(bench, tmp_path):
+    found = workloads.open([bench(THREE)])
+    assert [each.name for each in found] == ["first: one", "second", "third"]
+    for task, each in enumerate(found):
+        loops = dict(each.parameters)["loops"]
+        assert each.argv[:2] == (sys.executable, str(tmp_path / "bench.py"))
+        assert f"--worker-task={task}" in each.argv
+        assert f"--loops={loops}" in each.argv
+        assert int(loops) >= 1
+
+
+def test_the_worker_runs_the_benchmark_of_its_name_and_no_other(bench, tmp_path):
+    (workload,) = workloads.open([bench(THREE) + ":second"])
+    out = tmp_path / "out.json"
+    ended = subprocess.run([*workload.argv, f"--output={out}"], capture_output=True, check=True)
+    suite = json.loads(out.read_text())
+    assert suite["metadata"]["name"] == "second"
+    assert suite["metadata"]["loops"] == int(dict(workload.parameters)["loops"])
+    assert len(suite["benchmarks"]) == 1
+    assert ended.stderr == b""
+
+
+def test_a_benchmark_is_picked_by_a_name_that_has_a_colon(bench):
+    assert [each.name for each in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
+
+
+def test_inner_loops_count_as_work(bench, tmp_path):
+    text = bench(THREE).partition(":")[2]
+    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
+    assert text == str(asked.path)
+    suite = asked._results("--worker-task=0", "--loops=8")
+    assert pyperf.worked_s(suite) == pytest.approx(8 * 0.002)
+
+
+def test_loops_make_the_start_a_small_share(monkeypatch):
+    monkeypatch.setattr(pyperf, "WORK_S", 0.2)
+    # 0.1 s of start: the loops must take 0.9 s, so that the start is a tenth of 1 s.
+    assert pyperf.loops_for(1000, work_s=0.2, took_s=0.3) == 4500
+    # Work enough already: nothing changes.
+    assert pyperf.loops_for(1, work_s=5.0, took_s=5.1) == 1
+    # Hardly any start: WORK_S of work.
+    assert pyperf.loops_for(10, work_s=0.1, took_s=0.1001) == 20
+    # A start of 10 s would take 90 s of work; no more than MOST_WORK_S is asked for.
+    assert pyperf.loops_for(10, work_s=0.2, took_s=10.2) == 100
+    # A process that ended before its own clock, by rounding, had no start to speak of.
+    assert pyperf.loops_for(7, work_s=0.3, took_s=0.2) == 7
+
+
+def test_the_clock_is_read_around_the_whole_process(bench, tmp_path):
+    bench(THREE)
+    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
+    ticks = iter((100.0, 100.0 + 1.0 + 0.002))
+    (benchmark, _, _) = asked.benchmarks()
+    # One loop says it takes 2 ms, as its calibration found; the rest of the process, 1 s, is start: MOST_WORK_S wins.
+    assert asked.loops(benchmark, clock=lambda: next(ticks)) == pytest.approx(pyperf.MOST_WORK_S / 0.002, abs=1)
+
+
+def test_the_script_is_asked_where_and_with_what_it_will_run(bench, tmp_path):
+    (tmp_path / "there").mkdir()
+    text = bench("""
+import os, pyperf
+pyperf.Runner().bench_func(os.environ["NAMED"] + " in " + os.path.basename(os.getcwd()), int)
+""")
+    (workload,) = workloads.open([text], directory=str(tmp_path / "there"), environment={"NAMED": "x"})
+    assert workload.name == "x in there"
+
+
+def test_an_unknown_benchmark_is_said_with_the_nearest(bench):
+    with pytest.raises(UsageError, match=r"no benchmark 'secnd'\. Did you mean 'second'\? It has: first: one, second"):
+        workloads.open([bench(THREE) + ":secnd"])
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(UsageError, match=r"There is no file .*no\.py"):
+        workloads.open([f"pyperf:{tmp_path}/no.py:name"])
+
+
+@pytest.mark.parametrize("text", ["import sys; sys.exit(len(sys.argv) > 1)", "x = 1", "import argparse; 1/0"])
+def test_what_never_names_pyperf_is_no_pyperf_script(bench, text):
+    with pytest.raises(UsageError, match="is no pyperf script"):
+        workloads.open([bench(text)])
+
+
+def test_a_script_that_makes_no_benchmark_is_no_pyperf_script(bench):
+    with pytest.raises(UsageError, match="is no pyperf script: it ran, but no benchmark came of it"):
+        workloads.open([bench("import pyperf")])
+
+
+def test_a_script_that_fails_is_said_with_its_last_lines(bench):
+    text = bench("import pyperf, sys\nprint('\\n'.join(map(str, range(9))), file=sys.stderr)\nsys.exit(3)")
+    with pytest.raises(WorkloadError, match="failed with exit code 3") as caught:
+        workloads.open([text])
+    assert str(caught.value).splitlines()[1:] == ["  4", "  5", "  6", "  7", "  8"]
+
+
+def test_an_interpreter_without_pyperf_is_said(bench, tmp_path):
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    with pytest.raises(WorkloadError, match=r"bare has no pyperf, which bench\.py needs\. Install it"):
+        workloads.open([bench(THREE)], python=str(bare))
+
+
+def test_an_interpreter_that_is_not_there_is_said(bench):
+    with pytest.raises(UsageError, match="no interpreter '/nowhere/python'"):
+        workloads.open([bench(THREE)], python="/nowhere/python")
+
+
+def test_a_script_that_asks_becalm_does_not_ask_itself_forever(bench, monkeypatch):
+    monkeypatch.setenv(script.MARK, "1")
+    with pytest.raises(UsageError, match="started by a script that becalm itself is asking"):
+        workloads.open([bench(THREE)])
+
+
+def test_a_script_that_does_not_end_is_ended_with_what_it_started(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "LIMIT_S", 0.5)
+    (tmp_path / "started").touch()
+    text = bench(f"""
+import pyperf, subprocess, time
+child = subprocess.Popen(["sleep", "100"])
+open({str(tmp_path / "started")!r}, "w").write(str(child.pid))
+time.sleep(100)
+""")
+    with pytest.raises(WorkloadError, match=r"did not answer within 0\.5 s"):
+        workloads.open([text])
+    pid = (tmp_path / "started").read_text()
+    if pid:
+        state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout
+        assert state.strip() == "" or state.startswith("Z")

@@ -1,0 +1,150 @@
+"""Programs listed in a TOML file."""
+
+import pytest
+
+from becalm import workloads
+from becalm.errors import UsageError
+
+
+@pytest.fixture
+def suite(tmp_path):
+    def write(text):
+        (tmp_path / "s.toml").write_text(text)
+        return f"suite:{tmp_path / 's.toml'}"
+
+    return write
+
+
+def test_all_that_a_program_may_say_reaches_the_workload(suite, tmp_path):
+    (workload,) = workloads.open(
+        [
+            suite("""
+                [[program]]
+                name = "zip"
+                command = "gzip -c 'a b'"
+                directory = "data"
+                environment = { LC_ALL = "C" }
+                input = "in.txt"
+                prepare = "rm -f x"
+                cleanup = "true"
+                timeout = "30s"
+                expect = [0, 1]
+            """)
+        ]
+    )
+    assert (workload.name, workload.argv) == ("zip", ("gzip", "-c", "a b"))
+    assert workload.directory == str(tmp_path / "data")
+    assert workload.environment == (("LC_ALL", "C"),)
+    assert workload.input == str(tmp_path / "in.txt")
+    assert (workload.prepare, workload.cleanup) == (("rm", "-f", "x"), ("true",))
+    assert (workload.timeout_ns, workload.expect) == (30 * 10**9, (0, 1))
+
+
+def test_programs_run_where_the_file_is_unless_told_otherwise(suite, tmp_path):
+    text = suite('[[program]]\ncommand = ["a"]\n[[program]]\ncommand = "b"\ndirectory = "/elsewhere"\n')
+    assert [each.directory for each in workloads.open([text])] == [str(tmp_path), "/elsewhere"]
+    assert [each.directory for each in workloads.open([text], directory="/given")] == ["/given", "/elsewhere"]
+
+
+def test_what_the_file_says_wins_over_what_holds_for_all(suite):
+    text = suite('[[program]]\ncommand = "a"\nexpect = "any"\nenvironment = { A = "1" }\n[[program]]\ncommand = "b"\n')
+    first, second = workloads.open([text], expect=(0,), environment={"A": "0", "B": "2"})
+    assert (first.expect, dict(first.environment)) == (None, {"A": "1", "B": "2"})
+    assert (second.expect, dict(second.environment)) == ((0,), {"A": "0", "B": "2"})
+
+
+def test_a_program_may_come_of_another_source(suite, tmp_path, monkeypatch):
+    monkeypatch.setenv("PTS_USER_PATH_OVERRIDE", str(tmp_path))
+    with pytest.raises(UsageError, match=r"s\.toml, program 2: The Phoronix Test Suite has no test 'pts/no'"):
+        workloads.open([suite('[[program]]\ncommand = "a"\n[[program]]\ncommand = "phoronix:pts/no"\n')])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[program]]\ncommand = 1", "program 1: command must be a text or a list of texts"),
+        ("[[program]]\ncommand = []", "command must be"),
+        ("[[program]]\nname = 'x'", "command must be"),
+        ("[[program]]\ncommand = 'a'\ncomand = 'b'", r"no 'comand'\. Did you mean 'command'\?"),
+        ("[[program]]\ncommand = 'a'\ntimeout = 'soon'", r"timeout must be a duration, .*, not 'soon'"),
+        ("[[program]]\ncommand = 'a'\nexpect = [256]", "expect must be exit codes"),
+        ("[[program]]\ncommand = 'a'\nexpect = true", "expect must be exit codes"),
+        ("[[program]]\ncommand = 'a'\nenvironment = { A = 1 }", "environment must be a table of texts"),
+        ("[[program]]\ncommand = 'a'\nshell = true", "no 'shell'"),
+        ("[[program]]\ncommand = 'a \"'", "program 1: The command .* cannot be split"),
+        ("[[program]]\ncommand = 'suite:other.toml'", "cannot list another suite"),
+        ("program = 'a'", "lists no programs"),
+        ("", "lists no programs"),
+        ("[[program]]\ncommand = 'a'\n[more]\n", "has 'more' outside of a program"),
+        ("[[program", "is no TOML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file_and_the_program(suite, text, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        workloads.open([suite(text)])
+    assert "s.toml" in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(UsageError, match=r"no\.toml cannot be read: No such file"):
+        workloads.open([f"suite:{tmp_path}/no.toml"])
+
+
+def whole(suite, text):
+    from pathlib import Path
+
+    from becalm.workloads.asked import Asked
+    from becalm.workloads.suite import read
+
+    return read(suite(text).removeprefix("suite:"), Asked(base=Path("/")))
+
+
+RATED = """
+    name = "office"
+    copies = 3
+    [base]
+    aslr = "off"
+    [peak]
+    nice = 5
+    [[program]]
+    name = "a"
+    command = "true 1"
+    reference = "12.5s"
+    [[program]]
+    name = "b"
+    command = "true 2"
+    peak_command = ["true", "fast"]
+    reference = 40
+"""
+
+
+def test_a_file_with_reference_times_is_one_for_tune_too(suite):
+    found = whole(suite, RATED)
+    assert (found.name, found.copies, found.has_peak) == ("office", 3, True)
+    assert (found.base.to_json(), found.peak.to_json()) == ({"aslr": "off"}, {"nice": 5})
+    assert [each.reference_ns for each in found.programs] == [12_500_000_000, 40_000_000_000]
+    assert [each.peak.argv for each in found.programs] == [("true", "1"), ("true", "fast")]
+    assert [each.peak.name for each in found.programs] == ["a", "b"]
+    assert [each.name for each in workloads.open([suite(RATED)])] == ["a", "b"]
+    plain = whole(suite, '[[program]]\ncommand = "true"')
+    assert (plain.name, plain.copies, plain.has_peak, plain.programs[0].reference_ns) == ("s", None, False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('copies = 0\n[[program]]\ncommand = "x"', "copies must be"),
+        ('copies = true\n[[program]]\ncommand = "x"', "copies must be"),
+        ('base = 3\n[[program]]\ncommand = "x"', "base must be"),
+        ('name = ""\n[[program]]\ncommand = "x"', "name must be"),
+        ('[[program]]\ncommand = "x"\nreference = "soon"', "reference must be"),
+        ('[[program]]\ncommand = "x"\nreference = -1', "reference must be"),
+        ('[[program]]\ncommand = "x"\nreferense = 1', "'reference'"),
+        ('[[program]]\ncommand = "x"\npeak_command = 3', "peak_command must be"),
+        ('[[program]]\ncommand = "x"\n[[program]]\ncommand = "x"', "two programs called 'x'"),
+        ('[peek]\nnice = 1\n[[program]]\ncommand = "x"', "'peek'"),
+    ],
+)
+def test_what_a_suite_cannot_say(suite, text, word):
+    with pytest.raises(UsageError, match=word):
+        whole(suite, text)
