@@ -27,7 +27,6 @@ mod options;
 mod output;
 mod overhead;
 mod probe;
-mod protocol;
 mod read;
 mod ready;
 mod record;
@@ -39,6 +38,8 @@ mod streams;
 mod tables;
 
 use std::process::ExitCode;
+
+use becalm_agent::protocol;
 
 fn main() -> ExitCode {
     if init::is_ours() {

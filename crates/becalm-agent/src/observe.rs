@@ -21,23 +21,13 @@ use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::sampler::{Rows, Sampler};
 use becalm_core::source::snapshot::{Snapshot, Unknown};
 use becalm_core::types::Usage;
-use serde::Deserialize;
 
 use crate::accounts::{with_usage, Accounts};
 use crate::output::Output;
 use crate::probe::{cpu_ns, Probe};
+use crate::protocol::Wanted;
 use crate::record::Record;
 use crate::series::Samples;
-
-/// What of the load a block wants to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wanted {
-    #[default]
-    None,
-    Totals,
-    Series,
-}
 
 /// A record covers runs until so much time has passed since it began.
 const LEAST_NS: i64 = 100_000_000;

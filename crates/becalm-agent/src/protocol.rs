@@ -11,8 +11,6 @@ use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::observe::Wanted;
-
 /// The protocol's version.
 pub const VERSION: u32 = 1;
 
@@ -127,6 +125,16 @@ pub enum Action {
     /// Answered at once, also while a program runs: is anybody there?
     Alive {},
     Bye {},
+}
+
+/// What of the load a block wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    #[default]
+    None,
+    Totals,
+    Series,
 }
 
 fn yes() -> bool {

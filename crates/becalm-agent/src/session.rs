@@ -26,9 +26,9 @@ use crate::defined::Defined;
 use crate::follow::{follow, Wish};
 use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
-use crate::observe::{Observer, Wanted};
+use crate::observe::Observer;
 use crate::overhead::overhead;
-use crate::protocol::{self, Action, Failure, Request};
+use crate::protocol::{self, Action, Failure, Request, Wanted};
 use crate::read::{describe, Reading};
 
 /// One conversation with becalm.
