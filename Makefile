@@ -14,7 +14,7 @@ APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qem
 # Kernels that guests are tested with: CFS and EEVDF.
 KERNELS := 6.1 6.12
 
-.PHONY: demo test lint build install check-tools debian-packages guest-kernels guest-image clean format
+.PHONY: demo test fuzz lint build install check-tools debian-packages guest-kernels guest-image clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -102,16 +102,25 @@ test: guest-kernels guest-image
 	$(BIN)/python -m pytest -m 'not guest'; others=$$?; \
 	wait $$guests; guests=$$?; cat $(GUESTS); exit $$(( others || guests ))
 
+# Bytes that nobody has thought of, for a minute, on any toolchain; the targets of cargo-fuzz are compiled, too.
+FUZZ ?= --seconds 60
+fuzz: check-tools
+	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo check -q --manifest-path fuzz/Cargo.toml --locked --bins
+	cargo run -q --release --manifest-path fuzz/Cargo.toml --locked --no-default-features -- $(FUZZ)
+
 lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
 format: build
 	$(BIN)/ruff format .
 	cargo fmt
+	cargo fmt --manifest-path fuzz/Cargo.toml
 
 clean:
-	rm -rf target build dist $(USER_VENV) $(VENV) $(AGENT) $(TABLES) python/*.egg-info
+	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(TABLES) python/*.egg-info

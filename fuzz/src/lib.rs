@@ -1,0 +1,83 @@
+//! What is tried with any bytes, a target each: no panic, no endless work, no memory without bound, nothing written
+//! outside of the directory that stands for the machine.
+//!
+//! `cargo +nightly fuzz run TARGET` (cargo-fuzz, guided by coverage) and `make fuzz` (`main`, any toolchain) run the
+//! same functions. One more target is a function, a row here, a file in `fuzz_targets/` and its `[[bin]]`.
+
+mod agent;
+pub mod machine;
+pub mod mutate;
+mod readers;
+mod records;
+pub mod runner;
+
+pub use agent::{protocol, settings};
+pub use readers::{boot_loader, facts, load_sources};
+pub use records::{boot_record, journal};
+
+/// One target.
+pub struct Target {
+    pub name: &'static str,
+    /// What it reads.
+    pub what: &'static str,
+    /// What came of it, as a number: inputs with a new one are worth changing further.
+    pub run: fn(&[u8]) -> u64,
+    /// Inputs to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+pub const TARGETS: &[Target] = &[
+    Target { name: "protocol", what: "requests of the protocol", run: protocol, seeds: agent::requests },
+    Target {
+        name: "settings",
+        what: "settings of a request, and what they mean on a machine",
+        run: settings,
+        seeds: agent::settings_seeds,
+    },
+    Target {
+        name: "journal",
+        what: "the journal, and putting back what it lists",
+        run: journal,
+        seeds: records::journals,
+    },
+    Target {
+        name: "boot_record",
+        what: "the record of a boot entry, and removing what it lists",
+        run: boot_record,
+        seeds: records::boot_records,
+    },
+    Target {
+        name: "boot_loader",
+        what: "menus, environment blocks, entries and firmware variables of boot loaders",
+        run: boot_loader,
+        seeds: readers::boot_seeds,
+    },
+    Target {
+        name: "load_sources",
+        what: "the kernel's files that load records are made of",
+        run: load_sources,
+        seeds: readers::load_seeds,
+    },
+    Target {
+        name: "facts",
+        what: "the kernel's files that facts and states of knobs are made of",
+        run: facts,
+        seeds: readers::fact_seeds,
+    },
+];
+
+/// A number for a result: that of a sentence's first letters, up to what it quotes.
+pub fn class(words: &str) -> u64 {
+    let sentence = words.bytes().take(40).take_while(|byte| !matches!(byte, b'"' | b'`'));
+    hash(sentence.filter(u8::is_ascii_alphabetic))
+}
+
+/// A number for an input.
+pub fn digest(input: &[u8]) -> u64 {
+    hash(input.iter().copied())
+}
+
+/// FNV-1a (Fowler, Noll and Vo).
+fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
