@@ -7,7 +7,8 @@ use std::fs;
 
 use becalm_core::exec::account::RunQueue;
 use becalm_core::load::family::Family;
-use becalm_core::load::own::{Delays, Own, Scope};
+use becalm_core::load::own::{Own, Scope};
+use becalm_core::source::delays::Delays;
 use becalm_core::source::taskstats::TaskStats;
 
 /// Asks the kernel about programs that have ended.

@@ -11,15 +11,16 @@ use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
 use becalm_core::exec::now_ns;
-use becalm_core::load::counted::{source_of, COUNTED, SOURCES};
+use becalm_core::load::counted::{beginnings, SOURCES};
 use becalm_core::load::digest::Digest;
 use becalm_core::load::machine::Digests;
 use becalm_core::load::own::Own;
 use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;
+use becalm_core::source::interface::Rows;
 use becalm_core::source::pace::LARGEST_SHARE;
-use becalm_core::source::sampler::{Rows, Sampler};
-use becalm_core::source::snapshot::{Snapshot, Unknown};
+use becalm_core::source::sampler::Sampler;
+use becalm_core::source::snapshot::Snapshot;
 use becalm_core::types::Usage;
 
 use crate::accounts::{with_usage, Accounts};
@@ -85,7 +86,7 @@ pub struct Observer {
 impl Observer {
     /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
     pub fn new(root: &Path, epoch_ns: i64) -> Self {
-        let place = Place::new(root).brief();
+        let place = Place::new(root).brief(beginnings);
         Self {
             probe: Probe::new(place.clone()),
             place,
@@ -248,16 +249,7 @@ impl Observer {
         let Some(open) = self.open.take() else { return };
         let around = self.around.as_mut().map(Around::read).unwrap_or_default();
         let load = open.load(last, (&end, &around), self.epoch_ns, self.cost_ns());
-        for (column, (name, change)) in COUNTED.iter().zip(&load.counted).enumerate() {
-            if let Err(why) = change {
-                let absent =
-                    (*why == Unknown::Unread).then(|| self.probe.absent(source_of(column))).flatten();
-                self.unknown.insert(name, absent.unwrap_or_else(|| why.words().to_owned()));
-            }
-        }
-        if load.cpus.is_none() && end.cpus().is_some() {
-            self.unknown.insert("cpus", "CPUs came or went during the interval".to_owned());
-        }
+        self.unknown.extend(load.unknown(|source| self.probe.absent(source)));
         output.load(&load);
         let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
         if let Some(series) = open.series.event((open.first, last), (&open.begin, &end), account) {

@@ -32,8 +32,8 @@ impl Record {
     /// Take a sample of the time before `until_ns`; an older one belongs to the record before.
     pub fn sample(&mut self, digest: Digest, until_ns: i64) {
         if digest.at_ns() > self.begin.at_ns() && digest.at_ns() < until_ns {
-            if let Some(running) = digest.running() {
-                self.queue.add(running);
+            if let Some(others) = digest.others_running() {
+                self.queue.add(others);
             }
             self.series.add(digest);
         }
@@ -44,18 +44,13 @@ impl Record {
     pub fn load(&self, last: u64, (end, around): (&Digest, &Counted), epoch_ns: i64, spent_ns: i64) -> Load {
         let around = around.since(&self.around);
         let pressure_ns = if self.joined { around.pressure_ns } else { [None; 3] };
-        let both = self.begin.frequency_khz().zip(end.frequency_khz());
         Load {
             first: self.first,
             last,
-            started_ns: self.begin.at_ns() + epoch_ns,
-            interval_ns: end.at_ns() - self.begin.at_ns(),
-            cpus: end.cpus().filter(|_| end.cpus() == self.begin.cpus()),
-            frequency_khz: both.map(|(one, two)| one.midpoint(two)),
-            counted: end.difference(&self.begin),
             queue: self.queue,
             own: Own { quota_ns: around.quota_ns, pressure_ns, ..self.own },
             cost_ns: spent_ns - self.spent_ns,
+            ..Load::between(&self.begin, end, epoch_ns)
         }
     }
 }

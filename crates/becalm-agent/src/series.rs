@@ -2,6 +2,7 @@
 
 use becalm_core::load::counted::COUNTED;
 use becalm_core::load::digest::Digest;
+use becalm_core::load::table::NAMES;
 use becalm_core::source::file::Place;
 use becalm_core::source::processes::Processes;
 use becalm_core::source::sampler::Account;
@@ -82,10 +83,10 @@ impl Samples {
 
     /// Counters that are known somewhere, by name and place.
     fn columns(&self, begin: &Digest, end: &Digest) -> Vec<(&'static str, usize)> {
-        let known = |(place, name): (usize, &&'static str)| {
+        let known = |(place, column): (usize, &usize)| {
             let known = end.since(begin, place).is_ok()
                 || self.taken.iter().any(|each| each.since(begin, place).is_ok());
-            known.then_some((*name, place))
+            known.then_some((NAMES[*column], place))
         };
         COUNTED.iter().enumerate().filter_map(known).collect()
     }
@@ -97,8 +98,9 @@ impl Samples {
         for (index, now) in [begin].into_iter().chain(&self.taken).chain([end]).enumerate() {
             let sampled = index > 0 && index <= self.taken.len();
             // At both ends the program does not run, so its queue is not told there.
-            let queue = now.running().filter(|_| sampled).map(|running| running.saturating_sub(1));
-            let mut row = vec![json!(now.at_ns() - begin.at_ns()), json!(queue), json!(now.frequency_khz())];
+            let queue = now.others_running().filter(|_| sampled);
+            let mut row =
+                vec![json!(now.at_ns() - begin.at_ns()), json!(queue), json!(now.state_of("frequency_khz"))];
             let moved = |(_, place): &(&str, usize)| {
                 json!((index > 0).then(|| now.since(before, *place).ok()).flatten())
             };

@@ -58,8 +58,8 @@ pub enum Each {
     Microsecond,
 }
 
-/// How the sources' values become a column. Names are those of the source's values; `*` at the beginning or the end
-/// stands for anything, and of loopback and of devices that are no disk only what is named in full counts.
+/// How the sources' values become a column. Names are those of the source's values, one `*` in them stands for at least
+/// one character; of loopback only what is named in full counts, of block devices only whole disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// The sum of counters, whose difference is told.
@@ -77,6 +77,33 @@ pub enum Take {
     Sampled(&'static str),
     /// Given by whoever makes the record.
     Given,
+}
+
+/// Where a column's numbers are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Counted,
+    State,
+    Given,
+}
+
+impl Take {
+    pub(super) const fn role(&self) -> Role {
+        match self {
+            Self::Sum { .. } => Role::Counted,
+            Self::Count(_) | Self::Mean(_) | Self::Sampled(_) => Role::State,
+            Self::Given => Role::Given,
+        }
+    }
+
+    /// The names of the source's values that come into it.
+    pub fn names(&self) -> &[&'static str] {
+        match self {
+            Self::Sum { of, .. } => of,
+            Self::Count(name) | Self::Mean(name) | Self::Sampled(name) => std::slice::from_ref(name),
+            Self::Given => &[],
+        }
+    }
 }
 
 /// One column.

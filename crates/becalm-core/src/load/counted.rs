@@ -1,119 +1,166 @@
-//! The counters of a record: which columns there are, and which values of which source count in them.
+//! What of the table is read of the machine: the sources, and which of their values come into which column.
+//!
+//! All of it is found in the table when the engine is built: nothing here names a column.
 
+use super::column::{Each, Role};
+use super::table::TABLE;
 use crate::source::TICK_NS;
 
+/// Columns that are differences of counters, by their places in the table.
+pub const COUNTED: [usize; count(Role::Counted)] = places(Role::Counted);
+
+/// Columns that are states which the sources tell, by their places in the table.
+pub const STATES: [usize; count(Role::State)] = places(Role::State);
+
 /// Sources of a record, the cheap ones: what is read before and after.
-pub const SOURCES: [&str; 8] =
-    ["stat", "vmstat", "diskstats", "netdev", "psi", "loadavg", "nfs", "frequency"];
+pub const SOURCES: [&str; distinct()] = sources();
 
-/// Columns that are differences of counters, in ns, bytes or events.
-pub const COUNTED: [&str; 27] = [
-    "busy_ns",
-    "idle_ns",
-    "iowait_ns",
-    "irq_ns",
-    "softirq_ns",
-    "steal_ns",
-    "interrupts",
-    "switches",
-    "swap_out_bytes",
-    "swap_in_bytes",
-    "refaults",
-    "direct_reclaims",
-    "major_faults",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "disk_busy_ns",
-    "net_in_bytes",
-    "net_out_bytes",
-    "net_packets",
-    "net_errors",
-    "loopback_bytes",
-    "pressure_cpu_ns",
-    "pressure_io_ns",
-    "pressure_memory_ns",
-    "nfs_calls",
-    "nfs_retransmissions",
-    "throttled",
-];
-
-/// The source of each column, by its place in `SOURCES`.
-const OF: [usize; COUNTED.len()] =
-    [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 6, 6, 7];
-
-/// The source of a column of `COUNTED`, by its place in `SOURCES`.
-pub fn place_of(column: usize) -> usize {
-    OF[column]
+const fn count(role: Role) -> usize {
+    let (mut index, mut found) = (0, 0);
+    while index < TABLE.len() {
+        if TABLE[index].take.role() as u8 == role as u8 {
+            found += 1;
+        }
+        index += 1;
+    }
+    found
 }
 
-/// The source of a column of `COUNTED`.
-pub fn source_of(column: usize) -> &'static str {
-    SOURCES[OF[column]]
+const fn places<const N: usize>(role: Role) -> [usize; N] {
+    let (mut index, mut found, mut places) = (0, 0, [0; N]);
+    while index < TABLE.len() {
+        if TABLE[index].take.role() as u8 == role as u8 {
+            places[found] = index;
+            found += 1;
+        }
+        index += 1;
+    }
+    places
 }
 
-/// The columns that a value of a source counts in, and how many of their units one of it is.
-pub(super) fn columns(source: &str, name: &str) -> Vec<(&'static str, u64)> {
-    let page = page_bytes();
-    let last = name.rsplit_once('.').map_or(name, |(_, last)| last);
-    match source {
-        "stat" => match name {
-            "cpu.user" | "cpu.nice" | "cpu.system" => vec![("busy_ns", TICK_NS)],
-            "cpu.idle" => vec![("idle_ns", TICK_NS)],
-            "cpu.iowait" => vec![("idle_ns", TICK_NS), ("iowait_ns", TICK_NS)],
-            "cpu.irq" => vec![("irq_ns", TICK_NS)],
-            "cpu.softirq" => vec![("softirq_ns", TICK_NS)],
-            "cpu.steal" => vec![("steal_ns", TICK_NS)],
-            "intr" => vec![("interrupts", 1)],
-            "ctxt" => vec![("switches", 1)],
-            _ => vec![],
-        },
-        "vmstat" => match name {
-            "pswpout" | "zswpout" => vec![("swap_out_bytes", page)],
-            "pswpin" | "zswpin" => vec![("swap_in_bytes", page)],
-            // Split into anonymous and file pages since Linux 5.9.
-            "workingset_refault" | "workingset_refault_anon" | "workingset_refault_file" => {
-                vec![("refaults", 1)]
-            }
-            "pgmajfault" => vec![("major_faults", 1)],
-            // One for each zone since Linux 4.10.
-            name if name.starts_with("allocstall") => vec![("direct_reclaims", 1)],
-            _ => vec![],
-        },
-        "diskstats" => match last {
-            "sectors_read" => vec![("disk_read_bytes", 512)],
-            "sectors_written" => vec![("disk_write_bytes", 512)],
-            "busy_ms" => vec![("disk_busy_ns", 1_000_000)],
-            _ => vec![],
-        },
-        "netdev" if name == "lo.received_bytes" => vec![("loopback_bytes", 1)],
-        "netdev" if name.starts_with("lo.") => vec![],
-        "netdev" => match last {
-            "received_bytes" => vec![("net_in_bytes", 1)],
-            "sent_bytes" => vec![("net_out_bytes", 1)],
-            "received_packets" | "sent_packets" => vec![("net_packets", 1)],
-            "receive_errors" | "receive_drops" | "send_errors" | "send_drops" | "collisions" => {
-                vec![("net_errors", 1)]
-            }
-            _ => vec![],
-        },
-        "psi" => match name {
-            "cpu.some.total_us" => vec![("pressure_cpu_ns", 1000)],
-            "io.some.total_us" => vec![("pressure_io_ns", 1000)],
-            "memory.some.total_us" => vec![("pressure_memory_ns", 1000)],
-            _ => vec![],
-        },
-        "nfs" => match name {
-            "rpc.calls" => vec![("nfs_calls", 1)],
-            "rpc.retransmissions" => vec![("nfs_retransmissions", 1)],
-            _ => vec![],
-        },
-        // A package's throttling counts once for each of its CPUs: the cores' alone add up.
-        "frequency" if last == "core_throttles" => vec![("throttled", 1)],
-        _ => vec![],
+/// Whether this column is the first that is read of its source.
+const fn first_of_source(column: usize) -> bool {
+    if TABLE[column].take.role() as u8 == Role::Given as u8 {
+        return false;
+    }
+    let mut before = 0;
+    while before < column {
+        if TABLE[before].take.role() as u8 != Role::Given as u8
+            && same(TABLE[before].source, TABLE[column].source)
+        {
+            return false;
+        }
+        before += 1;
+    }
+    true
+}
+
+const fn distinct() -> usize {
+    let (mut index, mut found) = (0, 0);
+    while index < TABLE.len() {
+        if first_of_source(index) {
+            found += 1;
+        }
+        index += 1;
+    }
+    found
+}
+
+const fn sources<const N: usize>() -> [&'static str; N] {
+    let (mut index, mut found, mut names) = (0, 0, [""; N]);
+    while index < TABLE.len() {
+        if first_of_source(index) {
+            names[found] = TABLE[index].source;
+            found += 1;
+        }
+        index += 1;
+    }
+    names
+}
+
+const fn same(one: &str, two: &str) -> bool {
+    let (one, two) = (one.as_bytes(), two.as_bytes());
+    let mut index = 0;
+    while index < one.len() && index < two.len() && one[index] == two[index] {
+        index += 1;
+    }
+    index == one.len() && index == two.len()
+}
+
+/// Where in `SOURCES` the sources of `COUNTED` are.
+pub(super) const SOURCE_OF: [usize; COUNTED.len()] = {
+    let (mut index, mut found) = (0, [0; COUNTED.len()]);
+    while index < COUNTED.len() {
+        while !same(SOURCES[found[index]], TABLE[COUNTED[index]].source) {
+            found[index] += 1;
+        }
+        index += 1;
+    }
+    found
+};
+
+/// Whether a value of a source is of this name, in which one `*` stands for at least one character.
+pub(super) fn is_called(name: &str, pattern: &str) -> bool {
+    let Some((start, end)) = pattern.split_once('*') else { return name == pattern };
+    name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+}
+
+/// How the values begin that are read of a source: the least that a reading must give for a record.
+pub fn beginnings(source: &str) -> Vec<&'static str> {
+    let rows = TABLE.iter().filter(|row| row.source == source);
+    let names = rows.flat_map(|row| row.take.names()).map(|name| name.split('*').next().unwrap_or(name));
+    let mut found: Vec<&'static str> = names.collect();
+    found.sort_unstable();
+    // What begins with another one of them is read with it.
+    found.dedup_by(|one, kept| one.starts_with(*kept));
+    found
+}
+
+/// How many of a column's unit one of the kernel's numbers is.
+pub(super) fn factor(each: Each) -> u64 {
+    match each {
+        Each::One => 1,
+        Each::Tick => TICK_NS,
+        Each::Page => page_bytes(),
+        Each::Sector => 512,
+        Each::Millisecond => 1_000_000,
+        Each::Microsecond => 1000,
     }
 }
 
 pub(super) fn page_bytes() -> u64 {
     // SAFETY: no pointers; it is known on every Linux.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::table::find;
+
+    #[test]
+    fn names_with_a_star() {
+        assert!(is_called("cpu0.user", "cpu*.user") && !is_called("cpu.user", "cpu*.user"));
+        assert!(is_called("allocstall_dma", "allocstall_*") && !is_called("allocstall", "allocstall_*"));
+        assert!(is_called("intr", "intr") && !is_called("intr2", "intr"));
+    }
+
+    #[test]
+    fn every_source_that_is_read_exists_and_is_read_once() {
+        for (index, name) in SOURCES.iter().enumerate() {
+            assert!(find(name).is_some(), "{name}");
+            assert!(!SOURCES[..index].contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_short_reading_has_whatever_the_columns_take() {
+        let begin = beginnings("vmstat");
+        assert!(begin.contains(&"allocstall") && !begin.contains(&"allocstall_"), "{begin:?}");
+        for row in TABLE.iter().filter(|row| row.source == "vmstat") {
+            for name in row.take.names() {
+                assert!(begin.iter().any(|start| name.starts_with(start)), "{name}");
+            }
+        }
+    }
 }

@@ -1,19 +1,19 @@
 //! One snapshot in the few numbers of a record, flat, so that the sampler's ring can carry it; and how far its counters
 //! moved since an earlier one.
 
-use super::counted::{place_of, COUNTED, SOURCES};
+use super::column::Take;
+use super::counted::{factor, COUNTED, SOURCES, SOURCE_OF, STATES};
+use super::table::TABLE;
 use crate::source::snapshot::{known, wrapped, Unknown};
 
 pub use crate::source::snapshot::Change;
 
-/// Numbers of a flat digest: the time, the counted columns, three states, and for each source a number that
-/// stands for the devices that were counted.
-pub const WIDTH: usize = 1 + COUNTED.len() + 3 + SOURCES.len();
+/// Numbers of a flat digest: the time, the counters, the states, and for each source a number that stands for the
+/// devices that were counted.
+pub const WIDTH: usize = 1 + COUNTED.len() + STATES.len() + SOURCES.len();
 
-pub(super) const CPUS: usize = 1 + COUNTED.len();
-pub(super) const RUNNING: usize = CPUS + 1;
-pub(super) const FREQUENCY: usize = CPUS + 2;
-pub(super) const DEVICES: usize = CPUS + 3;
+pub(super) const FIRST_STATE: usize = 1 + COUNTED.len();
+pub(super) const DEVICES: usize = FIRST_STATE + STATES.len();
 
 /// One snapshot in the numbers of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,44 +25,60 @@ impl Digest {
         self.0[0] as i64
     }
 
-    /// CPUs online.
-    pub fn cpus(&self) -> Option<u64> {
-        known(self.0[CPUS])
+    /// A state by its place in `STATES`.
+    pub fn state(&self, place: usize) -> Option<u64> {
+        known(self.0[FIRST_STATE + place])
     }
 
-    /// Runnable tasks, whoever reads included.
-    pub fn running(&self) -> Option<u64> {
-        known(self.0[RUNNING])
+    /// A state by its column's name.
+    pub fn state_of(&self, name: &str) -> Option<u64> {
+        self.state(STATES.iter().position(|column| TABLE[*column].name == name)?)
     }
 
-    /// Mean frequency of the CPUs, kHz.
-    pub fn frequency_khz(&self) -> Option<u64> {
-        known(self.0[FREQUENCY])
+    /// Runnable tasks, whoever reads left out.
+    pub fn others_running(&self) -> Option<u64> {
+        let sampled = |column: &usize| matches!(TABLE[*column].take, Take::Sampled(_));
+        Some(self.state(STATES.iter().position(sampled)?)?.saturating_sub(1))
     }
 
-    /// How far a column of `COUNTED` moved since an earlier digest of the same `Machine`.
-    pub fn since(&self, before: &Self, column: usize) -> Change {
-        let devices = DEVICES + place_of(column);
+    /// How far a column of `COUNTED`, by its place there, moved since an earlier digest of the same `Machine`.
+    pub fn since(&self, before: &Self, place: usize) -> Change {
+        let column = COUNTED[place];
+        let devices = DEVICES + SOURCE_OF[place];
         if self.0[devices] != before.0[devices] {
             return Err(Unknown::Changed);
         }
-        let (Some(one), Some(two)) = (known(before.0[1 + column]), known(self.0[1 + column])) else {
+        let (Some(one), Some(two)) = (known(before.0[1 + place]), known(self.0[1 + place])) else {
             return Err(Unknown::Unread);
         };
-        let unit = match COUNTED[column] {
-            // Sums of milliseconds of which 32 bits are printed: when one of them begins again, the sum loses 2^32.
-            "disk_busy_ns" => 1_000_000,
-            "nfs_calls" | "nfs_retransmissions" => 1,
-            _ => return two.checked_sub(one).ok_or(Unknown::Backwards),
+        let back = || match TABLE[column].take {
+            // A sum of numbers of which 32 bits are printed: when one of them begins again, the sum loses 2^32 of them.
+            Take::Sum { each, wraps: true, .. } => {
+                let unit = factor(each);
+                wrapped(one / unit, two / unit).map(|moved| moved * unit)
+            }
+            _ => None,
         };
-        two.checked_sub(one)
-            .or_else(|| wrapped(one / unit, two / unit).map(|moved| moved * unit))
-            .ok_or(Unknown::Backwards)
+        two.checked_sub(one).or_else(back).ok_or(Unknown::Backwards)
     }
 
-    /// All columns since an earlier digest.
+    /// All counters since an earlier digest, by `COUNTED`.
     pub fn difference(&self, before: &Self) -> [Change; COUNTED.len()] {
-        std::array::from_fn(|column| self.since(before, column))
+        std::array::from_fn(|place| self.since(before, place))
+    }
+
+    /// The states of the interval since an earlier digest, by `STATES`: a number that must not change, or the middle of
+    /// both ends. What is sampled in between is not among them.
+    pub fn states(&self, before: &Self) -> [Change; STATES.len()] {
+        std::array::from_fn(|place| {
+            let both = self.state(place).zip(before.state(place)).ok_or(Unknown::Unread);
+            match TABLE[STATES[place]].take {
+                Take::Count(_) => {
+                    both.and_then(|(now, then)| (now == then).then_some(now).ok_or(Unknown::Number))
+                }
+                _ => both.map(|(now, then)| now.midpoint(then)),
+            }
+        })
     }
 }
 
@@ -72,7 +88,7 @@ mod tests {
 
     #[test]
     fn milliseconds_of_32_bits_begin_again() {
-        let column = COUNTED.iter().position(|name| *name == "disk_busy_ns").unwrap();
+        let column = COUNTED.iter().position(|column| TABLE[*column].name == "disk_busy_ns").unwrap();
         let digest = |ms: u64| {
             let mut numbers = [0; WIDTH];
             numbers[1 + column] = ms * 1_000_000;

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use super::own::Delays;
+use crate::source::delays::Delays;
 use crate::source::pid_stat::PidStat;
 use crate::source::taskstats::Task;
 

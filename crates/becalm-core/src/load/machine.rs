@@ -7,10 +7,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::counted::{columns, COUNTED, SOURCES};
-use super::digest::{Digest, CPUS, DEVICES, FREQUENCY, RUNNING, WIDTH};
+use super::column::Take;
+use super::counted::{factor, is_called, COUNTED, SOURCES, STATES};
+use super::digest::{Digest, DEVICES, FIRST_STATE, WIDTH};
+use super::table::TABLE;
+use crate::source::interface::Rows;
 use crate::source::layout::{Kind, Layout, UNKNOWN};
-use crate::source::sampler::Rows;
 use crate::source::snapshot::{known, Section, Snapshot};
 
 /// Makes digests of the snapshots of one reader.
@@ -43,11 +45,10 @@ impl Rows for Digests {
 struct Plan {
     layout: Arc<Layout>,
     devices: u64,
-    /// Column, factor, place.
+    /// Place in `COUNTED`, factor, place of the value.
     picks: Vec<(usize, u64, usize)>,
-    frequencies: Vec<usize>,
-    running: Option<usize>,
-    cpus: usize,
+    /// Place in `STATES`, places of the values.
+    states: Vec<(usize, Vec<usize>)>,
 }
 
 impl Machine {
@@ -74,26 +75,32 @@ impl Plan {
         let names: Vec<(String, Kind)> = section.layout.names().take(section.len).collect();
         let mut counted = DefaultHasher::new();
         self.picks.clear();
-        self.frequencies.clear();
-        (self.running, self.cpus) = (None, 0);
+        let of_source = |column: &usize| TABLE[*column].source == source;
         for (place, (name, _)) in names.iter().enumerate() {
-            match (source, name.rsplit_once('.')) {
-                ("stat", Some((cpu, "user"))) if cpu != "cpu" => self.cpus += 1,
-                ("loadavg", None) if name == "running" => self.running = Some(place),
-                ("frequency", Some((_, "frequency_khz"))) => self.frequencies.push(place),
-                // Partitions and stacked devices count the same bytes again.
-                ("diskstats", Some((disk, _))) if !is_disk(disk, &names, values) => continue,
-                _ => {}
+            let row = name.rsplit_once('.').map(|(row, _)| row);
+            // Partitions and stacked devices count the same bytes again.
+            if source == "diskstats" && !row.is_some_and(|disk| is_disk(disk, &names, values)) {
+                continue;
             }
-            for (column, factor) in columns(source, name) {
-                if let Some(column) = COUNTED.iter().position(|counted| *counted == column) {
-                    self.picks.push((column, factor, place));
+            for (index, column) in COUNTED.iter().enumerate().filter(|(_, column)| of_source(column)) {
+                let Take::Sum { of, each, .. } = TABLE[*column].take else { continue };
+                // Loopback is no network: it counts only where it is meant.
+                let meant = |pattern: &str| row != Some("lo") || pattern == name;
+                if of.iter().any(|pattern| meant(pattern) && is_called(name, pattern)) {
+                    self.picks.push((index, factor(each), place));
                     name.hash(&mut counted);
                 }
             }
         }
         // Sums over other devices cannot be compared. CPUs are not among the names: their sum is the kernel's.
         self.devices = counted.finish();
+        let called = |column: usize| {
+            let pattern = TABLE[column].take.names().first().copied().unwrap_or_default();
+            let found = names.iter().enumerate().filter(move |(_, (name, _))| is_called(name, pattern));
+            found.map(|(place, _)| place).collect()
+        };
+        let states = STATES.iter().enumerate().filter(|(_, column)| of_source(column));
+        self.states = states.map(|(index, column)| (index, called(*column))).collect();
         self.layout = Arc::clone(&section.layout);
     }
 
@@ -107,15 +114,18 @@ impl Plan {
                 None => (*sum, unread[*column]) = (UNKNOWN, true),
             }
         }
-        if self.cpus > 0 {
-            made[CPUS] = self.cpus as u64;
+        for (state, places) in &self.states {
+            made[FIRST_STATE + state] = match TABLE[STATES[*state]].take {
+                Take::Count(_) if places.is_empty() => UNKNOWN,
+                Take::Count(_) => places.len() as u64,
+                _ => {
+                    let there = places.iter().filter_map(|place| known(values[*place]));
+                    let (sum, count) =
+                        there.fold((0_u64, 0), |(sum, count), each| (sum.wrapping_add(each), count + 1));
+                    sum.checked_div(count).unwrap_or(UNKNOWN)
+                }
+            };
         }
-        if let Some(place) = self.running {
-            made[RUNNING] = values[place];
-        }
-        let frequencies = self.frequencies.iter().filter_map(|place| known(values[*place]));
-        let (sum, count) = frequencies.fold((0, 0), |(sum, count), each| (sum + each, count + 1));
-        made[FREQUENCY] = sum.checked_div(count).unwrap_or(UNKNOWN);
     }
 }
 
@@ -172,7 +182,7 @@ mod tests {
     }
 
     fn at(name: &str) -> usize {
-        COUNTED.iter().position(|column| *column == name).unwrap()
+        COUNTED.iter().position(|column| TABLE[*column].name == name).unwrap()
     }
 
     #[test]
@@ -219,9 +229,13 @@ mod tests {
         for absent in ["pressure_cpu_ns", "nfs_calls", "refaults", "throttled"] {
             assert_eq!(moved[at(absent)], Err(Unknown::Unread), "{absent}");
         }
-        assert_eq!((first.cpus(), second.cpus()), (Some(2), Some(1)), "a CPU went offline");
+        assert_eq!(
+            (first.state_of("cpus"), second.state_of("cpus")),
+            (Some(2), Some(1)),
+            "a CPU went offline"
+        );
         assert_eq!(first.0[1 + at("disk_read_bytes")], 11 * 512, "whole disks of their own");
-        assert_eq!(first.running(), None);
+        assert_eq!(first.others_running(), None);
     }
 
     #[test]
@@ -251,7 +265,7 @@ mod tests {
         for name in ["busy_ns", "interrupts", "switches", "swap_out_bytes", "major_faults"] {
             assert!(second.since(&first, at(name)).is_ok(), "{name}");
         }
-        assert!(first.cpus() >= Some(1) && first.running() >= Some(1));
+        assert!(first.state_of("cpus") >= Some(1) && first.state_of("queue") >= Some(1));
         assert!(second.at_ns() > first.at_ns());
     }
 }

@@ -14,10 +14,13 @@ pub mod table;
 
 use std::io::Write;
 
-use counted::COUNTED;
-use digest::Change;
+use column::Take;
+use counted::{COUNTED, STATES};
+use digest::{Change, Digest};
 use own::Own;
-use table::NAMES;
+use table::TABLE;
+
+use crate::source::snapshot::Unknown;
 
 /// What the samples of the run queue say: the sampler itself left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,16 +31,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Take a sample of the number of runnable tasks, in which the sampler is counted.
-    pub fn add(&mut self, running: u64) {
-        let others = running.saturating_sub(1);
+    /// Take a sample of the number of runnable tasks, the sampler left out.
+    pub fn add(&mut self, others: u64) {
         self.sum += others;
         self.peak = self.peak.max(others);
         self.samples += 1;
     }
 }
 
-/// What was counted around the runs `first` to `last`. None is unknown, never zero.
+/// What was counted around the runs `first` to `last`. What is not known has a reason, and is never zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     pub first: u64,
@@ -45,54 +47,92 @@ pub struct Load {
     /// Unix time, ns.
     pub started_ns: i64,
     pub interval_ns: i64,
-    pub cpus: Option<u64>,
-    pub frequency_khz: Option<u64>,
     /// Differences, by the columns `COUNTED`.
     pub counted: [Change; COUNTED.len()],
+    /// States at both ends, by the columns `STATES`.
+    pub states: [Change; STATES.len()],
     pub queue: Queue,
     pub own: Own,
     /// CPU time that observing took, ns.
     pub cost_ns: i64,
 }
 
+/// A value of a column.
+enum Cell {
+    Integer(i64),
+    Real(f64),
+    Word(&'static str),
+}
+
 impl Load {
+    /// What the machine did between two digests. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
+    pub fn between(begin: &Digest, end: &Digest, epoch_ns: i64) -> Self {
+        Self {
+            first: 0,
+            last: 0,
+            started_ns: begin.at_ns() + epoch_ns,
+            interval_ns: end.at_ns() - begin.at_ns(),
+            counted: end.difference(begin),
+            states: end.states(begin),
+            queue: Queue::default(),
+            own: Own::default(),
+            cost_ns: 0,
+        }
+    }
+
     /// Append the record as a JSON array in the order of the table.
     pub fn write(&self, out: &mut Vec<u8>) {
-        for (index, name) in NAMES.iter().enumerate() {
+        for index in 0..table::WIDTH {
             out.push(if index == 0 { b'[' } else { b',' });
-            match *name {
-                "queue" => {
-                    let mean =
-                        (self.queue.samples > 0).then(|| self.queue.sum as f64 / self.queue.samples as f64);
-                    match mean {
-                        // Writing to a Vec cannot fail.
-                        Some(mean) => drop(write!(out, "{mean:.4}")),
-                        None => out.extend_from_slice(b"null"),
-                    }
-                }
-                "scope" => drop(write!(out, "\"{}\"", self.own.scope.word())),
-                name => match self.number(name) {
-                    Some(value) => drop(write!(out, "{value}")),
-                    None => out.extend_from_slice(b"null"),
-                },
+            // Writing to a Vec cannot fail.
+            match self.cell(index) {
+                None => out.extend_from_slice(b"null"),
+                Some(Cell::Integer(value)) => drop(write!(out, "{value}")),
+                Some(Cell::Real(value)) => drop(write!(out, "{value:.4}")),
+                Some(Cell::Word(word)) => drop(write!(out, "\"{word}\"")),
             }
         }
         out.push(b']');
     }
 
-    fn number(&self, name: &str) -> Option<i64> {
-        if let Some(column) = COUNTED.iter().position(|counted| *counted == name) {
-            return self.counted[column].ok().map(|value| value as i64);
+    /// Why columns of the machine are not known, by name. `absent`: what is the matter with a source.
+    pub fn unknown(&self, absent: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
+        let counted = COUNTED.iter().zip(&self.counted);
+        let states = STATES.iter().zip(&self.states);
+        // What is sampled is unknown for want of samples, which is no fault of the source.
+        let states = states.filter(|(column, _)| !matches!(TABLE[**column].take, Take::Sampled(_)));
+        let unknown = counted.chain(states).filter_map(|(column, change)| Some((*column, change.err()?)));
+        let words = |(column, why): (usize, Unknown)| {
+            let row = &TABLE[column];
+            let absent = (why == Unknown::Unread).then(|| absent(row.source)).flatten();
+            (row.name, absent.unwrap_or_else(|| why.words().to_owned()))
+        };
+        unknown.map(words).collect()
+    }
+
+    fn cell(&self, index: usize) -> Option<Cell> {
+        let row = &TABLE[index];
+        let place = |of: &[usize]| of.iter().position(|column| *column == index);
+        let integer = |value: u64| Cell::Integer(value as i64);
+        match row.take {
+            Take::Sum { .. } => self.counted[place(&COUNTED)?].ok().map(integer),
+            Take::Count(_) | Take::Mean(_) => self.states[place(&STATES)?].ok().map(integer),
+            Take::Sampled(_) => (self.queue.samples > 0)
+                .then(|| Cell::Real(self.queue.sum as f64 / self.queue.samples as f64)),
+            Take::Given => self.given(row.name),
         }
+    }
+
+    /// The columns that no source tells.
+    fn given(&self, name: &str) -> Option<Cell> {
         let own = &self.own;
         let value = match name {
             "first" => Some(self.first),
             "last" => Some(self.last),
-            "started_ns" => return Some(self.started_ns),
-            "interval_ns" => return Some(self.interval_ns),
-            "cost_ns" => return Some(self.cost_ns),
-            "cpus" => self.cpus,
-            "frequency_khz" => self.frequency_khz,
+            "started_ns" => return Some(Cell::Integer(self.started_ns)),
+            "interval_ns" => return Some(Cell::Integer(self.interval_ns)),
+            "cost_ns" => return Some(Cell::Integer(self.cost_ns)),
+            "scope" => return Some(Cell::Word(own.scope.word())),
             "queue_peak" => (self.queue.samples > 0).then_some(self.queue.peak),
             "samples" => Some(self.queue.samples),
             "level" => Some(own.level),
@@ -104,52 +144,61 @@ impl Load {
             "lost" => own.lost,
             name => own.delays.value(name),
         };
-        value.map(|value| value as i64)
+        value.map(|value| Cell::Integer(value as i64))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::snapshot::Unknown;
+    use crate::source::delays::{Delays, DELAYS};
+    use table::NAMES;
 
     #[test]
     fn a_record_is_json_in_the_order_of_the_columns() {
         let mut counted = [Err(Unknown::Backwards); COUNTED.len()];
         counted[0] = Ok(70);
+        let mut states = [Err(Unknown::Unread); STATES.len()];
+        states[0] = Ok(2);
         let mut queue = Queue::default();
-        queue.add(3);
         queue.add(2);
-        let load = Load {
-            first: 3,
-            last: 9,
-            started_ns: 5,
-            interval_ns: 6,
-            cpus: Some(2),
-            frequency_khz: None,
-            counted,
-            queue,
-            own: Own::default(),
-            cost_ns: 11,
-        };
+        queue.add(1);
+        let (own, cost_ns) = (Own::default(), 11);
+        let load =
+            Load { first: 3, last: 9, started_ns: 5, interval_ns: 6, counted, states, queue, own, cost_ns };
         let mut out = Vec::new();
         load.write(&mut out);
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let list = value.as_array().unwrap();
         assert_eq!(list.len(), table::WIDTH);
-        let at = |name: &str| &list[table::NAMES.iter().position(|column| *column == name).unwrap()];
+        let at = |name: &str| &list[NAMES.iter().position(|column| *column == name).unwrap()];
         assert_eq!((at("last"), at("busy_ns"), at("cost_ns")), (&9.into(), &70.into(), &11.into()));
         assert_eq!((at("queue"), at("queue_peak"), at("samples")), (&1.5.into(), &2.into(), &2.into()));
-        assert_eq!(at("scope"), "leader");
+        assert_eq!((at("scope"), at("cpus")), (&"leader".into(), &2.into()));
         for unknown in ["steal_ns", "frequency_khz", "exec_ns", "lost", "quota_ns"] {
             assert!(at(unknown).is_null(), "{unknown}");
         }
+        let why = load.unknown(|source| (source == "frequency").then(|| "no such file".to_owned()));
+        let of = |name: &str| why.iter().find(|(found, _)| *found == name).map(|(_, why)| &**why);
+        assert_eq!((of("steal_ns"), of("busy_ns")), (Some(Unknown::Backwards.words()), None));
+        assert_eq!((of("frequency_khz"), of("queue")), (Some("no such file"), None));
     }
 
     #[test]
-    fn every_column_has_a_value_somewhere() {
-        let named = |name: &&str| table::NAMES.contains(name);
-        assert!(COUNTED.iter().all(named));
-        assert!(own::DELAYS.iter().all(named));
+    fn what_the_kernel_tells_of_tasks_is_in_the_table() {
+        let rows = TABLE.iter().filter(|row| row.source == "taskstats" && row.unit == "ns");
+        assert!(rows.map(|row| row.name).eq(DELAYS));
+    }
+
+    #[test]
+    fn every_column_that_nobody_reads_is_given() {
+        let own =
+            Own { delays: Delays::ZERO, quota_ns: Some(0), pressure_ns: [Some(0); 3], ..Own::none_yet() };
+        let digest = Digest([0; digest::WIDTH]);
+        let mut load = Load { own, ..Load::between(&digest, &digest, 0) };
+        load.queue.add(0);
+        for (index, row) in TABLE.iter().enumerate() {
+            assert!(load.cell(index).is_some(), "{}", row.name);
+        }
     }
 }

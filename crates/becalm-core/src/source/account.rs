@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::load::own::Delays;
+use super::delays::Delays;
 
 /// What a process has done since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns` and
 /// `wait_ns` are whole ticks.

@@ -3,9 +3,9 @@
 
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, Column, Columns, Kind, Record, UNKNOWN};
 use super::membership::{Group, Membership};
-use super::table::Source;
 
 static IO: [Column; 6] = [
     counter("rbytes"),

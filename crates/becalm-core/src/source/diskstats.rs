@@ -3,8 +3,8 @@
 use super::beside::Beside;
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, counter32, state, Column, Columns, Record, UNKNOWN};
-use super::table::Source;
 
 /// After major, minor and name: 11 numbers; 15 since Linux 4.18 (discards), 17 since 5.5 (flushes). Sectors are 512
 /// bytes on every device. Times are printed as 32 bits of milliseconds.

@@ -18,21 +18,23 @@ const AGAIN_NS: i64 = 1_000_000_000;
 /// Longer files are refused. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
 const LONGEST: usize = 256 << 20;
 
+/// How the names of the values begin that are wanted of a source.
+pub type Beginnings = fn(source: &str) -> Vec<&'static str>;
+
 /// Where files are: the running machine, or a directory that looks like it, as one process sees it.
 #[derive(Debug, Clone)]
 pub struct Place {
     root: PathBuf,
     /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
     pub process: String,
-    /// Read no more than the records of load need (`load::counted`): some sources have much that costs and that they
-    /// do not use.
-    pub brief: bool,
+    /// Read no more of a source than values whose names begin so: some have much that costs and that nobody uses.
+    pub brief: Option<Beginnings>,
 }
 
 impl Place {
     /// The files below `root`, as this process sees them.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), process: "self".to_owned(), brief: false }
+        Self { root: root.to_owned(), process: "self".to_owned(), brief: None }
     }
 
     /// The same of another process.
@@ -40,9 +42,9 @@ impl Place {
         Self { process: pid.to_string(), ..Self::new(root) }
     }
 
-    /// The same place, with no more of it than records of load need.
-    pub fn brief(mut self) -> Self {
-        self.brief = true;
+    /// The same place, with no more of its sources than is wanted.
+    pub fn brief(mut self, wanted: Beginnings) -> Self {
+        self.brief = Some(wanted);
         self
     }
 

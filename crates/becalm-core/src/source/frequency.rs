@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::bytes::{lines, number};
 use super::file::{Buffer, Kept, Place, Reason};
+use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
-use super::table::Source;
 use crate::facts::read::Machine;
 
 static FREQUENCY: [Column; 5] = [

@@ -2,8 +2,8 @@
 
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter32, Column, Columns, Kind, Record};
-use super::table::Source;
 
 /// Lines such as "ERR" have one number for the whole machine.
 static ALL: [Column; 1] = [counter32("all")];

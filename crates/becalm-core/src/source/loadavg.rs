@@ -2,8 +2,8 @@
 
 use super::bytes::{hundredths, lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{Kind, Record};
-use super::table::Source;
 
 struct LoadAvg(Kept);
 

@@ -5,8 +5,8 @@ use std::fs;
 use super::beside::Beside;
 use super::bytes::{lines, number, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
-use super::table::Source;
 
 static INTERFACE: [Column; 17] = [
     counter("received_bytes"),

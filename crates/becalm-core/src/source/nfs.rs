@@ -3,8 +3,8 @@
 
 use super::bytes::{lines, number, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, counter32, Column, Columns, Record, UNKNOWN};
-use super::table::Source;
 
 static RPC: [Column; 3] = [counter32("calls"), counter32("retransmissions"), counter32("authentications")];
 
@@ -52,7 +52,10 @@ struct Nfs {
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
-    Box::new(Nfs { rpc: place.own("net/rpc/nfs"), mounts: (!place.brief).then(|| place.own("mountstats")) })
+    Box::new(Nfs {
+        rpc: place.own("net/rpc/nfs"),
+        mounts: place.brief.is_none().then(|| place.own("mountstats")),
+    })
 }
 
 impl Source for Nfs {

@@ -3,9 +3,9 @@
 
 use super::bytes::{hundredths, lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
 use super::membership::Membership;
-use super::table::Source;
 
 /// Time in which some or all tasks waited, and its share of the last 10, 60 and 300 s in hundredths of a percent.
 static PRESSURE: [Column; 4] =
@@ -43,7 +43,7 @@ impl Source for Psi {
                 pressure("", name, line, record);
             }
         }
-        if self.place.brief {
+        if self.place.brief.is_some() {
             return;
         }
         match self.membership.refresh(buffer) {

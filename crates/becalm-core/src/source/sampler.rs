@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::file::Place;
+use super::interface::Rows;
 use super::pace::{Pace, LARGEST_SHARE};
+use super::reader::Reader;
 use super::ring::Ring;
 use super::series::{qualified, Series};
 use super::snapshot::Snapshot;
 use super::table::find;
-use super::Reader;
 use crate::exec::{clock_ns, now_ns};
 
 /// Sources of states, cheapest first.
@@ -35,13 +36,6 @@ pub struct Account {
     pub elapsed_ns: i64,
     /// CPU time of opening the files and taking the first two samples, before that, ns.
     pub setup_ns: i64,
-}
-
-/// Makes a row of numbers of a sample, the same columns each time; the first is the time of reading
-/// (CLOCK_MONOTONIC_RAW, ns). It runs on the sampler's thread and must not allocate once warm.
-pub trait Rows: Send {
-    /// The row of this sample.
-    fn row(&mut self, snapshot: &Snapshot) -> &[u64];
 }
 
 struct Shared {

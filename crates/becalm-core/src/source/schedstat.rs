@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place, Reason};
+use super::interface::Source;
 use super::layout::{counter, Column, Record};
-use super::table::Source;
 
 /// Fields 1, 3 to 9 of a "cpu" line are these; field 2 is always zero.
 static QUEUE: [Column; 8] = [

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::interface::Rows;
 use super::layout::{Layout, UNKNOWN};
-use super::sampler::Rows;
-use super::snapshot::Snapshot;
+use super::snapshot::{Section, Snapshot};
 
 /// The same columns from every sample, also after the machine has changed.
 pub struct Series {
@@ -43,7 +43,7 @@ impl Series {
 
 impl Rows for Series {
     fn row(&mut self, snapshot: &Snapshot) -> &[u64] {
-        let same = |(section, layout): (&super::Section, &Arc<Layout>)| Arc::ptr_eq(&section.layout, layout);
+        let same = |(section, layout): (&Section, &Arc<Layout>)| Arc::ptr_eq(&section.layout, layout);
         if !snapshot.sections.iter().zip(&self.layouts).all(same) {
             self.find(snapshot);
         }

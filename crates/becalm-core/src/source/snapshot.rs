@@ -92,6 +92,8 @@ pub enum Unknown {
     Order,
     /// It is a sum, and what it is a sum of has changed.
     Changed,
+    /// It is a number of things, and some came or went.
+    Number,
 }
 
 impl Unknown {
@@ -105,6 +107,7 @@ impl Unknown {
             Self::Twice => "the file had its name twice",
             Self::Order => "the second reading was not after the first",
             Self::Changed => "a device that it counts came or went during the interval",
+            Self::Number => "some came or went during the interval",
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{counter, Column, Kind, Record};
-use super::table::Source;
 
 /// In ticks of USER_HZ, 1/100 s. Guest time is also in user, guest_nice also in nice.
 static TIMES: [Column; 10] = [

@@ -4,17 +4,11 @@
 
 use serde::Serialize;
 
-use super::file::{Buffer, Place};
-use super::layout::Record;
+use super::file::Place;
+use super::interface::Source;
 use super::{
     cgroup, diskstats, frequency, interrupts, loadavg, meminfo, netdev, nfs, psi, schedstat, stat, vmstat,
 };
-
-/// Reads raw numbers of the machine. What cannot be read is missing with a reason, never zero.
-pub trait Source: Send {
-    /// Read once. The buffer is anybody's between two reads.
-    fn read(&mut self, buffer: &mut Buffer, record: &mut Record<'_>);
-}
 
 /// What is said of a source.
 #[derive(Debug, Serialize)]

@@ -11,8 +11,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::delays::{Delays, DELAYS};
 use super::netlink::{self, ask, attribute, messages, receive, u16_at, u32_at, u64_at};
-use crate::load::own::{Delays, DELAYS};
 
 /// A task that has ended, or a process that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
+use super::interface::Source;
 use super::layout::{Kind, Record};
-use super::table::Source;
 
 /// Names that begin like those of states and are counts of events (mm/vmstat.c, `vmstat_text`).
 const COUNTED: [&[u8]; 7] = [
@@ -16,22 +16,20 @@ const COUNTED: [&[u8]; 7] = [
     b"nr_foll_pin_released",
 ];
 
-/// How the names begin that records of load use.
-const BRIEF: [&[u8]; 6] =
-    [b"pswp", b"zswpin", b"zswpout", b"workingset_refault", b"allocstall", b"pgmajfault"];
-
-struct VmStat(Kept, bool);
+/// The file, and how the names begin that are wanted; None: all.
+struct VmStat(Kept, Option<Vec<&'static str>>);
 
 /// Opens nothing yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
-    Box::new(VmStat(Kept::new(place, "proc/vmstat"), place.brief))
+    Box::new(VmStat(Kept::new(place, "proc/vmstat"), place.brief.map(|wanted| wanted("vmstat"))))
 }
 
 impl Source for VmStat {
     fn read(&mut self, buffer: &mut Buffer, record: &mut Record<'_>) {
         let Some(text) = record.text(&mut self.0, buffer) else { return };
-        let brief = self.1;
-        for line in lines(text).filter(|line| !brief || BRIEF.iter().any(|start| line.starts_with(start))) {
+        let begins =
+            |line: &[u8], wanted: &[&str]| wanted.iter().any(|start| line.starts_with(start.as_bytes()));
+        for line in lines(text).filter(|line| self.1.as_ref().is_none_or(|wanted| begins(line, wanted))) {
             let mut words = Words(line);
             if let Some(name) = words.next() {
                 record.value(&[name], kind(name), words.number());
