@@ -104,8 +104,12 @@ impl Load {
         let unknown = counted.chain(states).filter_map(|(column, change)| Some((*column, change.err()?)));
         let words = |(column, why): (usize, Unknown)| {
             let row = &TABLE[column];
-            let absent = (why == Unknown::Unread).then(|| absent(row.source)).flatten();
-            (row.name, absent.unwrap_or_else(|| why.words().to_owned()))
+            let known = match why {
+                Unknown::Unread => absent(row.source),
+                Unknown::Number => Some(format!("{} {}", row.unit, why.words())),
+                _ => None,
+            };
+            (row.name, known.unwrap_or_else(|| why.words().to_owned()))
         };
         unknown.map(words).collect()
     }

@@ -107,7 +107,7 @@ impl Unknown {
             Self::Twice => "the file had its name twice",
             Self::Order => "the second reading was not after the first",
             Self::Changed => "a device that it counts came or went during the interval",
-            Self::Number => "some came or went during the interval",
+            Self::Number => "came or went during the interval",
         }
     }
 }
