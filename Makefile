@@ -14,7 +14,7 @@ APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qem
 # Kernels that guests are tested with: CFS and EEVDF.
 KERNELS := 6.1 6.12
 
-.PHONY: demo test fuzz lint build install check-tools debian-packages guest-kernels guest-image clean format
+.PHONY: demo test fuzz lint docs build install check-tools debian-packages guest-kernels guest-image clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -116,6 +116,11 @@ lint: build
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+
+# The site of the documents: build/docs/index.html. A warning, for example of a link that leads nowhere, is a failure.
+docs: build
+	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html."
 
 format: build
 	$(BIN)/ruff format .

@@ -1,7 +1,7 @@
 """How often are the intervals of becalm wrong? Simulation with known truth, beside naive tests on the same numbers.
 
     python bench/coverage.py                 # 60 series of each noise, under a minute
-    python bench/coverage.py --seeds 1000    # the tables of docs/statistics.md
+    python bench/coverage.py --seeds 1000    # the tables of docs/explanation/statistics.md
 
 Two equal programs run in random pairs. The data are looked at again whenever there are 10 % more pairs, as `compare`
 does. A false alarm is a difference called at any look (when the interval excludes zero). Needs no machine to be quiet.

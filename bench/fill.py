@@ -1,4 +1,4 @@
-"""Put the results of the benches into docs/benchmarks.md, so that no figure there is typed by hand.
+"""Put the results of the benches into docs/explanation/benchmarks.md, so that no figure there is typed by hand.
 
     python bench/fill.py
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from campaign import OUT
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+DOCUMENT = Path(__file__).parent.parent / "docs/explanation/benchmarks.md"
 BENCHES = ("discriminate", "aa", "overhead", "scale", "steady", "startup")
 
 

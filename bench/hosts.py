@@ -1,7 +1,7 @@
 """How often is the interval over several hosts wrong? Simulation with known truth, beside better known formulas.
 
     python bench/hosts.py                                              # 2000 studies of each kind, under a minute
-    python bench/hosts.py --studies 10000 --document docs/statistics.md    # its table
+    python bench/hosts.py --studies 10000 --document docs/explanation/statistics.md    # its table
 
 Each study has k hosts. The true difference of a host is normal, or Student's t with 3 degrees of freedom, about the
 mean over hosts, with a standard deviation of so many mean standard errors; each host is measured with an error of its

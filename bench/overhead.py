@@ -76,7 +76,7 @@ def slope_ns(command: Command, few: int, many: int, rng: random.Random) -> float
 
 
 def agent_ns(runs: int) -> dict[str, float]:
-    """The agent's own account: medians of bare and of its own runs, interleaved run by run (docs/protocol.md)."""
+    """The agent's account: medians of bare and of its own runs, interleaved run by run (docs/reference/protocol.md)."""
     from becalm import hosts
 
     with hosts.open("local") as host:

@@ -1,7 +1,7 @@
 """How well do the methods of `tune` choose, and at what price? Simulated machines, whose truth is known.
 
     python bench/search.py                                             # 40 searches by each method on each machine
-    python bench/search.py --seeds 200 --random 300 --document docs/methods.md      # its tables, a few minutes
+    python bench/search.py --seeds 200 --random 300 --document docs/explanation/methods.md  # its tables, a few minutes
     python bench/search.py --dangerous no --machines b c
 
 Every choice is confirmed on fresh runs, 10 loops of 15 runs of the untouched machine and of the choice in random

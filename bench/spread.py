@@ -1,6 +1,6 @@
 """How often is a ratio of spreads wrong? Simulated arms that are equally steady, beside the textbook tests.
 
-    python bench/spread.py --series 1000     # the table of docs/tune-report.md
+    python bench/spread.py --series 1000     # the table of docs/reference/tune-report.md
 
 Each loop makes 15 runs in a row of two equal arms, in random order, from one series of noise in time. A false alarm
 is an interval that excludes 1 (first column of each size), a sign-flip p value, an F, Levene or Brown-Forsythe test

@@ -1,7 +1,7 @@
 """Does a survey of thousands of machines name the right ones? Simulation with known truth.
 
     python bench/survey.py                                             # 20 surveys of each kind, half a minute
-    python bench/survey.py --surveys 200 --document docs/statistics.md     # its table
+    python bench/survey.py --surveys 200 --document docs/explanation/statistics.md     # its table
 
 10,000 machines of 20 kinds, from 130 to 2900 of a kind. A run takes the kind's time, times that of its machine
 (standard deviation 0.5 %, or none in "identical"), times noise of 2 %: normal, autocorrelated, or bursts; the spread of

@@ -97,6 +97,6 @@ def test_every_row_has_words_an_example_and_an_opener():
 
 
 def test_the_documentation_has_every_row():
-    text = (ROOT / "docs/sources.md").read_text()
+    text = (ROOT / "docs/how-to/sources.md").read_text()
     for row in workloads.TABLE:
         assert f"| `{row.kind}` |" in text, row.kind

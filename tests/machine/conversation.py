@@ -1,4 +1,4 @@
-"""A conversation with a real agent, as docs/protocol.md has it, and what its tests ask the machine."""
+"""A conversation with a real agent, as docs/reference/protocol.md has it, and what its tests ask the machine."""
 
 import contextlib
 import json

@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 from becalm.cli.main import VERBS, becalm
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ELLIPSES = {"…", "..."}
 """Words that stand for more of the same; nobody types them."""
 
@@ -109,7 +109,13 @@ def test_options_of_the_tables_exist():
     for name in VERBS:
         command = becalm.get_command(click.Context(becalm), name)
         known |= {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    for path in ("README.md", "docs/tune.md", "docs/restore.md", "docs/settings.md", "docs/exit-codes.md"):
+    for path in (
+        "README.md",
+        "docs/tutorials/tune.md",
+        "docs/how-to/restore.md",
+        "docs/how-to/settings.md",
+        "docs/reference/exit-codes.md",
+    ):
         text = (ROOT / path).read_text()
         text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
         parts = [part for part in text.split("`")[1::2] if not part.startswith(FOREIGN)]

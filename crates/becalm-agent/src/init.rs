@@ -1,4 +1,4 @@
-//! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/guest.md).
+//! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/how-to/guest.md).
 //!
 //! It makes the directory tree that programs expect, loads the kernel modules asked for, brings up the interfaces
 //! (`interface`), starts the agent proper on the second serial port and reaps whatever is orphaned; when the agent

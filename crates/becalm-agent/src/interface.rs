@@ -1,4 +1,4 @@
-//! Network interfaces of a guest (docs/guest.md): `up` switches one on, `connect` gives it an address and the way out.
+//! Network interfaces of a guest (docs/how-to/guest.md): `up` switches one on, `connect` gives it an address and the way out.
 //!
 //! By the requests of netdevice(7) and rt(7), because most kernels of distributions are built without IP_PNP, so the
 //! parameter `ip=` does nothing on them. `init` calls both.

@@ -26,7 +26,7 @@ pub struct Options {
 
 pub const USAGE: &str =
     "becalm-agent load DEMAND [--for-ns N] [--report-fd N] [-- COMMAND …], DEMAND being a JSON \
-                         object such as {\"cpu\":2} (docs/load.md)";
+                         object such as {\"cpu\":2} (docs/how-to/load.md)";
 
 /// Read what follows `load`; an error is a sentence.
 pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {

@@ -1,4 +1,4 @@
-//! The agent's command line (docs/protocol.md, "Start and end").
+//! The agent's command line (docs/reference/protocol.md, "Start and end").
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;

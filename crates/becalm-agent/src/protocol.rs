@@ -1,4 +1,4 @@
-//! Requests and errors of the protocol (docs/protocol.md), as types; unknown fields are refused.
+//! Requests and errors of the protocol (docs/reference/protocol.md), as types; unknown fields are refused.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -154,7 +154,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// An error of a kind that docs/protocol.md lists.
+    /// An error of a kind that docs/reference/protocol.md lists.
     pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }

@@ -1,6 +1,6 @@
 //! The nouns as they travel: strings that may not be UTF-8, workloads, steps, outcomes and the row of a run.
 //!
-//! `docs/protocol.md` is their description; the agent reads and writes them, `exec` works with them.
+//! `docs/reference/protocol.md` is their description; the agent reads and writes them, `exec` works with them.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;

@@ -2,7 +2,7 @@
 
 `SequentialComparison.look` is asked after each block that is worth a look; it keeps the sequence of looks, since an
 interval that may be looked at repeatedly depends on how often that was done. `summarise` and `findings` read a finished
-history. The statistics are in `becalm.stats`; docs/statistics.md says what is used where and why.
+history. The statistics are in `becalm.stats`; docs/explanation/statistics.md says what is used where and why.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Pure: samples in, values of `becalm.nouns.tune_verdict` out. The runs must be fresh (none of the search) and their arms
 interleaved: every loop made all arms, in random order. `stats.spread` compares them loop by loop; the textbook tests
-stand beside it because people know them. docs/tune-report.md explains each number.
+stand beside it because people know them. docs/reference/tune-report.md explains each number.
 
 A tune verb confirms more than once: `leave_one_out` names the arms of the first confirmation, `judge` reads it and says
 which knobs are not shown to help (`Confirmation.spare`); `leaner` makes settings without some of them, to be measured

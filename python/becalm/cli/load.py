@@ -58,7 +58,7 @@ class Cpus(click.ParamType[Any]):
 @options.as_json
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_load(command: tuple[str, ...], duration: str | None, as_json: bool, **given: Any) -> None:
-    """Make known load, for a time or while a command runs (docs/load.md).
+    """Make known load, for a time or while a command runs (docs/how-to/load.md).
 
     \b
     becalm load --cpu 3 --for 10s

@@ -86,7 +86,7 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 store = click.option("--store", metavar="FILE|URL", help="Where runs are kept [default: BECALM_STORE, else your own].")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md).")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/reference/json.md).")
 plain = click.option("--plain", is_flag=True, help="Plain ASCII output, without colours.")
 sudo = click.option("--sudo", is_flag=True, help="Start the agent as root; programs still run as you.")
 root = click.option("--root", metavar="DIR", help="Act on a directory that looks like / instead of this machine.")
@@ -113,7 +113,8 @@ hosts = click.option(
 cluster = click.option(
     "--cluster",
     metavar="SPEC",
-    help="On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/cluster.md).",
+    help="On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 "
+    "(docs/how-to/cluster.md).",
 )
 
 measuring: Callable[[F], F] = together(

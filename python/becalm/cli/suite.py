@@ -33,7 +33,7 @@ from becalm.errors import UsageError
 def command_suite(
     file: str, no_rate: bool, markdown: bool, as_json: bool, quiet: bool, plain: bool, **given: Any
 ) -> None:
-    """Rate a suite of your own programs against reference times (docs/suite.md).
+    """Rate a suite of your own programs against reference times (docs/how-to/suite.md).
 
     \b
     becalm suite programs.toml

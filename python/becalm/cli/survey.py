@@ -56,7 +56,9 @@ def command_survey(
     if command:
         given["command"] = command[0] if len(command) == 1 else list(command)
     if not hosts and "cluster" not in given:
-        raise UsageError("Which machines? Name them by --host, several times, or by --cluster (docs/cluster.md).")
+        raise UsageError(
+            "Which machines? Name them by --host, several times, or by --cluster (docs/how-to/cluster.md)."
+        )
     with listener(quiet=quiet, live=not plain, lines=not as_json, plain=plain) as heard:
         found = survey(hosts, listener=heard, **given)
     if as_json:

@@ -138,7 +138,7 @@ TABLE = (
         "sim",
         "becalm.hosts.simulated.host",
         "open_sim",
-        "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/methods.md)",
+        "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/explanation/methods.md)",
     ),
 )
 
@@ -151,11 +151,11 @@ def _nobody(sentence: str) -> None:
 class Access:
     """How to reach the machine: as which user the workload runs, and whether the agent is started through sudo.
 
-    `spool` is the descriptor of a file that takes finished runs at once (docs/protocol.md). `root`: act on a directory
-    that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will read it.
-    `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given for the
-    machine, when it is not its address. `reboot`: the person consents to restarts of the machine.
-    `say`: takes sentences for the person while something takes long: a connection that was lost, a restart.
+    `spool` is the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: act on a
+    directory that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will
+    read it. `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given
+    for the machine, when it is not its address. `reboot`: the person consents to restarts of the machine. `say`: takes
+    sentences for the person while something takes long: a connection that was lost, a restart.
     """
 
     user: str | None = None

@@ -1,6 +1,6 @@
 """The host behind `becalm-agent`: one code path for this machine (`becalm.hosts.local`) and for others.
 
-`AgentHost` speaks the protocol of docs/protocol.md over a `Link`.
+`AgentHost` speaks the protocol of docs/reference/protocol.md over a `Link`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ERRORS: dict[str, type[BecalmError]] = {
     "permission": RefusedError,
     "unsupported": RefusedError,
 }
-"""Kinds of the agent's errors that are not the machine's fault (docs/protocol.md)."""
+"""Kinds of the agent's errors that are not the machine's fault (docs/reference/protocol.md)."""
 
 
 def agent_path() -> str:
@@ -163,15 +163,15 @@ class AgentHost:
         return self._ask({"do": "restore", "force": force})
 
     def status(self) -> dict[str, Any]:
-        """Who has set what, and when: `journal`, `busy`, `note` (docs/protocol.md)."""
+        """Who has set what, and when: `journal`, `busy`, `note` (docs/reference/protocol.md)."""
         return self._ask({"do": "status"})
 
     def boot(self, parameters: Sequence[str], *, limit_s: int = 600, dangerous: bool = False) -> dict[str, Any]:
         """Have the machine's next start, and only that, be one with these words on the kernel's command line.
 
         `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`,
-        `mark`, `default`, `parameters`, `files`, `remarks` (docs/protocol.md). Raises UsageError (consent, a word
-        that no setting makes) and RefusedError (this machine's loader cannot do it).
+        `mark`, `default`, `parameters`, `files`, `remarks` (docs/reference/protocol.md). Raises UsageError (consent, a
+        word that no setting makes) and RefusedError (this machine's loader cannot do it).
         """
         return self._ask({"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous})
 
@@ -238,7 +238,7 @@ class AgentHost:
                     raise _error(event)
 
     def read(self, sources: Sequence[str], *, changes: bool = False, consumers: int = 0) -> dict[str, Any]:
-        """What the machine says now: `sources` by name, `page_bytes`, and `consumers` (docs/protocol.md)."""
+        """What the machine says now: `sources` by name, `page_bytes`, and `consumers` (docs/reference/protocol.md)."""
         return self._ask({"do": "read", "sources": list(sources), "changes": changes, "consumers": consumers})
 
     def follow(

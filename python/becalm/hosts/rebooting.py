@@ -234,7 +234,7 @@ class RebootingHost(AgentHost):
         return Part(parameters, boot, Settings.of(live))
 
     def _effects(self, boot: Settings, consent: bool) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here, and whether this boot has them (docs/protocol.md, `effects`)."""
+        """Settings of the boot, and whether this boot has them (docs/reference/protocol.md, `effects`)."""
         if not boot.values:
             return []
         answer = self._ask({"do": "effects", "settings": boot.to_json(), "dangerous": consent})

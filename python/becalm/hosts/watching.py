@@ -11,7 +11,7 @@ from becalm.hosts import Host
 
 @runtime_checkable
 class Watchable(Protocol):
-    """What a watcher needs of a host (docs/protocol.md: `read`, `follow`, `stop`)."""
+    """What a watcher needs of a host (docs/reference/protocol.md: `read`, `follow`, `stop`)."""
 
     name: str
 

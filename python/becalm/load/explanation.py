@@ -92,6 +92,6 @@ class Explanation:
     kind: str = "explain"
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/json.md). Infinite ends of an interval become null."""
+        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
         return value

@@ -1,7 +1,8 @@
 """From one reading of the machine to the next: an answer of the agent's request `read` as a Load.
 
-`of` takes the sources as docs/protocol.md has them, with `changes`, and gives the numbers of the interval under the
-names that the record of a run has, so that whoever shows a rate needs one way to do it. What a source lacks is None.
+`of` takes the sources as docs/reference/protocol.md has them, with `changes`, and gives the numbers of the interval
+under the names that the record of a run has, so that whoever shows a rate needs one way to do it. What a source lacks
+is None.
 
 Public: SOURCES, of, absent.
 """

@@ -31,7 +31,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a process has done since it began, all threads together; None is unknown (docs/protocol.md, `follow`)."""
+    """What a process has done since it began, all threads; None is unknown (docs/reference/protocol.md, `follow`)."""
 
     name: str = ""
     state: str = ""
@@ -151,7 +151,7 @@ class Instant:
     cost_ns: int = 0
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name; `load` by the columns that are of the machine (docs/json.md)."""
+        """The fields by name; `load` by the columns that are of the machine (docs/reference/json.md)."""
         value = asdict(self)
         value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
         return value

@@ -2,7 +2,7 @@
 
 A measure is a rate, a share or a state of one interval; `of` computes it from a Load, be it of a run or of a second of
 a live view. One more measure is one more row. Definitions: Mund (1996) for the first six, today's kernel interfaces in
-docs/load-sources.md.
+docs/reference/load-sources.md.
 
 Public: Unit, Measure, MEASURES, PROCESS, find, total_ns.
 """

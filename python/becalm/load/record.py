@@ -2,7 +2,8 @@
 
 A Load covers the runs `first` to `last` of a study. Counters of the whole machine are exact differences over
 `interval_ns`, states are means of samples, and what the programs themselves did is summed over their runs. None is
-unknown, never zero. The columns are those of the agent's `loads` event (docs/protocol.md) and of the store's table.
+unknown, never zero. The columns are those of the agent's `loads` event (docs/reference/protocol.md) and of the store's
+table.
 """
 
 from __future__ import annotations

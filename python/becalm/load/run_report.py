@@ -77,7 +77,7 @@ class Watched:
         return None if self.delay is None else self.delay.factor
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/json.md)."""
+        """The documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {
             **asdict(self),
             "run": self.run._asdict(),
@@ -171,7 +171,7 @@ def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Lo
 
 def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
     """Each sample as a Load of its own, with the time of its end since the start: a row tells what happened since the
-    row before (docs/protocol.md, `series`)."""
+    row before (docs/reference/protocol.md, `series`)."""
     names = [name if name in LOAD_COLUMNS else None for name in series.names]
     found: list[tuple[float, Load]] = []
     before = 0.0

@@ -15,7 +15,7 @@ from typing import Any
 from becalm._version import VERSION
 
 SCHEMA = 1
-"""Version of the JSON that `becalm doctor --json` prints (docs/doctor.md)."""
+"""Version of the JSON that `becalm doctor --json` prints (docs/reference/doctor.md)."""
 
 
 class Severity(StrEnum):
@@ -97,7 +97,7 @@ class Diagnosis:
     unmeasured: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/doctor.md); what is not finite is null."""
+        """The documented JSON form (docs/reference/doctor.md); what is not finite is null."""
         return {
             "becalm": VERSION,
             "schema": SCHEMA,

@@ -12,7 +12,7 @@ from becalm.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One system parameter on one machine (docs/protocol.md, `knobs`).
+    """One system parameter on one machine (docs/reference/protocol.md, `knobs`).
 
     `value` is the present one as text, None when it has none (process settings); `reason` says why it is not
     `supported`; `steady` is the value that a search for a small spread tries, None when it is no candidate. `against`:

@@ -105,11 +105,11 @@ class MultiHostVerdict:
 
     @property
     def exit_code(self) -> int:
-        """1: a limit is exceeded somewhere; else that of the first host lost; else 0 (docs/exit-codes.md)."""
+        """1: a limit is exceeded somewhere; else that of the first host lost; else 0 (docs/reference/exit-codes.md)."""
         return 1 if self.passed is False else max((each.exit_code for each in self.hosts), default=0)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/json.md)."""
+        """The documented, versioned form (docs/reference/json.md)."""
         value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self)}
         value["several"] = True
         value["hosts"] = [

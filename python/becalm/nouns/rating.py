@@ -1,4 +1,4 @@
-"""What the rating of a suite concludes: values only, with one JSON form (docs/json.md)."""
+"""What the rating of a suite concludes: values only, with one JSON form (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Ratings:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/suite.md)."""
+        """The documented form (docs/how-to/suite.md)."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **asdict(self)}
         return value
 

@@ -49,7 +49,7 @@ COLUMNS = (
     "status",
     "left_behind",
 )
-"""Columns of a run, as the agent sends and the store keeps them (docs/protocol.md)."""
+"""Columns of a run, as the agent sends and the store keeps them (docs/reference/protocol.md)."""
 
 
 class Run(NamedTuple):

@@ -76,7 +76,7 @@ class BootFile:
 
 @dataclass(frozen=True, slots=True)
 class BootEntry:
-    """An entry for one boot (docs/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
+    """An entry for one boot (docs/how-to/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
 
     `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
     itself `limit_s` after its start. Without `entry` it was removed and is only still running. `damaged`: the record

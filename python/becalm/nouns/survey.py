@@ -1,4 +1,4 @@
-"""What a survey of many machines concludes: values only, with one JSON form (docs/json.md)."""
+"""What a survey of many machines concludes: values only, with one JSON form (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SurveyResult:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/json.md)."""
+        """The documented, versioned form (docs/reference/json.md)."""
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

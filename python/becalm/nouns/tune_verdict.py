@@ -1,4 +1,4 @@
-"""What a tune study concludes: values only, with one JSON form (docs/json.md).
+"""What a tune study concludes: values only, with one JSON form (docs/reference/json.md).
 
 `becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
 `becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
@@ -172,7 +172,7 @@ class TuneVerdict:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/json.md)."""
+        """The documented, versioned form (docs/reference/json.md)."""
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

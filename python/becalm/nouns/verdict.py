@@ -18,7 +18,7 @@ from becalm.nouns.codec import finite
 from becalm.stats.histogram import Histogram
 
 SCHEMA = 1
-"""Version of the JSON that `--json` prints (docs/json.md)."""
+"""Version of the JSON that `--json` prints (docs/reference/json.md)."""
 
 
 class Answer(StrEnum):
@@ -129,7 +129,7 @@ class Verdict:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/json.md). Infinite ends of an interval become null."""
+        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
         value.update(asdict(self))
         cleaned = finite(value)

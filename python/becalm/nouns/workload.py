@@ -75,7 +75,7 @@ class Workload:
         }
 
     def to_wire(self) -> dict[str, Json]:
-        """What the agent needs to know (docs/protocol.md)."""
+        """What the agent needs to know (docs/reference/protocol.md)."""
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations}
         return {"argv": [wire(a) for a in self.argv], **self._rest()}

@@ -28,7 +28,7 @@ from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
 
 SHIPPED = ("llvm-tips", "pyperf")
-"""Profiles that come with becalm, to compare with (docs/tune.md)."""
+"""Profiles that come with becalm, to compare with (docs/tutorials/tune.md)."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

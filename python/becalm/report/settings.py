@@ -232,7 +232,9 @@ def status(found: Status, host: str = "local") -> RenderableType:
 def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
     """An entry for one boot: whether the machine runs it or will, and what is written for it."""
     if entry.damaged is not None:
-        return [Text(f"{entry.damaged} cannot be understood: docs/reboot.md says how to remove a boot entry.", "red")]
+        return [
+            Text(f"{entry.damaged} cannot be understood: docs/how-to/reboot.md says how to remove a boot entry.", "red")
+        ]
     parts: list[RenderableType] = []
     words = " ".join(entry.parameters) or "no parameters of its own"
     if entry.running:

@@ -1,7 +1,7 @@
 """Classical tests of two or more samples, all two-sided unless said otherwise.
 
 Everyone knows them, so reports quote them; none allows for runs that are correlated in time, which is why `compare`
-uses `becalm.stats.paired` instead (docs/statistics.md).
+uses `becalm.stats.paired` instead (docs/explanation/statistics.md).
 """
 
 from __future__ import annotations

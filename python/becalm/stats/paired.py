@@ -8,9 +8,9 @@ the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. 
 
 S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and the normal
 distribution serves for it from six pairs on (Efron 1969, J. Am. Stat. Assoc. 64:1278; measured in
-docs/statistics.md). The interval holds every theta for which |S| / sqrt(V) stays below the critical value of the
-look, all computed under that theta; the estimate is where S vanishes. psi is Huber's score: outliers are bounded,
-never deleted.
+docs/explanation/statistics.md). The interval holds every theta for which |S| / sqrt(V) stays below the critical value
+of the look, all computed under that theta; the estimate is where S vanishes. psi is Huber's score: outliers are
+bounded, never deleted.
 
 Slow drift is taken off by the neighbours (Papadakis 1937; Bartlett 1978, J. R. Stat. Soc. B 40:147): the time of the
 run before a round and of the one after it give a slope, and a share beta of what that slope explains is subtracted

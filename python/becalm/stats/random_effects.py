@@ -6,7 +6,7 @@ Res. Natl. Bur. Stand. 87:377), which needs no normal distribution; the interval
 Stat. Med. 20:3875) and Sidik & Jonkman (2002, Stat. Med. 21:3153), Student's with k - 1 degrees of freedom, with its
 variance never below that of the usual formula (Röver, Knapp & Friede 2015, BMC Med. Res. Methodol. 15:99), since hosts
 that agree by chance would otherwise make it too short. DerSimonian & Laird's (1986) normal interval, which is better
-known, misses the truth in up to 30 % for three hosts (docs/statistics.md, `bench/hosts.py`).
+known, misses the truth in up to 30 % for three hosts (docs/explanation/statistics.md, `bench/hosts.py`).
 """
 
 from __future__ import annotations

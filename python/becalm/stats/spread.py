@@ -5,7 +5,8 @@ drift from loop to loop is in none of them; what changes the whole loop (a busy 
 both arms' spreads and cancels in the ratio. With d = log(spread of the first) - log(spread of the second) in one
 loop, the coin that ordered the arms gives d - its mean a random sign when both are equally steady, whatever the noise:
 the argument of `becalm.stats.paired`. So the interval is Student's over loops and the p value counts the signs; both
-are wrong as often as stated on the noises of docs/tune-report.md, where the F test is wrong up to nine times in ten.
+are wrong as often as stated on the noises of docs/reference/tune-report.md, where the F test is wrong up to nine times
+in ten.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What one program's runs show in their order: correlation, warm-up, drift, period, two modes, outliers.
 
-Every test has the false-alarm rate LEVEL, on white noise and on noise that is correlated in time; docs/statistics.md
-has what was measured. All but `outliers` see only the order of the values, so the shape of their distribution does
-not matter.
+Every test has the false-alarm rate LEVEL, on white noise and on noise that is correlated in time;
+docs/explanation/statistics.md has what was measured. All but `outliers` see only the order of the values, so the shape
+of their distribution does not matter.
 """
 
 from __future__ import annotations

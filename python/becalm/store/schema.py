@@ -1,4 +1,4 @@
-"""The tables, for SQLite and PostgreSQL alike. docs/store.md describes them.
+"""The tables, for SQLite and PostgreSQL alike. docs/reference/store.md describes them.
 
 A run is stored as small as it goes (about sixty bytes): outcome as a number, start relative to the study's.
 """

@@ -1,7 +1,7 @@
 """The spool: finished runs are on disk before becalm has heard of them.
 
-The agent writes each finished run at once to a file that becalm handed to it (docs/protocol.md, --spool-fd), and
-empties it when the next block begins, because whoever asks for that has stored the block before. When becalm or the
+The agent writes each finished run at once to a file that becalm handed to it (docs/reference/protocol.md, --spool-fd),
+and empties it when the next block begins, because whoever asks for that has stored the block before. When becalm or the
 agent is killed, `recover` puts what is left into the store. A spool in use is locked (flock); the lock belongs to the
 open file that the agent shares, so it is free as soon as both are gone.
 

@@ -75,7 +75,7 @@ def suite(
     """Rate all programs of a file.
 
     Arguments:
-        file: a TOML file (docs/suite.md).
+        file: a TOML file (docs/how-to/suite.md).
         tuning: "base", "peak", or None for base and, where the file has one, peak.
         copies: for the rate; None: what the file says, else the number of processors of the host.
         rates: False leaves the rate out.

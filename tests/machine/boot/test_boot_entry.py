@@ -337,12 +337,12 @@ def test_the_journal_is_a_line_that_says_everything(tmp_path):
 
 @pytest.mark.parametrize("kind", ["debian, a person's custom.cfg", "systemd-boot on /boot/efi"])
 def test_by_hand(kind, tmp_path):
-    """The commands of docs/reboot.md remove what is in files."""
+    """The commands of docs/how-to/reboot.md remove what is in files."""
     root = MACHINES[kind](tmp_path / "root")
     before = snapshot(root)
     with Starter(root) as agent:
         agent.boot(*WORDS)
-    text = (ROOT / "docs/reboot.md").read_text()
+    text = (ROOT / "docs/how-to/reboot.md").read_text()
     (block,) = re.findall(r"## By hand\n.*?```sh\n(.*?)```", text, re.DOTALL)
     for line in block.splitlines():
         command = line.split("  #")[0].strip()

@@ -345,8 +345,8 @@ SHARED = {"becalm", "schema", "kind"}
 
 
 def documented(kind):
-    """Fields that docs/json.md names for a verb of settings: in the first column, and of lists in braces."""
-    text = (ROOT / "docs" / "json.md").read_text()
+    """Fields that docs/reference/json.md names for a verb of settings: in the first column, and of lists in braces."""
+    text = (ROOT / "docs/reference/json.md").read_text()
     (part,) = [each for each in text.split("\n## ") if each.partition("\n")[0].endswith(f"`{kind}`")]
     rows = [line.split("|") for line in part.splitlines() if line.startswith("| `")]
     listed = re.findall(r"`\{([^}]*)\}`", part)

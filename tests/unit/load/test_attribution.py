@@ -105,7 +105,7 @@ def test_few_runs_and_loads_that_stood_still():
 @pytest.mark.parametrize(("memory", "most"), [(0.6, 0.1), (1.0, 0.3)])
 def test_drift_alone_seldom_names_anything_when_the_loads_were_not_drawn(memory, most):
     """Load and delay that both wander look related. Shifts in time see through that, but not wholly for random walks
-    (memory 1): a quarter there, as docs/explain.md says; shuffling alone names something in most of them."""
+    (memory 1): a quarter there, as docs/how-to/explain.md says; shuffling alone names something in most of them."""
     named = Counter()
     for seed in range(60):
         series = np.random.default_rng(seed).normal(size=(2, 60))

@@ -1,4 +1,4 @@
-"""docs/doctor.md names every ability, subject and kind of finding, and nothing else."""
+"""docs/reference/doctor.md names every ability, subject and kind of finding, and nothing else."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ from tests.places import ROOT
 
 from becalm.analysis import machine_advice
 
-DOC = (ROOT / "docs" / "doctor.md").read_text()
+DOC = (ROOT / "docs/reference/doctor.md").read_text()
 
 
 def test_the_table_of_abilities_is_that_of_the_agent(facts):

@@ -71,7 +71,9 @@ def test_intervals_cover_as_stated() -> None:
             ]
             naive += name == "autoregression" and abs(x.mean() - 1) <= 1.96 * x.std() / math.sqrt(2000)
     assert (hits["white"] / seeds >= least).all()
-    assert (hits["autoregression"] / seeds >= least - 0.03).all(), "known to be 1 to 3 % too short (docs/statistics.md)"
+    assert (hits["autoregression"] / seeds >= least - 0.03).all(), (
+        "known to be 1 to 3 % too short (docs/explanation/statistics.md)"
+    )
     assert naive / seeds < 0.6, "a formula for independent runs would fail here, or this test proves nothing"
 
 

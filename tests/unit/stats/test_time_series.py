@@ -33,7 +33,7 @@ def noise(seed: int, n: int, phi: float = 0.0) -> np.ndarray:
 def test_false_findings_are_rare(name: str, phi: float) -> None:
     seeds = 150
     found = sum(TESTS[name](100 + noise(seed, 300, phi)).found for seed in range(seeds))
-    # docs/statistics.md has the measured rates: 1 % for white noise, up to 4 % for an autoregression of 0.93.
+    # Measured rates (docs/explanation/statistics.md): 1 % for white noise, up to 4 % for an autoregression of 0.93.
     rate = 0.01 if phi == 0.0 else 0.04
     assert found / seeds <= rate + 3.1 * math.sqrt(rate * (1 - rate) / seeds)
 

@@ -49,7 +49,7 @@ pub fn words(tree: &Tree, mark: &str) -> Vec<String> {
 pub fn writes(tree: &Tree, mark: &str, limit_s: u32) -> Vec<Write> {
     let head = |what: &str| {
         format!(
-            "# Written by becalm for one boot; `becalm reset` removes it (docs/reboot.md).\n\
+            "# Written by becalm for one boot; `becalm reset` removes it (docs/how-to/reboot.md).\n\
              [Unit]\nDescription={what}\nConditionKernelCommandLine={MARK}{mark}\nDefaultDependencies=no\n"
         )
     };

@@ -44,7 +44,7 @@ pub enum BootError {
     Record { path: String, error: std::io::Error },
     #[error("This could not be put back:\n{}\nLook at it, then: becalm reset", .0.join("\n"))]
     Stuck(Vec<String>),
-    #[error("{path} cannot be understood, so it is not known what belongs to becalm's boot entry. docs/reboot.md says what to look for by hand; then remove that file.")]
+    #[error("{path} cannot be understood, so it is not known what belongs to becalm's boot entry. docs/how-to/reboot.md says what to look for by hand; then remove that file.")]
     Damaged { path: String },
     #[error("{0}")]
     System(#[from] std::io::Error),

@@ -2,7 +2,7 @@
 //!
 //! Everything else about columns comes of it: what is read and how it is added up (`counted`, `machine`, `digest`), the
 //! names in the greeting, and, by `becalm-agent tables`, the store's columns, Python's `Load`, Prometheus' names and
-//! docs/load-columns.md. A new column stands at the end and is not `always` known: stores that were made before lack it.
+//! docs/reference/columns.md. A new column stands at the end and is not `always` known: stores that were made before lack it.
 
 use super::column::{Column, Each, Form, Kind, Pooling, Subject, Take};
 

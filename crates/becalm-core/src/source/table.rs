@@ -1,6 +1,6 @@
 //! The sources: a row each, with what it reads, what it says, its traps, and why it may be absent.
 //!
-//! docs/load-sources.md is written from this table.
+//! docs/reference/load-sources.md is written from this table.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-"""The host `cluster:NAME`: a worker of a Dask cluster, for the option --cluster (docs/cluster.md).
+"""The host `cluster:NAME`: a worker of a Dask cluster, for the option --cluster (docs/how-to/cluster.md).
 
 `workers.opened` starts or joins a cluster, described by a `spec`, and gives the names of its workers' hosts. Each
 worker stands for one machine and is held by one task, `session.serve`, which starts the agent there and carries its

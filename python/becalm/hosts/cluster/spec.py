@@ -53,7 +53,7 @@ def parse(text: str) -> Spec:
         return Spec("ssh", 0, rest)
     if kind == "slurm":
         return _slurm(rest) if colon else Spec("slurm", 1, wait_s=600.0)
-    raise UsageError(f"--cluster {text!r} is none of {FORMS}. See docs/cluster.md.")
+    raise UsageError(f"--cluster {text!r} is none of {FORMS}. See docs/how-to/cluster.md.")
 
 
 def _slurm(rest: str) -> Spec:

@@ -107,7 +107,7 @@ def _found(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, 
     if disturbed := sorted({each["hostname"] for each in good.values() if each["profiled"]}):
         warned(
             f"Dask's own profiler runs on {', '.join(disturbed[:5])} and wakes up every 10 ms. Start workers with "
-            "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False (docs/cluster.md)."
+            "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False (docs/how-to/cluster.md)."
         )
     return _named(client, good)
 

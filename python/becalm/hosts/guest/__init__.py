@@ -1,4 +1,4 @@
-"""The host `guest:`: a virtual machine with a kernel of one's choice, booted from memory in seconds (docs/guest.md).
+"""The host `guest:`: a virtual machine with a kernel of one's choice, booted in seconds (docs/how-to/guest.md).
 
 Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
 kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted

@@ -1,8 +1,9 @@
 """A simulated machine: programs with a known base time under a noise model, on a virtual clock, from a seed.
 
 The program `spin 20ms` takes 20 ms times the noise of the moment; `spin 20.2ms` is exactly 1 % slower. Two families:
-models of one kind of noise that no setting changes (`drift` and `bursts` resemble what ../docs/statistics.md
-describes), and machines with settings (`becalm.hosts.simulated.machine`), which run any program in a time of their own.
+models of one kind of noise that no setting changes (`drift` and `bursts` resemble what
+../docs/explanation/statistics.md describes), and machines with settings (`becalm.hosts.simulated.machine`), which run
+any program in a time of their own.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def open_sim(rest: str, access: Access) -> SimHost:
     near = difflib.get_close_matches(f"sim:{name}", known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
-        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(known)}, and sim:FILE.toml (docs/methods.md)."
+        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(known)}, and sim:FILE.toml "
+        "(docs/explanation/methods.md)."
     )
 
 

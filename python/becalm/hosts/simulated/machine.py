@@ -1,4 +1,4 @@
-"""A simulated machine from a TOML file (docs/methods.md): what disturbs a program there, and which settings help.
+"""A simulated machine from a TOML file (docs/explanation/methods.md): what disturbs programs there, and what helps.
 
 A run takes its program's base time, times the effect of the settings on the mean, times 1 + the sum of all noise.
 Every noise has a size, the standard deviation as a fraction, which settings alone or together multiply or add to.
@@ -189,7 +189,9 @@ def read(path: Path) -> Machine:
     except OSError as error:
         raise UsageError(f"The simulated machine {str(path)!r} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{str(path)!r} is not a simulated machine: {error}. See docs/methods.md.") from None
+        raise UsageError(
+            f"{str(path)!r} is not a simulated machine: {error}. See docs/explanation/methods.md."
+        ) from None
 
 
 def _machine(name: str, value: Mapping[str, Any]) -> Machine:

@@ -50,7 +50,7 @@ class Connected:
     kept: bytes = b""
 
     def rows(self) -> Iterator[list[Any]]:
-        """What was finished: rows as the agent writes them (docs/protocol.md), up to a line that was cut off."""
+        """What was finished: the agent's rows (docs/reference/protocol.md), up to a line that was cut off."""
         for line in self.kept.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return

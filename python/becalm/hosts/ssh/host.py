@@ -1,7 +1,7 @@
-"""The host `ssh://[user@]name[:port]`: another machine, through the agent that is copied there (docs/remote.md).
+"""The host `ssh://[user@]name[:port]`: another machine, through the agent that is copied there (docs/how-to/remote.md).
 
 What a lost connection needs is in `becalm.hosts.ssh.reconnecting`. For settings of the boot `SshHost` restarts the
-machine by way of a boot entry that the agent writes (docs/reboot.md), where the person has consented.
+machine by way of a boot entry that the agent writes (docs/how-to/reboot.md), where the person has consented.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""becalm's own format: a study with everything that is known of it, to be read back without loss (docs/json.md)."""
+"""becalm's own format: a study with all that is known of it, to be read back without loss (docs/reference/json.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Columns: `program`, `first` and `last` (the runs it belongs to), `time_ns` since the beginning, `interval_ns` since the
 sample before, then those of the series: states at that time (`queue`, `frequency_khz`) and how far each counter moved
-since the sample before (docs/protocol.md). Unknown is empty in CSV and null in Parquet.
+since the sample before (docs/reference/protocol.md). Unknown is empty in CSV and null in Parquet.
 """
 
 from __future__ import annotations

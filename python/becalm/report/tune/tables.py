@@ -121,8 +121,8 @@ def textbook(found: TuneVerdict, program: str) -> Table:
     note = (
         "Against no settings. p: probability of so large a difference when there is none. Paired loops: by flipping "
         "signs; holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
-        "independent: on a machine that drifts they see differences where none are (docs/tune-report.md). F: larger "
-        "variance over smaller one, of time over mean."
+        "independent: on a machine that drifts they see differences where none are (docs/reference/tune-report.md). F: "
+        "larger variance over smaller one, of time over mean."
     )
     head = ("", *(arm_name(each.arm) for each in mine))
     return Table(TESTS, head, rows if mine else (), tuple(range(1, len(head))), note)

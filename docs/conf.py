@@ -1,0 +1,50 @@
+"""The site of becalm's documents: `make docs`. Pages are Markdown; tables come from becalm itself at build time."""
+
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+
+import reference  # noqa: E402
+
+from becalm._version import VERSION  # noqa: E402
+
+project = "becalm"
+copyright = "the becalm authors"
+release = version = VERSION
+html_title = f"becalm {VERSION}"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "deflist"]
+# Names in docstrings stand in single backquotes, as in Markdown.
+default_role = "literal"
+nitpicky = True
+
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_copy_source = False
+html_show_sphinx = False
+
+
+class Table(SphinxDirective):
+    """```{becalm-table} knobs```: a part of the reference that tools/reference.py writes."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Its Markdown, read as if it stood in the page."""
+        return self.parse_text_to_nodes(reference.TABLES[self.arguments[0]](), allow_section_headings=True)
+
+
+def setup(app: Sphinx) -> None:
+    """Make the directive known."""
+    app.add_directive("becalm-table", Table)

@@ -1,0 +1,67 @@
+"""The generated parts of the reference say what the tables say, all of it and nothing else."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from becalm.hosts import TABLE as HOSTS
+from becalm.methods import TABLE as METHODS
+from becalm.nouns import tables
+from becalm.report.formats import FORMATS
+
+ROOT = Path(__file__).parents[3]
+CORE = ROOT / "crates/becalm-core/src"
+
+
+def told(*names):
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/reference.py", *names], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def first_column(text):
+    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+
+
+def test_every_table_is_on_exactly_one_page():
+    pages = [path.read_text() for path in (ROOT / "docs").rglob("*.md")]
+    asked = [name for page in pages for name in re.findall(r"^```\{becalm-table\} (\S+)$", page, re.MULTILINE)]
+    assert sorted(asked) == sorted(told().split())
+
+
+@pytest.mark.machine
+def test_knobs_are_those_of_the_catalogue():
+    text = told("knobs")
+    sections = text.split("\n### ")[1:]
+    found = [re.match(r"`(\w+)`", section)[1] for section in sections]
+    catalogue = (CORE / "knob/catalogue.rs").read_text()
+    assert sorted(found) == sorted(re.findall(r'Knob \{\s*name: "(\w+)"', catalogue))
+    assert re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", text, re.MULTILINE) == found, "the overviews"
+    for section in sections:
+        for fact in ("Values", "Group", "Why it matters", "What it costs", "Source"):
+            assert re.search(rf"^- \*\*{fact}\*\*: \S", section, re.MULTILINE), section
+    boot = text.split("\n## At the next boot")[1]
+    assert boot.count("- **Kernel parameters**: `") == boot.count("\n### ")
+
+
+def test_columns_are_those_of_the_tables():
+    assert first_column(told("load-columns")) == [row.name for row in tables.load_columns()]
+    assert first_column(told("run-columns")) == [row.name for row in tables.run_columns()]
+
+
+def test_load_sources_are_those_of_the_table():
+    text = told("load-sources")
+    assert first_column(text) == re.findall(
+        r'^        name: "(.+)"', (CORE / "source/table.rs").read_text(), re.MULTILINE
+    )
+    assert all(len(re.split(r"(?<!\\)\|", line)) == 8 for line in text.splitlines() if line.startswith("|"))
+
+
+def test_methods_hosts_and_formats_are_those_of_the_tables():
+    assert first_column(told("methods")) == [row.name for row in METHODS]
+    assert first_column(told("hosts")) == [row.kind for row in HOSTS]
+    assert first_column(told("formats")) == [row.name for row in FORMATS]

@@ -1,0 +1,149 @@
+"""The parts of the reference that are written from becalm's own tables, as Markdown.
+
+    python tools/reference.py           # their names
+    python tools/reference.py knobs     # one of them
+
+docs/conf.py puts them into the pages that ask for them, by the block ```{becalm-table} knobs```. None is kept in a
+file, so that they cannot say anything else than the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from becalm.hosts import TABLE as HOSTS
+from becalm.methods import TABLE as METHODS
+from becalm.nouns import tables
+from becalm.report.formats import FORMATS
+
+AGENT = Path(__file__).parents[1] / "python/becalm/becalm-agent"
+
+Row = Mapping[str, Any]
+
+
+def asked(request: Mapping[str, object], key: str) -> list[Row]:
+    """What the agent of the source tree answers to one request, under one key."""
+    greeting = subprocess.run([AGENT, "serve"], input="", capture_output=True, text=True, check=True).stdout
+    version = json.loads(greeting.splitlines()[0])["protocol"]
+    requests: list[Mapping[str, object]] = [
+        {"id": 1, "do": "open", "protocol": version, "environment": {}, "directory": "/"},
+        {"id": 2, **request},
+        {"id": 3, "do": "bye"},
+    ]
+    text = "".join(json.dumps(each) + "\n" for each in requests)
+    answer = subprocess.run([AGENT, "serve"], input=text, capture_output=True, text=True, check=True).stdout
+    rows: list[Row] = next(event[key] for event in map(json.loads, answer.splitlines()) if key in event)
+    return rows
+
+
+def code(text: object) -> str:
+    """A word as code; nothing stays nothing."""
+    return "" if text in (None, "") else f"`{text}`"
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
+    for row in rows:
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+SCOPES = {"process": "Of the measured program", "live": "Of the running machine", "boot": "At the next boot"}
+
+
+def knobs() -> str:
+    """Every knob of the agent's catalogue: an overview for each scope, and a section for each knob."""
+    rows = asked({"do": "knobs"}, "knobs")
+    parts = []
+    for scope, title in SCOPES.items():
+        own = [row for row in rows if row["scope"] == scope]
+        overview = (
+            (f"[`{row['name']}`](#{row['name']})", row["domain"], code(row["steady"]), row["group"]) for row in own
+        )
+        parts += [f"## {title}\n", table(("name", "values", "tried", "group"), overview), *map(knob, own)]
+    return "\n".join(parts)
+
+
+def knob(row: Row) -> str:
+    """The section of one knob."""
+    needs = ", ".join([*([row["privilege"]] if row["privilege"] else []), *map(code, row["needs"])])
+    facts = {
+        "Values": row["domain"],
+        "Tried by `becalm tune`": code(row["steady"]),
+        "Group": row["group"],
+        "Why it matters": row["matters"],
+        "What it costs": row["costs"],
+        "Needs": needs,
+        "Kernel parameters": code(" ".join(row["parameters"] or ()).replace("{}", "…")),
+        "Source": row["source"],
+    }
+    lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]
+    return f"### `{row['name']}`\n\n" + "\n".join(lines) + "\n"
+
+
+def load_sources() -> str:
+    """What the agent reads of the machine's load, and what can be wrong with it."""
+    return table(
+        ("name", "files", "what it says", "unit, resolution", "trap", "why it may be absent"),
+        (
+            (code(row.name), ", ".join(map(code, row.files)), row.what, row.unit, row.trap, row.absent)
+            for row in tables.sources()
+        ),
+    )
+
+
+def load_columns() -> str:
+    """The columns of a record of load."""
+    return table(
+        ("name", "unit", "kind", "subject", "source", "meaning", "metric"),
+        (
+            (code(row.name), row.unit, row.kind, row.subject, code(row.source), row.meaning, code(row.metric))
+            for row in tables.load_columns()
+        ),
+    )
+
+
+def run_columns() -> str:
+    """The columns of a run."""
+    return table(
+        ("name", "unit", "known", "meaning"),
+        ((code(row.name), row.unit, "always" if row.always else "", row.meaning) for row in tables.run_columns()),
+    )
+
+
+def methods() -> str:
+    """The ways to search."""
+    return table(("name", "what it does"), ((code(row.name), row.what) for row in METHODS))
+
+
+def hosts() -> str:
+    """The kinds of host."""
+    return table(("kind", "what it is"), ((code(row.kind), row.what) for row in HOSTS))
+
+
+def formats() -> str:
+    """The formats of `becalm export` and `becalm import`."""
+    rows = ((code(row.name), row.what, "export and import" if row.reads else "export") for row in FORMATS)
+    return table(("name", "what is in it", "for"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "knobs": knobs,
+    "load-sources": load_sources,
+    "load-columns": load_columns,
+    "run-columns": run_columns,
+    "methods": methods,
+    "hosts": hosts,
+    "formats": formats,
+}
+"""What pages can ask for."""
+
+
+if __name__ == "__main__":
+    print(TABLES[sys.argv[1]]() if len(sys.argv) == 2 else "\n".join(TABLES))
