@@ -22,7 +22,7 @@ from becalm.stats.histogram import histogram
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.unpaired import unpaired
-from becalm.wording import measurement
+from becalm.wording.findings import finding
 
 NEGLIGIBLE = 0.0005
 """A difference below 0.05 % is not worth more measuring: layout and placement of a program move it by as much."""
@@ -213,7 +213,7 @@ def averages(columns: Mapping[str, Floats]) -> Averages:
 def left_behind(names: Sequence[str], history: History) -> tuple[Finding, ...]:
     """Programs whose descendants outlived them."""
     return tuple(
-        Finding("left_behind", measurement.left_behind(name, count), {"runs": count}, name)
+        finding("left_behind", {"runs": count}, name)
         for name, count in zip(names, history.left_behind, strict=True)
         if count
     )

@@ -36,6 +36,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
 from becalm.stats.spread import Ratio, mean_ratio, ratio_of, spread, spread_ratio
 from becalm.wording import tune as sentences
+from becalm.wording.findings import finding
 
 Arms = Mapping[str, Sequence[Sample]]
 """For each arm one Sample a program, in the order of the programs; loop i of all of them was the same loop."""
@@ -289,9 +290,4 @@ def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float) -> ArmC
 
 def _failure(name: str, program: str, sample: Sample) -> Finding:
     good = sum(len(loop) for loop in sample.loops)
-    return Finding(
-        "failure",
-        sentences.failed(name, program, sample.failed, good),
-        {"arm": name, "failed": sample.failed, "runs": good},
-        program,
-    )
+    return finding("failure", {"arm": name, "failed": sample.failed, "runs": good}, program)

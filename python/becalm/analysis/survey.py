@@ -26,6 +26,7 @@ from becalm.stats.peers import (
     trimmed_loops,
 )
 from becalm.wording import survey as words
+from becalm.wording.findings import finding
 
 SLOWER, NOISIER = "slower", "noisier"
 
@@ -178,7 +179,7 @@ def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, 
 def _busy(machines: Sequence[Machine]) -> list[Finding]:
     """Machines on which something else ran meanwhile: what is said of them is said of their load, too."""
     return [
-        Finding("busy", words.busy(each.host, each.wait_share), {"wait_share": each.wait_share, "host": each.host})
+        finding("busy", {"wait_share": each.wait_share, "host": each.host})
         for each in machines
         if each.wait_share is not None and each.wait_share >= BUSY
     ]
@@ -187,6 +188,5 @@ def _busy(machines: Sequence[Machine]) -> list[Finding]:
 def _few(cells: Sequence[_Cell]) -> list[Finding]:
     kinds = {cell.kind: len(cell.hosts) for cell in cells if len(cell.hosts) < LEAST_PEERS}
     return [
-        Finding("few", words.few(kind, count, LEAST_PEERS), {"machines": count, "processor": kind})
-        for kind, count in kinds.items()
+        finding("few", {"machines": count, "processor": kind, "least": LEAST_PEERS}) for kind, count in kinds.items()
     ]

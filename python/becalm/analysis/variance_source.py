@@ -16,7 +16,7 @@ from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import series
 from becalm.stats.describe import describe
 from becalm.stats.spread import spread
-from becalm.wording import tune as sentences
+from becalm.wording.findings import finding
 
 MOSTLY = 0.5
 """Share of the variance from which on "most of the scatter" is said."""
@@ -38,8 +38,8 @@ def classify(
     `wall_ns`, `cpu_ns`: one array a loop, of untouched runs; CPU time is user plus system. `floor`: spread of the
     built-in kernel of pure additions on the same machine, taken alike (`stats.spread.spread`), a fraction. The share
     of the variance within loops that goes with CPU time is the squared correlation, with Fisher's (1921, Metron 1:3)
-    interval. "outside": most of it goes with CPU time, and additions scatter at least half as much: the processor's
-    speed varies, whatever the operating system does. "inside": most of it, and additions are steady: caches, memory
+    interval. "processor": most of it goes with CPU time, and additions scatter at least half as much: the processor's
+    speed varies, whatever the operating system does. "program": most of it, and additions are steady: caches, memory
     or the program itself. "waiting": less than half. None where that is undecided, CPU time is unknown (nan), or
     there are less than 20 runs. Raises ValueError for arrays that do not fit together.
     """
@@ -64,7 +64,7 @@ def classify(
     if high < MOSTLY:
         kind = "waiting"
     elif low > MOSTLY:
-        kind = "outside" if floor >= MOSTLY * here else "inside"
+        kind = "processor" if floor >= MOSTLY * here else "program"
     else:
         return None
     numbers = {
@@ -76,4 +76,4 @@ def classify(
         "runs": count,
         "runs_for_one_percent": runs,
     }
-    return Finding(kind, sentences.origin(kind, program, numbers), numbers, program)
+    return finding(kind, numbers, program)

@@ -77,7 +77,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about the data that a person should know: a drift, two modes, an outlier, left-over processes."""
+    """Something about the data that a person should know: a drift, two modes, an outlier, left-over processes.
+
+    A kind and its numbers; `becalm.wording.findings` has the table of kinds, and makes the sentence of them.
+    """
 
     kind: str
     sentence: str

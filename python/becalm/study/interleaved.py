@@ -15,6 +15,7 @@ import numpy as np
 from becalm.analysis.comparison import SequentialComparison, averages, largest_slowdown, left_behind, passes, summarise
 from becalm.analysis.contamination import USUAL, Rule, contaminated
 from becalm.analysis.diagnostics import contaminated as findings_of_load
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import MachineError, WorkloadError
 from becalm.load.record import Load, LoadSink, Series
 from becalm.nouns.history import History
@@ -30,6 +31,7 @@ from becalm.study.measure import Sink, measure
 from becalm.study.options import MeasureOptions
 from becalm.study.session import open_session
 from becalm.wording import measurement
+from becalm.wording.findings import finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +213,7 @@ class InterleavedStudy:
     def _failure(self, failed: Run, kept: Kept) -> Finding:
         name = self.names[failed.workload]
         stderr = kept.store.texts(kept.study).get(failed.seq, ("", ""))[0]
-        said = measurement.failure(failed, name, stderr, self.history.rounds)
-        return Finding("failure", said, {"seq": failed.seq, "status": failed.status}, name)
+        return finding("failure", failure_numbers(failed, stderr, self.history.rounds), name)
 
 
 def measure_interleaved(

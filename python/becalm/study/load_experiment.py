@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.load.demand import Demand, Made
 from becalm.load.design import FACTORS, MEMORY_LIMIT, USUAL, Design, Factor, Step, design
@@ -131,7 +132,9 @@ def campaign(
         opened.settle()
         if state.history.failure is not None:
             stderr = opened.store.texts(number).get(state.history.failure.seq, ("", ""))[0]
-            raise WorkloadError(measurement.failure(state.history.failure, made.name, stderr, state.step))
+            raise WorkloadError(
+                measurement.failure(made.name, failure_numbers(state.history.failure, stderr, state.step))
+            )
         if state.history.interrupted:
             raise Interrupted(
                 f"Interrupted after {state.step} of {len(plan.steps)} loads. What was measured is kept as study "

@@ -35,7 +35,7 @@ from becalm.study.same_machine import HERE, lanes
 from becalm.verbs.compare import compare
 from becalm.verbs.records import show
 from becalm.verbs.run import run
-from becalm.wording.measurement import listed
+from becalm.wording.findings import finding
 
 MOST_AT_ONCE = 200
 """Lanes at the same time: each needs some five open files (store, spool, pipes), and 1024 is a usual limit."""
@@ -205,7 +205,7 @@ def _reviewable(outcome: _Outcome) -> bool:
 def _failures(measured: Sequence[HostResult]) -> list[Finding]:
     """Programs that failed on a host."""
     return [
-        Finding(each.kind, f"On {host.host}: {each.sentence}", {**each.numbers, "host": host.host}, each.program)
+        finding(each.kind, {**each.numbers, "host": host.host}, each.program)
         for host in measured
         if isinstance(host.verdict, Verdict)
         for each in host.verdict.findings
@@ -225,12 +225,7 @@ def _same_machine(measured: Sequence[HostResult], store: str | bool | None) -> l
                 by_boot.setdefault(boot, []).append(each.host)
     lane_of = {name: lane for lane, names in lanes([each.host for each in measured]).items() for name in names}
     return [
-        Finding(
-            "same_machine",
-            f"{listed(names)} are one machine, measured at the same time: they disturbed each other, and count as "
-            "several hosts although they are one. Name it once.",
-            {"hosts": names},
-        )
+        finding("same_machine", {"hosts": names})
         for names in by_boot.values()
         if len({lane_of[name] for name in names}) > 1
     ]

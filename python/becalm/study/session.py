@@ -17,11 +17,13 @@ from becalm.hosts import Access, Host, Noticed
 from becalm.load.record import Load, LoadSink, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.verdict import Finding
 from becalm.store import Spool, Store, recover
 from becalm.study.measure import Sink
 from becalm.study.options import MeasureOptions
 from becalm.study.rescue import rescue
 from becalm.wording import measurement
+from becalm.wording.findings import finding
 
 
 @dataclass(slots=True)
@@ -33,8 +35,8 @@ class StudySession:
     measuring: MeasureOptions
     _spool: Spool
     number: int | None = None
-    drifted: dict[str, str] = field(default_factory=dict)
-    """Places that somebody else changed while they were held, and what was said of them."""
+    drifted: dict[str, Finding] = field(default_factory=dict)
+    """Places that somebody else changed while they were held, and what is to be said of them."""
 
     unsettled: UnsettledError | None = None
     _said: set[str] = field(default_factory=set)
@@ -90,8 +92,8 @@ class StudySession:
                 self.measuring.listener.warned(remark)
         for each in found.drift:
             if each["place"] not in self.drifted:
-                self.drifted[each["place"]] = measurement.drift(each)
-                self.measuring.listener.warned(self.drifted[each["place"]])
+                self.drifted[each["place"]] = finding("setting_changed", dict(each))
+                self.measuring.listener.warned(self.drifted[each["place"]].sentence)
 
     def settle(self) -> None:
         """Put everything back and end the host. What is not as before is raised when all is concluded and stored."""

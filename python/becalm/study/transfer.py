@@ -20,6 +20,7 @@ from becalm.nouns.workload import Workload
 from becalm.study.multi_host import machines, on_hosts
 from becalm.verbs.tune import tune
 from becalm.wording import multi_host
+from becalm.wording.findings import finding
 
 SEARCHING = ("method", "most_runs", "threshold", "only", "without", "preserve_multicore", "loops", "runs", "warmups")
 """Options of the search alone; what only tries settings has no use for them."""
@@ -75,8 +76,7 @@ def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, option
                 transfer.append(Transfer(row, one.column if found is None else first, one.ratio))
     findings: tuple[Finding, ...] = ()
     if found is not None and not found.settings:
-        said = f"Nothing is recommended on {first}, so nothing was tried on the others."
-        findings = (Finding("nothing", said),)
+        findings = (finding("nothing", {"host": first}),)
     made = MultiHostVerdict(
         kind="tune",
         group=str(options["group"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
 from becalm.hosts import Reboots
 from becalm.methods import method as method_row
@@ -27,6 +28,7 @@ from becalm.tuning.exchange import PhaseOptions, PhaseRequest, PhaseResult, Sear
 from becalm.tuning.trial_log import NumberedAsk, TrialLog
 from becalm.wording import measurement
 from becalm.wording import tune as sentences
+from becalm.wording.findings import finding
 
 
 @dataclass(slots=True)
@@ -138,8 +140,7 @@ class TuneStudy:
     def _refuse(self, settings: int, error: RefusedError) -> None:
         self.trials.refused[settings] = str(error)
         values = self.settings[settings].to_json()
-        text = f"{sentences.settings_text(values)} was not measured: {error}"
-        self.refused.append(Finding("refused", text, {"settings": values}))
+        self.refused.append(finding("refused", {"settings": values, "error": str(error)}))
 
     def _check(self, asked: NumberedAsk) -> None:
         """A program that fails on the untouched machine cannot be tuned."""
@@ -150,7 +151,7 @@ class TuneStudy:
                 assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
                 name = self.study.workloads[run.workload].name
-                raise WorkloadError(measurement.failure(run, name, stderr, 0))
+                raise WorkloadError(measurement.failure(name, failure_numbers(run, stderr, 0)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
         """What is known so far, for the display: all loops of the same settings together."""
@@ -236,7 +237,7 @@ def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[
     """Profiles that were compared with although this host has not all of their settings."""
     measured = {arm.name for arm in arms}
     return [
-        Finding("partial", f"{name} was measured without {', '.join(knobs)}: not to be had here.", {"knobs": knobs})
+        finding("partial", {"profile": name, "knobs": list(knobs)})
         for name, knobs in lacking.items()
         if knobs and name in measured
     ]
@@ -250,9 +251,9 @@ def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
         assert median_ns is not None
         share = count * median_ns / max(1, trials.elapsed_ns)
         numbers = {"boots": count, "boot_ns": median_ns, "share": share}
-        found.append(Finding("boots", sentences.boots(count, median_ns, share), numbers))
+        found.append(finding("boots", numbers))
     if lost:
-        found.append(Finding("at_boot", sentences.not_booted(lost), {"knobs": sorted(lost)}))
+        found.append(finding("at_boot", {"knobs": sorted(lost), "rationale": dict(lost)}))
     return found
 
 
@@ -286,10 +287,10 @@ def _verdict(
             *tuned.findings,
             *(() if judged is None else judged.findings),
             *conducting.refused,
-            *(Finding("drift", said, {"place": place}) for place, said in opened.drifted.items()),
+            *opened.drifted.values(),
             *_boots(conducting.trials, options.get("lost") or {}),
             *_partial(options["partial"], () if judged is None else judged.arms),
-            Finding("choice", tuned.choice.why),
+            finding("choice", {"why": tuned.choice.why}),
         ),
     )
     if tuned.tried:

@@ -18,6 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
 from becalm.tuning.exchange import PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.wording.findings import finding
 
 FEWEST_LOOPS = 4
 """Confirming with fewer loops would say nothing with any certainty."""
@@ -124,14 +125,7 @@ def _unbundle_boot(
 
 def _too_short(missing: Sequence[str]) -> Finding:
     """What a budget left no time for."""
-    profiles = [name for name in missing if not name.startswith(WITHOUT)]
-    parts = ["what each setting contributes"] if len(profiles) < len(missing) else []
-    parts += [f"{' and '.join(profiles)}"] if profiles else []
-    return Finding(
-        "budget",
-        f"The budget was too short to measure {' and '.join(parts)}. A longer --budget says more.",
-        {"left_out": list(missing)},
-    )
+    return finding("budget", {"left_out": list(missing)})
 
 
 def _backward_elimination(

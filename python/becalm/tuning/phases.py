@@ -22,6 +22,7 @@ from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
 from becalm.tuning.exchange import PhaseGenerator, PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.wording.findings import finding
 
 LOOK_LOOPS, LOOK_RUNS = 2, 12
 """The first look: as many runs as say where the scatter comes from (`steady.FEWEST`), in two loops."""
@@ -73,8 +74,7 @@ def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) ->
         if settings.values and not same:
             kept.append((name, settings))
             continue
-        what = f"sets the same as {same[0]} here" if same else "has nothing that can be set here"
-        tuned.findings.append(Finding("tried", f"{name} {what}, so it was not measured.", {"name": name}))
+        tuned.findings.append(finding("tried", {"name": name, "same_as": same[0] if same else None}))
     tuned.tried = tuple(name for name, _ in kept)
     if not kept:
         tuned.choice = Choice(NO_SETTINGS, "Nothing of what was to be tried can be set here.")
@@ -141,13 +141,5 @@ def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[
         wall = sum(float(loop.sum()) for loop in samples[0].loops)
         used = sum(float(loop.sum()) for loop in cpu) / wall if wall else 0.0
         if confining and used > PARALLEL:
-            found.append(
-                Finding(
-                    "parallel",
-                    f"{program} keeps {used:.1f} CPUs busy at a time, and {', '.join(confining)} would leave it fewer: "
-                    "it would be steadier and slower. --preserve-multicore leaves such settings out.",
-                    {"cpus": used, "confining": confining},
-                    program,
-                )
-            )
+            found.append(finding("parallel", {"cpus": used, "confining": confining}, program))
     return found

@@ -20,9 +20,9 @@ from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
 from becalm.wording import explain as sentences
+from becalm.wording.findings import finding, sentence
 from becalm.wording.measurement import recovered
 
 MOST_POINTS = 400
@@ -72,8 +72,8 @@ def explain(
             loads = opened.loads(stored.number)
             if not loads:
                 if len(chosen) == 1:
-                    raise UsageError(_no_load(stored.number))
-                findings.append(Finding("no_load", _no_load(stored.number), {"study": stored.number}))
+                    raise UsageError(sentence("no_load", {"study": stored.number}))
+                findings.append(finding("no_load", {"study": stored.number}))
                 continue
             used.append(stored.number)
             _look(stored, list(opened.runs(stored.number)), loads, program, seen)
@@ -81,21 +81,13 @@ def explain(
     for (name, machine), each in sorted(seen.items()):
         shown = evidence(each.found, designed=each.designed, reference=_reference(each), seed=seed)
         if shown is None:
-            said = f"{name} on {machine}: its runs hold no CPU time and none was unloaded, so no delay can be computed."
-            findings.append(Finding("no_delay", said, {}, name))
+            findings.append(finding("no_delay", {"machine": machine}, name))
         else:
             cases.append(_case(shown, each.designed))
     if not cases and not findings:
         raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
     made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(findings))
     return replace(made, sentence=sentences.explanation(made))
-
-
-def _no_load(number: int) -> str:
-    return (
-        f"Study {number} has no record of load: it was made with --no-load, by an older becalm or by another tool. "
-        "Measure again to explain: becalm run -- COMMAND, then becalm explain."
-    )
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import Cell, cells, ratings
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.nouns.rating import Ratings
@@ -178,4 +179,4 @@ def _nothing(state: _Rounds, workloads: Sequence[Workload], texts: dict[int, tup
     if failed is None:
         return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
-    return WorkloadError(measurement.failure(failed, workloads[failed.workload].name, stderr, 0))
+    return WorkloadError(measurement.failure(workloads[failed.workload].name, failure_numbers(failed, stderr, 0)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.nouns.history import History
@@ -133,7 +134,9 @@ def machine_of_runs(store: Store, number: int, study: Study, history: History, f
     if history.failure is not None:
         failed = history.failure
         stderr = store.texts(number).get(failed.seq, ("", ""))[0]
-        raise WorkloadError(measurement.failure(failed, study.workloads[failed.workload].name, stderr, history.rounds))
+        raise WorkloadError(
+            measurement.failure(study.workloads[failed.workload].name, failure_numbers(failed, stderr, history.rounds))
+        )
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {

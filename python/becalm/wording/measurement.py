@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from becalm.nouns.run import Run
 from becalm.nouns.verdict import Answer, Difference, Stopped, Summary
 
 NAMED = 5
@@ -142,13 +142,13 @@ def stopped(reason: Stopped) -> str:
     }.get(reason, "")
 
 
-def failure(run: Run, name: str, stderr: str, done: int) -> str:
-    """Why a run does not count, and what to do."""
-    status = run.status
-    if run.outcome == "timeout":
-        how = f"did not end within its time limit and was killed after {duration(run.wall_ns)}"
+def failure(name: str, n: Mapping[str, Any]) -> str:
+    """Why a run does not count, and what to do; the numbers of the finding "failure"."""
+    status, outcome, stderr = n["status"], n["outcome"], n["stderr"]
+    if outcome == "timeout":
+        how = f"did not end within its time limit and was killed after {duration(n['wall_ns'])}"
         hint = "Give it more time with --timeout, or a smaller input."
-    elif run.outcome == "refused":
+    elif outcome == "refused":
         how = "could not be started"
         hint = "See the message below." if stderr else "Check the command and its prepare command."
     elif status is not None and status < 0:
@@ -157,9 +157,9 @@ def failure(run: Run, name: str, stderr: str, done: int) -> str:
     else:
         how = f"failed with exit code {status}"
         hint = f"If that is fine, use --expect 0,{status} (or --expect any)."
-    when = f" after {counted(done, 'good run')}" if done else ""
-    warm = " (a warm-up run)" if run.warmup else ""
-    said = f"\nIts last words on standard error:\n{_indent(stderr)}" if stderr.strip() else ""
+    when = f" after {counted(n['done'], 'good run')}" if n["done"] else ""
+    warm = " (a warm-up run)" if n["warmup"] else ""
+    said = f"\nEnd of its standard error:\n{_indent(stderr)}" if stderr.strip() else ""
     return f"{name} {how}{when}{warm}. {hint}{said}"
 
 
@@ -214,7 +214,7 @@ def left_behind(name: str, runs: int) -> str:
     )
 
 
-def drift(found: Mapping[str, str]) -> str:
+def drift(found: Mapping[str, Any]) -> str:
     """A place that somebody else has changed while becalm held it."""
     return (
         f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "

@@ -156,32 +156,6 @@ def _paid(each: AblationEffect) -> str:
     return "No cost in time is seen."
 
 
-def origin(kind: str, program: str, numbers: Mapping[str, Any]) -> str:
-    """Where a program's scatter comes from, and what helps against it."""
-    part = f"{100 * numbers['cpu_share']:.0f} % of the variance of its wall time goes with its CPU time"
-    additions = f"the built-in loop of pure additions scatters by {share(numbers['floor'])}"
-    here = f"{program} by {share(numbers['spread'])}"
-    needed = numbers.get("runs_for_one_percent")
-    runs = f" For a mean to ±1 % make about {counted(needed, 'run')}." if needed else ""
-    if kind == "outside":
-        return (
-            f"Most of the noise of {program} comes from outside the operating system: {part}, and {additions}, {here}. "
-            "The processor itself runs at a varying speed (its clock, its heat, or neighbours on the same chip, as in "
-            "a virtual machine). Settings of the clock can help where the machine has them, others cannot. What helps "
-            f"is comparing in turn, where the speed of the moment cancels: becalm compare.{runs}"
-        )
-    if kind == "inside":
-        return (
-            f"Most of the noise of {program} arises while it computes: {part}; but {additions}, {here}, so it is not "
-            "the processor's speed. Look at caches and memory, at where its pages and stack lie, and at what it draws "
-            f"itself (hash seeds, time, the order of threads).{runs}"
-        )
-    return (
-        f"Most of the noise of {program} is time in which it does not compute: only {part}. It waits for a CPU, a disk "
-        f"or another process; that is what settings of the operating system can change.{runs}"
-    )
-
-
 def boots(count: int, boot_ns: float, share: float) -> str:
     """How often the machine was started again, what that took, and what it means for the runs."""
     return (

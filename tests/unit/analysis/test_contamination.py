@@ -9,7 +9,8 @@ import pytest
 
 import becalm.study.session as session
 from becalm.analysis.contamination import USUAL, contaminated, rule
-from becalm.analysis.diagnostics import of_series, reason
+from becalm.analysis.diagnostics import of_series
+from becalm.analysis.outlier_reasons import reason
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.null import NullHost
 from becalm.load.record import Load
@@ -88,7 +89,7 @@ def test_parts_that_do_not_add_up_name_no_bar():
     runs = [a_run(seq) for seq in range(20)]
     runs[3] = a_run(3, wall=120, wait=90)
     record = columns_of(runs)(0, ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary"))
-    assert reason(record, 3, {})[1] is None
+    assert reason(record, 3, {}).bar is None
 
 
 def test_rules():

@@ -21,13 +21,13 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
     wall = [each + 1e5 * rng.random(15) for each in cpu]
     found = classify(wall, cpu, 0.018, "gzip")
     assert found is not None
-    assert found.kind == "outside"
+    assert found.kind == "processor"
     assert found.numbers["cpu_share"] > 0.99
     assert "becalm compare" in found.sentence
     assert f"about {found.numbers['runs_for_one_percent']} runs" in found.sentence
     inside = classify(wall, cpu, 0.0005, "gzip")
     assert inside is not None
-    assert inside.kind == "inside"
+    assert inside.kind == "program"
     steady = speeds(3, 0.0001)
     waiting = classify([each + 5e6 * rng.exponential(size=15) for each in steady], steady, 0.0005, "gzip")
     assert waiting is not None

@@ -234,7 +234,7 @@ def test_a_parallel_program_and_settings_that_confine_it():
 
 def test_where_the_scatter_comes_from_is_said_for_each_program():
     tuned, _, _ = conduct(World(GOOD, programs=2, floor=0.02), space("a"), chooses("a"), names=("p", "q"))
-    assert [each.program for each in findings(tuned, "outside")] == ["p", "q"]
+    assert [each.program for each in findings(tuned, "processor")] == ["p", "q"]
 
 
 # --- trying what is known already -----------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_without_rights_only_what_needs_none_is_tried(trouble):
 
 def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
     kinds = {each.kind for each in small().findings}
-    assert kinds & {"outside", "inside", "waiting"}
+    assert kinds & {"processor", "program", "waiting"}
 
 
 def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
@@ -293,7 +293,7 @@ def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, st
 def test_what_somebody_else_changes_meanwhile_is_a_finding_once(trouble):
     place = {"knob": "governor", "place": "/sys/x", "wanted": "performance", "found": "powersave"}
     trouble.drift = (place,)
-    assert "/sys/x" in finding(small(), "drift").sentence
+    assert "/sys/x" in finding(small(), "setting_changed").sentence
 
 
 def test_a_store_that_goes_in_the_middle_loses_nothing(trouble, store, tmp_path, monkeypatch):

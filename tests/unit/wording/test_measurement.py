@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.nouns.run import Run
 from becalm.nouns.verdict import Answer, Difference
 from becalm.wording import measurement
@@ -76,11 +77,14 @@ def run(**changes):
 
 
 def test_failures_say_what_to_do():
-    assert "exit code 3" in measurement.failure(run(), "prog", "boom\n", 2)
-    assert "boom" in measurement.failure(run(), "prog", "boom\n", 2)
-    assert "--expect 0,3" in measurement.failure(run(), "prog", "", 2)
-    assert "SIGKILL" in measurement.failure(run(status=-9), "prog", "", 0)
-    assert "--timeout" in measurement.failure(run(outcome="timeout"), "prog", "", 0)
+    def said(failed, stderr, done):
+        return measurement.failure("prog", failure_numbers(failed, stderr, done))
+
+    assert "exit code 3" in said(run(), "boom\n", 2)
+    assert "boom" in said(run(), "boom\n", 2)
+    assert "--expect 0,3" in said(run(), "", 2)
+    assert "SIGKILL" in said(run(status=-9), "", 0)
+    assert "--timeout" in said(run(outcome="timeout"), "", 0)
 
 
 def test_names_are_distinct_and_short():

@@ -1,0 +1,114 @@
+"""Why one run took longer or less than the median run of its series.
+
+`reason` looks at the bars of a waterfall (`becalm.load.waterfall`) where the load of that run was recorded, and at the
+run's own record otherwise. Pure: numbers out; the sentences are in `becalm.wording.series_findings`.
+
+Public: Reason, reason, CAUSE_COLUMNS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from becalm.load.record import Load
+from becalm.load.time_accounting import Times, middle, of
+from becalm.load.waterfall import SLOWER, waterfall
+from becalm.nouns.codec import Json
+from becalm.nouns.run import COLUMNS, Run
+from becalm.stats.arrays import Floats
+
+SAMPLE = 1000
+"""Runs that the usual one is the median of, at most."""
+
+CAUSE_COLUMNS = ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a run stands out. `bar`, `bar_ns`: the bar of its waterfall that most of the excess is in, when there is one.
+
+    `kind`: the name of that bar, "kernel", or what the record alone says: "no_cpu_time", "kernel_alike" (kernel time
+    differs by as much), "cpu_alike", "waited", "page_reads", "no_cause". `numbers`: in the units of their names.
+    """
+
+    kind: str
+    numbers: Mapping[str, Json] = field(default_factory=dict)
+    bar: str | None = None
+    bar_ns: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Kind and numbers as one object."""
+        return {"kind": self.kind, **self.numbers}
+
+
+def reason(record: dict[str, Any], index: int, loads: Mapping[int, Load]) -> Reason:
+    """Why a run took longer than the median run.
+
+    `loads` by sequence number: those that cover one run. For a run that took less, and where the parts do not add up,
+    the record alone says what it can, and there is no bar.
+    """
+    median = float(np.median(record["wall_ns"]))
+    excess = float(record["wall_ns"][index]) - median
+    load = loads.get(int(record["seq"][index]))
+    if excess <= 0:
+        return _of_record(record, index)
+    fall = waterfall(of([_run(record, index)], load), _usual(record, loads if load is not None else {}))
+    bar = None if fall is None else fall.largest
+    if bar is None or bar.ns is None or bar.ns < 0.3 * excess:
+        return _of_record(record, index)
+    system = float(record["system_ns"][index] - np.nanmedian(record["system_ns"]))
+    kernel = bar.name == SLOWER and system > 0.5 * bar.ns
+    quota = next((piece.ns for piece in bar.parts if piece.name == "quota"), 0.0)
+    numbers = {"part_ns": min(bar.ns, excess), "excess_ns": excess, "quota": quota > 0.5 * bar.ns}
+    return Reason("kernel" if kernel else bar.name, numbers, bar.name, bar.ns)
+
+
+def _run(record: dict[str, Any], index: int) -> Run:
+    """The run as far as the columns of CAUSE_COLUMNS tell."""
+
+    def whole(column: str) -> int | None:
+        value = float(record[column][index])
+        return None if np.isnan(value) else int(value)
+
+    seq, wall, user, system, wait = (whole(column) for column in CAUSE_COLUMNS[:5])
+    known = Run._make([None] * len(COLUMNS))
+    return known._replace(seq=seq or 0, wall_ns=wall or 0, user_ns=user, system_ns=system, wait_ns=wait)
+
+
+def _usual(record: dict[str, Any], loads: Mapping[int, Load]) -> Times:
+    """The median run; with loads, of the runs that have one, SAMPLE of them at most."""
+    chosen = [i for i, seq in enumerate(record["seq"]) if int(seq) in loads] if loads else []
+    if chosen:
+        step = -(-len(chosen) // SAMPLE)
+        found = middle(of([run], loads[run.seq]) for run in (_run(record, index) for index in chosen[::step]))
+        assert found is not None
+        return replace(found, wall_ns=float(np.median(record["wall_ns"])))
+
+    def median(values: Floats) -> float | None:
+        return None if np.isnan(values).any() else float(np.median(values))
+
+    cpu, wait = median(record["user_ns"] + record["system_ns"]), median(record["wait_ns"])
+    return Times(len(record["seq"]), float(np.median(record["wall_ns"])), cpu_ns=cpu, wait_ns=wait)
+
+
+def _of_record(record: dict[str, Any], index: int) -> Reason:
+    """What the record of one run says of why it took longer or less than the median run."""
+
+    def excess(values: Floats) -> float:
+        return float(values[index] - np.nanmedian(values))
+
+    wall = excess(record["wall_ns"])
+    cpu = excess(record["user_ns"] + record["system_ns"])
+    if np.isnan(cpu) or wall == 0:
+        return Reason("no_cpu_time")
+    if cpu / wall > 0.5:
+        return Reason("kernel_alike" if excess(record["system_ns"]) / cpu > 0.5 else "cpu_alike")
+    if excess(record["wait_ns"]) / wall > 0.5:
+        return Reason("waited", {"wait_ns": float(record["wait_ns"][index])})
+    if excess(record["major_faults"]) > 0:
+        return Reason("page_reads", {"pages": int(record["major_faults"][index])})
+    return Reason("no_cause")

@@ -1,0 +1,102 @@
+"""Findings in words: one table, a row for each kind of finding that any analysis may report.
+
+An analysis says `finding(kind, numbers, program)`; what is said of it stands here and nowhere else. A row says what
+the kind means, and makes the sentence of the finding's numbers. The numbers are part of every JSON form, so that a
+program can act on a finding without reading its sentence (docs/json.md).
+
+Public: Row, TABLE, finding, sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.nouns.verdict import Finding
+from becalm.wording import load_findings as load
+from becalm.wording import series_findings as series
+from becalm.wording import study_findings as study
+from becalm.wording import tune_findings as tune
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of finding. `sentence` of the program's name and the numbers; `meaning` and `numbers` for the docs."""
+
+    kind: str
+    meaning: str
+    numbers: tuple[str, ...]
+    sentence: Callable[[str, Numbers], str]
+
+
+TABLE: tuple[Row, ...] = (
+    Row("short", "runs so short that they are mostly start-up", ("median_ns",), series.short),
+    Row("warmup", "the first runs took longer than the rest", ("drop", "excess"), series.warmup),
+    Row("drift", "runs became slower or faster over time", ("change", "p_value"), series.drift),
+    Row("period", "times rise and fall periodically", ("period", "p_value"), series.period),
+    Row(
+        "bimodal",
+        "times have two modes",
+        ("low_ns", "high_ns", "low_share", "p_value"),
+        series.bimodal,
+    ),
+    Row(
+        "outliers",
+        "runs that stand out, with what their records say of the cause",
+        ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
+        series.outliers,
+    ),
+    Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
+    Row(
+        "failure",
+        "a run failed, or runs under some settings did",
+        ("seq", "status", "outcome", "wall_ns", "warmup", "stderr", "done"),
+        study.failure,
+    ),
+    Row(
+        "contaminated",
+        "rounds during which other load exceeded a limit",
+        ("rounds", "complete", "rule", "limits", "dropped", "measures"),
+        load.contaminated,
+    ),
+    Row("no_load", "a stored study without a record of load", ("study",), load.no_load),
+    Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
+    Row("processor", "most of the variance comes from the processor's varying speed", tune.SOURCE, tune.processor),
+    Row("program", "most of the variance arises while the program computes", tune.SOURCE, tune.program),
+    Row("waiting", "most of the variance is time in which the program does not compute", tune.SOURCE, tune.waiting),
+    Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),
+    Row("tried", "named settings that were not measured", ("name", "same_as"), tune.tried),
+    Row("budget", "what the time budget was too short for", ("left_out",), tune.budget),
+    Row("refused", "settings that the host refused", ("settings", "error"), tune.refused),
+    Row(
+        "setting_changed",
+        "somebody else changed a place while becalm held it",
+        ("knob", "place", "found", "wanted"),
+        study.setting_changed,
+    ),
+    Row("partial", "a profile measured without some of its settings", ("profile", "knobs"), tune.partial),
+    Row("boots", "what restarts of the machine cost and mean", ("boots", "boot_ns", "share"), tune.boots),
+    Row("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
+    Row("choice", "how the search made its choice", ("why",), tune.choice),
+    Row("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
+    Row("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
+    Row("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
+    Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
+)
+"""Every kind of finding. One more is a row and its sentence."""
+
+_BY_KIND = {row.kind: row for row in TABLE}
+
+
+def finding(kind: str, numbers: Numbers, program: str = "") -> Finding:
+    """A finding with its sentence. Raises KeyError for a kind that has no row."""
+    return Finding(kind, sentence(kind, numbers, program), numbers, program)
+
+
+def sentence(kind: str, numbers: Numbers, program: str = "") -> str:
+    """What is said of a finding. A `host` among the numbers of a program's finding names the machine it was made on."""
+    said = _BY_KIND[kind].sentence(program, numbers)
+    return f"On {numbers['host']}: {said}" if program and "host" in numbers else said

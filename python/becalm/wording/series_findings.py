@@ -1,0 +1,97 @@
+"""Sentences of findings on one program's series of runs: warm-up, drift, period, modes, outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
+from becalm.wording.measurement import counted, duration, percent
+
+Numbers = Mapping[str, Any]
+
+
+def short(program: str, n: Numbers) -> str:
+    """Runs of about a millisecond."""
+    return (
+        f"A run takes only {duration(n['median_ns'])}: most of that is starting and ending a process. "
+        "For the work inside, let the program do more of it in one run."
+    )
+
+
+def warmup(program: str, n: Numbers) -> str:
+    """Slow first runs."""
+    return (
+        f"The first {counted(n['drop'], 'run')} took {percent(n['excess'])} % longer than the rest: "
+        f"the program, its files or the processor warm up. Use --warmup {n['drop']} to leave them out."
+    )
+
+
+def drift(program: str, n: Numbers) -> str:
+    """A trend over the runs."""
+    way = "slower" if n["change"] > 0 else "faster"
+    return (
+        f"It became {percent(abs(n['change']))} % {way} from the first to the last run "
+        f"(p = {n['p_value']:.2g}): one mean hides that. `becalm compare` is immune: its order is random."
+    )
+
+
+def period(program: str, n: Numbers) -> str:
+    """A periodic component."""
+    return f"The times rise and fall with a period of about {n['period']:.1f} runs: something happens periodically."
+
+
+def bimodal(program: str, n: Numbers) -> str:
+    """Two modes."""
+    return (
+        f"The times are bimodal: one mode near {duration(n['low_ns'])} ({percent(n['low_share'], 0.01)} % of the "
+        f"runs), the other near {duration(n['high_ns'])}. Mean and interval describe neither. Memory layout and CPU "
+        "placement are the usual causes; pin the program (--set cpus=N) or switch address randomisation off "
+        "(--set aslr=off) to find out."
+    )
+
+
+def outliers(program: str, n: Numbers) -> str:
+    """Runs that stand out, the farthest with their reasons."""
+    parts = [
+        f"run {seq} took {percent(abs(change))} % {'longer' if change > 0 else 'less'}: {reason(why)}"
+        for seq, change, why in zip(n["seqs"], n["changes"], n["reasons"], strict=True)
+    ]
+    named = "; ".join(parts)
+    what = "stands out; it is" if n["count"] == 1 else "stand out; they are"
+    some = n["count"] > len(parts)
+    more = f" The {len(parts)} farthest: " if some else " "
+    named = named if some else named[0].upper() + named[1:]
+    return f"{counted(n['count'], 'run')} of {n['runs']:,} {what} kept and counted.{more}{named}."
+
+
+def reason(why: Numbers) -> str:
+    """Why one run took longer or less than the median run (`analysis.outlier_reasons`)."""
+    return _REASONS[why["kind"]](why)
+
+
+def _bar(text: str) -> Callable[[Numbers], str]:
+    def said(why: Numbers) -> str:
+        held = ", held back by the quota of its control group" if why.get("quota") else ""
+        return f"{duration(why['part_ns'])} of {duration(why['excess_ns'])} {text}{held}"
+
+    return said
+
+
+_REASONS: Mapping[str, Callable[[Numbers], str]] = {
+    QUEUE: _bar("it waited for a CPU"),
+    IO: _bar("it waited for a disk"),
+    MEMORY: _bar("memory was short (swapping and reclaim)"),
+    STEAL: _bar("the hypervisor ran others meanwhile (steal)"),
+    SLOWER: _bar("is CPU time, so the processor ran it slower"),
+    UNEXPLAINED: _bar("neither CPU nor run queue explain: it slept, or waited for a file or another process"),
+    "kernel": _bar("is time inside the kernel"),
+    "no_cpu_time": lambda why: "the record holds no CPU time",
+    "kernel_alike": lambda why: "its time inside the kernel differs by as much",
+    "cpu_alike": lambda why: "its CPU time differs likewise, so the processor ran it slower or faster",
+    "waited": lambda why: f"it waited {duration(why['wait_ns'])} for a CPU",
+    "page_reads": lambda why: f"{counted(why['pages'], 'page')} had to be read from disk",
+    "no_cause": lambda why: (
+        "neither CPU time nor the run queue explains it: it slept, or waited for a file or another process"
+    ),
+}

@@ -1,0 +1,51 @@
+"""Sentences of findings on how a measurement went: failures, left-over processes, changed settings, several hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.wording import measurement, survey, tune
+from becalm.wording.measurement import listed
+
+Numbers = Mapping[str, Any]
+
+
+def failure(program: str, n: Numbers) -> str:
+    """A run that failed, or, with `arm`, the runs of some settings that did."""
+    if "arm" in n:
+        return tune.failed(n["arm"], program, n["failed"], n["runs"])
+    return measurement.failure(program, n)
+
+
+def left_behind(program: str, n: Numbers) -> str:
+    """Descendants that outlived their program."""
+    return measurement.left_behind(program, n["runs"])
+
+
+def setting_changed(program: str, n: Numbers) -> str:
+    """A place that somebody else has changed while becalm held it."""
+    return measurement.drift(n)
+
+
+def nothing(program: str, n: Numbers) -> str:
+    """Nothing to transfer to other hosts."""
+    return f"Nothing is recommended on {n['host']}, so nothing was tried on the others."
+
+
+def same_machine(program: str, n: Numbers) -> str:
+    """Hosts that are one machine."""
+    return (
+        f"{listed(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
+        "several hosts although they are one. Name it once."
+    )
+
+
+def busy(program: str, n: Numbers) -> str:
+    """Something else ran on a machine while it was surveyed."""
+    return survey.busy(n["host"], n["wait_share"])
+
+
+def few(program: str, n: Numbers) -> str:
+    """Too few machines of a kind."""
+    return survey.few(n["processor"], n["machines"], n["least"])

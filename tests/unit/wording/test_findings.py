@@ -1,0 +1,119 @@
+"""Every kind of finding that any analysis reports has a row, and a sentence made of its numbers alone."""
+
+import ast
+import json
+import re
+
+import pytest
+from tests.places import ROOT
+
+from becalm.wording.findings import TABLE, finding
+from becalm.wording.series_findings import _REASONS
+
+BARS = {"part_ns": 3e6, "excess_ns": 4e6, "quota": True}
+REASONS = {"waited": {"wait_ns": 2e6}, "page_reads": {"pages": 3}}
+
+EXAMPLES = {
+    "short": {"median_ns": 8e5},
+    "warmup": {"drop": 2, "excess": 0.3},
+    "drift": {"change": -0.05, "p_value": 0.001},
+    "period": {"period": 12.3, "p_value": 0.001},
+    "bimodal": {"low_ns": 1e7, "high_ns": 1.2e7, "low_share": 0.4, "p_value": 0.001},
+    "outliers": {
+        "count": 2, "runs": 90, "seqs": [4, 9], "changes": [0.5, -0.2], "causes": ["I/O wait", None],
+        "cause_ns": [3e6, None], "reasons": [{"kind": "I/O wait", **BARS}, {"kind": "cpu_alike"}],
+    },
+    "left_behind": {"runs": 3},
+    "failure": {
+        "seq": 1, "status": 3, "outcome": "failed", "wall_ns": 10**6, "warmup": False, "stderr": "boom", "done": 4,
+    },
+    "contaminated": {
+        "rounds": [1, 4], "complete": 20, "rule": "cpu>20%", "limits": {"cpu": 0.2}, "dropped": True,
+        "measures": {"cpu": 2},
+    },
+    "no_load": {"study": 7},
+    "no_delay": {"machine": "here"},
+    **{
+        kind: {
+            "cpu_share": 0.9, "cpu_share_low": 0.8, "cpu_share_high": 0.95, "spread": 0.02, "floor": 0.015,
+            "runs": 24, "runs_for_one_percent": 16,
+        }
+        for kind in ("processor", "program", "waiting")
+    },
+    "parallel": {"cpus": 1.9, "confining": ["cpus"]},
+    "tried": {"name": "pyperf", "same_as": None},
+    "budget": {"left_out": ["without nice", "pyperf"]},
+    "refused": {"settings": {"nice": -20}, "error": "no."},
+    "setting_changed": {"knob": "governor", "place": "/sys/x", "found": "a", "wanted": "b"},
+    "partial": {"profile": "pyperf", "knobs": ["governor"]},
+    "boots": {"boots": 3, "boot_ns": 4e9, "share": 0.1},
+    "at_boot": {"knobs": ["isolcpus"], "rationale": {"isolcpus": "keeps tasks away"}},
+    "choice": {"why": "The race chose 2 of 9 settings."},
+    "nothing": {"host": "a"},
+    "same_machine": {"hosts": ["a", "b"]},
+    "busy": {"wait_share": 0.2, "host": "a"},
+    "few": {"machines": 3, "processor": "X", "least": 8},
+}  # fmt: skip
+
+
+def reported():
+    """Kinds in calls of `finding`, and calls of `Finding` outside the one place that makes them."""
+    kinds, by_hand = set(), []
+    for path in sorted((ROOT / "python/becalm").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
+                continue
+            if node.func.id == "finding" and isinstance(node.args[0], ast.Constant):
+                kinds.add(node.args[0].value)
+            elif node.func.id == "Finding" and path.name != "findings.py":
+                by_hand.append(f"{path}:{node.lineno}")
+    return kinds, by_hand
+
+
+def test_every_kind_that_is_reported_has_a_row_and_no_finding_is_worded_elsewhere():
+    kinds, by_hand = reported()
+    rows = {row.kind for row in TABLE}
+    assert kinds <= rows
+    assert rows - kinds <= {"processor", "program", "waiting"}, "variance_source computes its kind"
+    assert by_hand == []
+
+
+def test_kinds_are_distinct():
+    assert len({row.kind for row in TABLE}) == len(TABLE)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.kind)
+def test_the_sentence_is_made_of_the_numbers_alone(row):
+    numbers = EXAMPLES[row.kind]
+    assert set(numbers) == set(row.numbers)
+    said = finding(row.kind, json.loads(json.dumps(numbers)), "prog").sentence.strip()
+    assert re.match(r"[A-Z0-9]|prog\b|a\b|a and b\b|pyperf\b|nice\b|governor\b", said), said
+    assert said.endswith((".", "boom")), said
+    assert "None" not in said
+    assert "{" not in said
+
+
+@pytest.mark.parametrize("kind", _REASONS)
+def test_every_reason_of_an_outlier_has_words(kind):
+    why = {"kind": kind, **BARS, **REASONS.get(kind, {})}
+    numbers = {**EXAMPLES["outliers"], "count": 1, "seqs": [4], "changes": [0.5], "reasons": [why]}
+    said = finding("outliers", numbers, "prog").sentence
+    assert said.startswith("1 run of 90 stands out; it is kept and counted. Run 4 took 50 % longer: ")
+
+
+def test_a_host_is_named_where_a_program_was_measured_on_several():
+    assert finding("left_behind", {"runs": 1, "host": "b"}, "prog").sentence.startswith("On b: prog left")
+    assert not finding("busy", EXAMPLES["busy"]).sentence.startswith("On ")
+
+
+def test_an_unknown_kind_is_an_error_where_it_is_made():
+    with pytest.raises(KeyError):
+        finding("odd", {})
+
+
+def test_the_document_lists_every_kind_with_its_numbers():
+    (document,) = (ROOT / "docs").rglob("json.md")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", document.read_text().split("## Findings")[1], re.MULTILINE))
+    for row in TABLE:
+        assert row.meaning in rows[row.kind]
+        assert set(row.numbers) <= set(re.findall(r"`(\w+)`", rows[row.kind])), row.kind
