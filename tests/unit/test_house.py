@@ -3,7 +3,6 @@
 import ast
 import re
 
-import pytest
 from tests.places import ROOT
 
 import becalm.errors
@@ -26,34 +25,6 @@ def imported(path):
         elif isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
     return found
-
-
-def part(name):
-    return ROOT / "python/becalm" / name
-
-
-FORBIDDEN = [
-    ("stats", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("report", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.study.measure")),
-    ("hosts", ("becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("store", ("becalm.hosts", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("load", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("sources", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("verbs", ("becalm.cli",)),
-    ("nouns", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("plans", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli", "becalm.report")),
-    ("analysis/confirmation.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
-    ("analysis/variance_source.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
-    ("analysis/comparison.py", ("becalm.hosts", "becalm.store", "becalm.verbs", "becalm.cli")),
-]
-
-
-@pytest.mark.parametrize(("where", "what"), FORBIDDEN)
-def test_imports_go_one_way(where, what):
-    place = part(where)
-    for path in [place] if place.suffix else place.rglob("*.py"):
-        wrong = [name for name in imported(path) if any(name == each or name.startswith(each + ".") for each in what)]
-        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
 
 
 def test_only_the_store_knows_sql_and_only_report_and_cli_the_terminal():
