@@ -30,11 +30,11 @@ impl Defined {
             .map(|values| values.as_ref().map(|values| Settings::read(values, tree, dangerous)).transpose())
             .collect::<Result<Vec<_>, _>>()?;
         // SAFETY: cannot fail.
-        if settings.iter().flatten().any(|each| each.cold) && unsafe { libc::geteuid() } != 0 {
+        if settings.iter().flatten().any(|each| each.process.cold) && unsafe { libc::geteuid() } != 0 {
             return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
         }
         for each in settings.iter().flatten().filter(|each| !each.empty) {
-            runner.try_settings(&each.process, base.user.as_ref())?;
+            runner.try_settings(&each.process.child, base.user.as_ref())?;
         }
         let ready = |workload| Ready::new(workload, base);
         let workloads = workloads.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;

@@ -8,15 +8,15 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use becalm_core::knob::catalogue::CATALOGUE;
+use becalm_core::knob::changes::Changes;
+use becalm_core::knob::domain::Kind;
 use becalm_core::knob::hold::{Drift, Hold};
 use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock::{holder, Lock, LockError};
 use becalm_core::knob::recover::{clear, Recovered};
-use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::restore::{unsettled, Restored};
-use becalm_core::knob::row::{Act, Domain, Knob};
-use becalm_core::knob::state::state;
+use becalm_core::knob::row::Knob;
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Map, Value};
 
@@ -228,7 +228,7 @@ impl Machine {
 
     /// What settings would change: knob, place, value now and then.
     pub fn plan(&self, changes: &Changes) -> Value {
-        let step = |change: &becalm_core::knob::resolve::Change| {
+        let step = |change: &becalm_core::knob::changes::Change| {
             let now = change.place.read(&self.tree);
             json!({
                 "knob": change.knob,
@@ -287,13 +287,13 @@ pub fn report(outcomes: &[Restored], sentence: &str) -> Value {
 }
 
 fn row(knob: &Knob, tree: &Tree) -> Value {
-    let state = state(tree, knob);
-    let choices = match knob.domain {
-        Domain::OnOff => Some(vec!["on".to_owned(), "off".to_owned()]),
-        Domain::Words(words) => Some(words.iter().map(|word| (*word).to_owned()).collect()),
-        Domain::Listed(path) => {
-            tree.read(path).ok().map(|text| text.split_ascii_whitespace().map(str::to_owned).collect())
-        }
+    let state = knob.act.state(tree, knob);
+    let choices = match knob.domain.kind {
+        Kind::Words { choices } => Some(choices.iter().map(|word| (*word).to_owned()).collect()),
+        Kind::Listed { path } => tree
+            .read(path)
+            .ok()
+            .map(|text| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>()),
         _ => None,
     };
     json!({
@@ -302,16 +302,13 @@ fn row(knob: &Knob, tree: &Tree) -> Value {
         "group": knob.group,
         "domain": knob.domain.words(),
         "choices": choices,
-        "steady": knob.steady,
+        "steady": knob.tuned_value,
         "order": knob.order,
-        "needs": knob.needs,
-        "against": knob.against,
-        "parameters": match knob.act {
-            Act::Boot(words) => Some(words),
-            _ => None,
-        },
-        "confines": knob.confines,
-        "matters": knob.matters,
+        "needs": knob.requires,
+        "against": knob.conflicts,
+        "parameters": knob.act.boot().map(|boot| boot.words),
+        "confines": knob.restricts_cpus,
+        "matters": knob.rationale,
         "costs": knob.costs,
         "privilege": knob.privilege,
         "source": knob.source,

@@ -9,13 +9,13 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
+use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::{Environment, Program, Surroundings};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::{kill_tree, sweep};
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
-use becalm_core::knob::process::ProcessSettings;
 use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};
 
@@ -53,7 +53,7 @@ impl Runner {
     }
 
     /// Try whether settings can be applied, on a child that does nothing else.
-    pub fn try_settings(&mut self, settings: &ProcessSettings, user: Option<&User>) -> Result<(), Failure> {
+    pub fn try_settings(&mut self, settings: &Preparation, user: Option<&User>) -> Result<(), Failure> {
         let image = Image::Kernel(becalm_core::types::Kernel::Add, 0);
         let null = self.streams.null();
         let order =
@@ -80,18 +80,18 @@ impl Runner {
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
         self.streams.choose(ready.workload.output);
-        if settings.fixed_environment {
+        if settings.process.fixed_environment {
             step.2 = 0;
         }
         let mut said = String::new();
-        let mut ended = match self.prepare(ready, settings.cold, base, talk)? {
+        let mut ended = match self.prepare(ready, settings.process.cold, base, talk)? {
             Err(failure) => {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
             Ok(Attention::Nothing) => {
                 observer.before(seq);
-                let ended = match self.start(ready, &settings.process, base, step) {
+                let ended = match self.start(ready, &settings.process.child, base, step) {
                     Ok(child) => self.watch_run(ready, &child, (seq, step), (talk, observer))?,
                     Err(error) => {
                         let explain = |e: &io::Error| {
@@ -166,7 +166,7 @@ impl Runner {
     fn start(
         &mut self,
         ready: &mut Ready,
-        settings: &ProcessSettings,
+        settings: &Preparation,
         base: &Surroundings,
         step: Step,
     ) -> Result<Child, StartError> {
@@ -284,7 +284,7 @@ impl Runner {
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
         let null = self.streams.null();
-        let settings = ProcessSettings::default();
+        let settings = Preparation::default();
         let order = Order {
             image: Image::Exec {
                 path: &program.path,

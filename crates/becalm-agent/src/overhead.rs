@@ -8,12 +8,12 @@ use std::ptr;
 use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::child::{Image, Order, Starter};
 use becalm_core::exec::now_ns;
+use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::{Environment, Program, Surroundings};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::watch::readable;
 use becalm_core::exec::watch::watch;
-use becalm_core::knob::process::ProcessSettings;
 use becalm_core::types::{Outcome, Row, Step, Text};
 
 use crate::conversation::{Attention, Conversation};
@@ -32,7 +32,7 @@ pub fn overhead(
     let none = BTreeMap::new();
     let program = Program::find(&command, None, &none, base)?;
     let mut environment = Environment::new(base, &none)?;
-    let settings = ProcessSettings::default();
+    let settings = Preparation::default();
     let mut bare = Vec::new();
     let mut own = Vec::new();
     let mut line = Vec::new();

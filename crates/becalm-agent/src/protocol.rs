@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use becalm_core::exec::child::{Stage, StartError};
 use becalm_core::exec::program::ProgramError;
-use becalm_core::knob::process::STAGES;
+use becalm_core::knob::catalogue::find;
 use becalm_core::knob::settings::SettingError;
 use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
@@ -209,27 +209,20 @@ impl From<SettingError> for Failure {
 
 /// A child that did not become its program, in a sentence; `explain` words a failed exec.
 pub fn start_failure(error: &StartError, explain: impl Fn(&std::io::Error) -> String) -> Failure {
-    let StartError::Child { stage, error } = error else {
-        return Failure::new(
-            "system",
-            format!("{error}. The machine may have too many processes or too little memory."),
-        );
+    let (stage, error) = match error {
+        StartError::Clone(error) => {
+            let message = format!(
+                "A process could not be created: {error}. The machine may have too many processes or too little memory."
+            );
+            return Failure::new("system", message);
+        }
+        StartError::Setting { name, error } => return refused_setting(name, error),
+        StartError::Child { stage, error } => (stage, error),
     };
-    let refused = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     match stage {
         Stage::Exec => Failure::new("not_executable", explain(error)),
-        Stage::Setting(index) => {
-            let name = STAGES.get(*index).copied().unwrap_or("?");
-            if refused {
-                let message = format!("The kernel does not let this user set {name}. Use --sudo, or a value that asks for less.");
-                return Failure::new("permission", message);
-            }
-            if error.raw_os_error() == Some(libc::EOPNOTSUPP) {
-                let message =
-                    "This kernel ignores slice_ns; it needs Linux 6.12 or later. Leave the setting out.";
-                return Failure::new("unsupported", message);
-            }
-            Failure::new("domain", format!("The kernel does not accept the value of {name}: {error}."))
+        Stage::Group | Stage::Setting(_) => {
+            Failure::new("system", format!("The program could not join its control group: {error}."))
         }
         Stage::User => Failure::new("permission", format!("The workload's user could not be set: {error}.")),
         Stage::Directory => {
@@ -237,6 +230,22 @@ pub fn start_failure(error: &StartError, explain: impl Fn(&std::io::Error) -> St
         }
         Stage::Input => Failure::new("not_found", format!("The input file could not be opened: {error}.")),
         Stage::Streams => Failure::new("system", format!("Standard streams could not be set up: {error}.")),
+    }
+}
+
+fn refused_setting(name: &str, error: &std::io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            let message = format!(
+                "The kernel does not let this user set {name}. Use --sudo, or a value that asks for less."
+            );
+            Failure::new("permission", message)
+        }
+        Some(libc::EOPNOTSUPP) => {
+            let why = find(name).map_or("", |knob| knob.absent);
+            Failure::new("unsupported", format!("This kernel ignores {name}; {why}. Leave the setting out."))
+        }
+        _ => Failure::new("domain", format!("The kernel does not accept the value of {name}: {error}.")),
     }
 }
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use becalm_core::exec::now_ns;
+use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::Surroundings;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{readable, until_readable};
 use becalm_core::facts;
-use becalm_core::knob::process::ProcessSettings;
-use becalm_core::knob::resolve::Changes;
+use becalm_core::knob::changes::Changes;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
 use becalm_core::load;
@@ -252,7 +252,7 @@ impl Session {
         self.talk.output.begin(id);
         self.observer.begin(load);
         self.observer.make_group(|tasks| {
-            let mut joining = ProcessSettings::default();
+            let mut joining = Preparation::default();
             joining.join = Some(tasks);
             self.runner.try_settings(&joining, base.user.as_ref()).is_ok()
         });
@@ -275,7 +275,7 @@ impl Session {
                 return Ok(Err(failure));
             }
             switching_ns += now_ns() - started;
-            settings.process.join = self.observer.join(step.0, self.machine.join());
+            settings.process.child.join = self.observer.join(step.0, self.machine.join());
             let result = self.runner.step(
                 workload,
                 settings,

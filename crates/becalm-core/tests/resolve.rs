@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use becalm_core::knob::changes::Changes;
 use becalm_core::knob::place::Place;
-use becalm_core::knob::resolve::Changes;
 use becalm_core::knob::settings::{SettingError, Settings};
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Value};
@@ -103,7 +103,7 @@ impl Laptop {
 
 /// The writes as "knob place=value", with CPUs and long directories left out.
 fn spelled(changes: &Changes) -> Vec<String> {
-    let line = |change: &becalm_core::knob::resolve::Change| {
+    let line = |change: &becalm_core::knob::changes::Change| {
         let place = change.place.shown();
         let name = place.replace("/sys/devices/system/cpu/", "").replace("/sys/fs/cgroup/", "");
         format!("{} {name}={}", change.knob, change.value)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::BootError;
 use crate::knob::catalogue::{Scope, CATALOGUE};
 use crate::knob::cpus;
-use crate::knob::row::{Act, Domain, Group, Knob};
+use crate::knob::row::{Group, Knob};
 use crate::knob::tree::Tree;
 
 /// Check parameters. `consent`: dangerous ones too.
@@ -41,9 +41,9 @@ pub fn key(parameter: &str) -> &str {
 
 /// The row that makes this parameter, and the value in it where there is one.
 fn made_by<'a>(knob: &'static Knob, parameter: &'a str) -> Option<(&'static Knob, Option<&'a str>)> {
-    let Act::Boot(words) = knob.act else { return None };
+    let boot = knob.act.boot()?;
     debug_assert!(knob.scope == Scope::Boot);
-    words.iter().find_map(|word| match word.split_once("{}") {
+    boot.words.iter().find_map(|word| match word.split_once("{}") {
         Some((before, after)) => {
             let value = parameter.strip_prefix(before)?.strip_suffix(after)?;
             Some((knob, Some(value)))
@@ -54,7 +54,7 @@ fn made_by<'a>(knob: &'static Knob, parameter: &'a str) -> Option<(&'static Knob
 
 fn in_domain(knob: &Knob, parameter: &str, value: &str, tree: &Tree) -> Result<(), BootError> {
     let domain = |what: &str| Err(BootError::Domain(format!("The kernel parameter {parameter:?} {what}.")));
-    if !matches!(knob.domain, Domain::Cpus(_)) {
+    if !knob.domain.is_cpus() {
         return if knob.domain.holds(value) {
             Ok(())
         } else {

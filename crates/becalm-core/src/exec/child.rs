@@ -11,36 +11,41 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
+use super::prepare::Preparation;
 use super::user::User;
 use super::{checked, now_ns};
-use crate::knob::process::ProcessSettings;
 use crate::types::Kernel;
 
 /// What the child did last before it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// One of the process settings, by its index in `knob::process::STAGES`.
-    Setting(usize),
+    /// Joining its control group.
+    Group,
     User,
     Directory,
     Input,
     Streams,
     Exec,
+    /// One of the settings, by its number in the order's `Preparation`.
+    Setting(usize),
 }
 
-const STAGES: [Stage; 11] = [
-    Stage::Setting(0),
-    Stage::Setting(1),
-    Stage::Setting(2),
-    Stage::Setting(3),
-    Stage::Setting(4),
-    Stage::Setting(5),
-    Stage::User,
-    Stage::Directory,
-    Stage::Input,
-    Stage::Streams,
-    Stage::Exec,
-];
+/// Settings are counted from here on in the report, after what every child does.
+const STAGES: [Stage; 6] =
+    [Stage::Group, Stage::User, Stage::Directory, Stage::Input, Stage::Streams, Stage::Exec];
+
+impl Stage {
+    fn number(self) -> usize {
+        match self {
+            Stage::Setting(number) => STAGES.len() + number,
+            other => STAGES.iter().position(|each| *each == other).unwrap_or(STAGES.len() - 1),
+        }
+    }
+
+    fn of(number: usize) -> Self {
+        STAGES.get(number).copied().unwrap_or_else(|| Stage::Setting(number - STAGES.len()))
+    }
+}
 
 /// Why a child never became the program.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +54,9 @@ pub enum StartError {
     Clone(io::Error),
     #[error("{stage:?}: {error}")]
     Child { stage: Stage, error: io::Error },
+    /// The kernel refused the setting of this name.
+    #[error("{name}: {error}")]
+    Setting { name: &'static str, error: io::Error },
 }
 
 /// What runs in the child.
@@ -62,7 +70,7 @@ pub enum Image<'a> {
 /// Everything about one child, made before it is started.
 pub struct Order<'a> {
     pub image: Image<'a>,
-    pub settings: &'a ProcessSettings,
+    pub settings: &'a Preparation,
     pub user: Option<&'a User>,
     pub directory: Option<&'a CStr>,
     pub input: Option<&'a CStr>,
@@ -161,8 +169,13 @@ impl Starter {
             // SAFETY: our own child, which has exited or is about to.
             unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
             let error = io::Error::from_raw_os_error(report.errno.load(Ordering::Acquire));
-            let stage = STAGES.get(stage as usize).copied().unwrap_or(Stage::Exec);
-            return Err(StartError::Child { stage, error });
+            let stage = Stage::of(stage as usize);
+            return Err(match stage {
+                Stage::Setting(number) => {
+                    StartError::Setting { name: order.settings.name(number).unwrap_or("?"), error }
+                }
+                stage => StartError::Child { stage, error },
+            });
         }
         Ok(Child { pid, pidfd, start_ns: report.start_ns.load(Ordering::Acquire) })
     }
@@ -193,8 +206,7 @@ extern "C" fn enter(argument: *mut c_void) -> c_int {
     let stage = become_program(entry, report);
     // SAFETY: errno is this thread's; a failed call has just set it.
     report.errno.store(unsafe { *libc::__errno_location() }, Ordering::Release);
-    let number = STAGES.iter().position(|each| *each == stage).unwrap_or(STAGES.len());
-    report.stage.store(number as i32, Ordering::Release);
+    report.stage.store(stage.number() as i32, Ordering::Release);
     // SAFETY: ends this process only, without running the parent's exit handlers.
     unsafe { libc::_exit(127) }
 }
@@ -210,6 +222,9 @@ fn become_program(entry: &Entry, report: &Report) -> Stage {
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
         libc::setpgid(0, 0);
+        if !order.settings.enter() {
+            return Stage::Group;
+        }
         if let Err(which) = order.settings.apply() {
             return Stage::Setting(which);
         }

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod child;
+pub mod prepare;
 pub mod program;
 pub mod stream;
 pub mod tree;

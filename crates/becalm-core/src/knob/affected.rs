@@ -1,11 +1,20 @@
 //! What taking CPUs offline changes besides: places to look at, and to put back, once the CPUs are online again.
 
+use super::act::each_interrupt;
 use super::cpus::{self, Cpus};
 use super::cpuset;
 use super::place::{allowed, start_and_state, Place};
-use super::state::interrupt_files;
 use super::tree::{Tree, CPU};
 use crate::source::pid_stat::PidStat;
+
+/// Times of the scheduler that the kernel computes anew when the number of CPUs changes, from what it began with: a value
+/// that somebody wrote there is lost (kernel/sched/fair.c, update_sysctl).
+const SCALED: [&str; 4] = [
+    "/sys/kernel/debug/sched/latency_ns",
+    "/sys/kernel/debug/sched/min_granularity_ns",
+    "/sys/kernel/debug/sched/wakeup_granularity_ns",
+    "/sys/kernel/debug/sched/base_slice_ns",
+];
 
 /// What taking CPUs offline changes besides: their frequency settings, interrupts, cpusets of v1, bound tasks.
 pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
@@ -23,7 +32,10 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
             }
         }
     }
-    places.extend(interrupt_files(tree).into_iter().map(|path| Place::Mask { path }));
+    places.extend(
+        SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
+    );
+    places.extend(each_interrupt(tree).into_iter().map(|path| Place::Mask { path }));
     if cpuset::version(tree) == Ok(1) {
         places.extend(cpuset::others(tree).into_iter().map(|(path, _)| Place::File { path }));
     }

@@ -6,229 +6,297 @@
 //! What is set at boot is tried on the last core: the CPU that boots keeps the time, so the kernel takes it out of
 //! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
-use super::row::Act::{
-    self, BeforeRun, Boot as AtBoot, EachCpu, File, FrequencyFloor, Interrupts, Isolation as Isolate,
-    Latency, OnlineCpus, Services, Smt, Swap,
+use super::act::{
+    AtBoot, BeforeRun, EachCpu, EnvironmentSize, File, FrequencyFloor, InChild, Interrupts,
+    Isolation as Isolate, Latency, OnlineCpus, Services, Smt, SwapAreas,
 };
-use super::row::Domain::*;
-use super::row::Form::{Plain, Switch};
+use super::domain::Scale::{Linear, Log};
+use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special, ON_OFF};
+use super::process;
+use super::proof;
 use super::row::Group::*;
 use super::row::Scope::*;
-pub use super::row::{Knob, Scope};
+pub use super::row::{Boot as Words, Form, Knob, Privileged, Scope};
 
 const ROOT: &str = "root";
-const ON_IS_1: super::row::Form = Switch { on: "1", off: "0" };
-const CORES: &[&str] = &["first-core", "last-core"];
+const PLAIN: Form = Form(&[]);
+const ON_IS_1: Form = Form(&[("on", "1"), ("off", "0")]);
+const CORE: &[Special] =
+    &[special("first-core", "the first core with all its threads"), special("last-core", "the last one")];
+const AWAY: &[Special] = &[special("all", "every CPU"), special("away", "all but the program's")];
+const SCALING: Form = Form(&[("none", "0"), ("log", "1"), ("linear", "2")]);
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
+const NO_CFS: &str = "this kernel has no CFS scheduler with that setting (6.6 and later have sched_base_slice_ns), or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
+const NO_DEBUGFS: &str =
+    "this kernel's scheduler has no such setting, or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
 
 /// A row that the others are written as differences from.
 const ROW: Knob = Knob {
     name: "",
     scope: Live,
     group: Normal,
-    domain: OnOff,
-    act: Act::Process,
-    steady: None,
+    domain: ON_OFF,
+    act: &BeforeRun,
+    tuned_value: None,
     order: 50,
-    needs: &[],
-    against: &[],
-    confines: false,
-    matters: "",
+    requires: &[],
+    conflicts: &[],
+    restricts_cpus: false,
+    rationale: "",
     costs: "",
     privilege: ROOT,
+    privileged: Privileged::All,
     absent: "this kernel does not have it",
     source: "",
 };
+
+/// Words for the next boot that the others are written as differences from.
+const WORDS: Words =
+    Words { words: &[], possible: proof::anywhere, proof: proof::untold, known_from: "", binds: false };
 
 /// All knobs, in the order in which they are listed.
 #[rustfmt::skip]
 pub const CATALOGUE: &[Knob] = &[
     // --- of the measured program -------------------------------------------------------------------------------------
-    Knob { name: "nice", scope: Process, group: Essential, act: Act::Process, steady: Some("-20"),
-        domain: Described("-20 (most CPU time) to 19 (least)"),
-        matters: "the share of a CPU when others want it too",
+    Knob { name: "nice", scope: Process, group: Essential, tuned_value: Some("-20"),
+        domain: range(-20, 19, "", Linear), act: &InChild(process::number, process::renice),
+        rationale: "the share of a CPU when others want it too: most at -20, least at 19",
         costs: "everything else on the machine waits",
-        privilege: "CAP_SYS_NICE below the present value", source: "setpriority(2)", ..ROW },
-    Knob { name: "io_priority", scope: Process, group: Essential, act: Act::Process, steady: Some("realtime:0"),
-        domain: Described("realtime:0-7, best-effort:0-7, idle or none"),
-        matters: "whose disk requests come first, with schedulers that heed it",
+        privilege: "CAP_SYS_NICE below the present value", privileged: Privileged::Below(0), source: "setpriority(2)", ..ROW },
+    Knob { name: "io_priority", scope: Process, group: Essential, tuned_value: Some("realtime:0"),
+        domain: classes(&[levels("realtime", 0, 7, Some(4)), levels("best-effort", 0, 7, Some(4)), class("idle"), class("none")]),
+        act: &InChild(process::io_class, process::set_io_priority),
+        rationale: "whose disk requests come first, with schedulers that heed it",
         costs: "other programs wait for the disk",
-        privilege: "CAP_SYS_ADMIN or CAP_SYS_NICE for realtime", source: "ioprio_set(2)", ..ROW },
-    Knob { name: "aslr", scope: Process, act: Act::Process, steady: Some("off"),
-        domain: Described("on or off"),
-        matters: "whether addresses, and with them cache and branch conflicts, change from run to run",
+        privilege: "CAP_SYS_ADMIN or CAP_SYS_NICE for realtime", privileged: Privileged::Classes(&["realtime"]), source: "ioprio_set(2)", ..ROW },
+    Knob { name: "aslr", scope: Process, tuned_value: Some("off"),
+        act: &InChild(process::switched_off, process::set_addresses),
+        rationale: "whether addresses, and with them cache and branch conflicts, change from run to run",
         costs: "off: one memory layout is measured precisely, which may be a lucky one",
-        privilege: "", source: "personality(2), ADDR_NO_RANDOMIZE", ..ROW },
-    Knob { name: "cpus", scope: Process, act: Act::Process, confines: true,
-        domain: Described("a list of CPUs such as 0,2-3"),
-        matters: "a program that is not moved between CPUs keeps its caches",
-        costs: "its threads share those CPUs", privilege: "", source: "sched_setaffinity(2)", ..ROW },
-    Knob { name: "policy", scope: Process, group: Dangerous, act: Act::Process, steady: Some("fifo:50"),
-        domain: Described("other, batch, idle, fifo:1-99 or rr:1-99"),
-        matters: "who may interrupt the program, and how often",
+        privilege: "", privileged: Privileged::None, source: "personality(2), ADDR_NO_RANDOMIZE", ..ROW },
+    Knob { name: "cpus", scope: Process, restricts_cpus: true,
+        domain: cpus(&[]), act: &InChild(process::cpu_set, process::bind),
+        rationale: "a program that is not moved between CPUs keeps its caches",
+        costs: "its threads share those CPUs", privilege: "", privileged: Privileged::None, source: "sched_setaffinity(2)", ..ROW },
+    Knob { name: "policy", scope: Process, group: Dangerous, tuned_value: Some("fifo:50"),
+        domain: classes(&[class("other"), class("batch"), class("idle"), levels("fifo", 1, 99, None), levels("rr", 1, 99, None)]),
+        act: &InChild(process::policy, process::set_policy), order: 55,
+        rationale: "who may interrupt the program, and how often",
         costs: "fifo and rr: nothing else runs on that CPU, the terminal may freeze",
-        privilege: "CAP_SYS_NICE for fifo and rr", source: "sched(7)", ..ROW },
-    Knob { name: "slice_ns", scope: Process, act: Act::Process, steady: Some("100000000"),
-        domain: Described("100000 to 100000000 ns, or 0 for the default"),
-        matters: "how long the program runs before others of its priority get their turn",
-        costs: "others wait longer for theirs", privilege: "",
+        privilege: "CAP_SYS_NICE for fifo and rr", privileged: Privileged::Classes(&["fifo", "rr"]), source: "sched(7)", ..ROW },
+    Knob { name: "slice_ns", scope: Process, tuned_value: Some("100000000"),
+        domain: range(100_000, 100_000_000, "ns", Log).or(&[special("0", "the kernel's default")]),
+        act: &InChild(process::number, process::set_slice), order: 56, absent: "it needs Linux 6.12 or later",
+        rationale: "how long the program runs before others of its priority get their turn",
+        costs: "others wait longer for theirs", privilege: "", privileged: Privileged::None,
         source: "sched_setattr(2), kernel 6.12 and later", ..ROW },
-    Knob { name: "environment_size", scope: Process, act: Act::Process,
-        domain: Words(&["random", "fixed"]),
-        matters: "the size of the environment moves the stack: random sizes average over layouts, a fixed one hides them",
-        costs: "random: a wider spread; fixed: a bias that nobody sees", privilege: "",
+    Knob { name: "environment_size", scope: Process, act: &EnvironmentSize,
+        domain: words(&["random", "fixed"]),
+        rationale: "the size of the environment moves the stack: random sizes average over layouts, a fixed one hides them",
+        costs: "random: a wider spread; fixed: a bias that nobody sees", privilege: "", privileged: Privileged::None,
         source: "Mytkowicz et al. 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!", ..ROW },
-    Knob { name: "drop_caches", scope: Process, act: BeforeRun,
-        matters: "every run reads its files from disk, none by luck from memory",
+    Knob { name: "drop_caches", scope: Process, act: &BeforeRun,
+        rationale: "every run reads its files from disk, none by luck from memory",
         costs: "files are read again by everybody: seconds of slow disk", source: "proc_sys_vm(5), drop_caches", ..ROW },
 
     // --- processors --------------------------------------------------------------------------------------------------
-    Knob { name: "smt", act: Smt, steady: Some("off"), order: 10,
-        matters: "a busy sibling thread takes up to half of a core",
+    Knob { name: "smt", act: &Smt, tuned_value: Some("off"), order: 10,
+        rationale: "a busy sibling thread takes up to half of a core",
         costs: "off: half of the hardware threads",
         absent: "the processor has no SMT, or the kernel does not control it",
         source: "/sys/devices/system/cpu/smt/control", ..ROW },
-    Knob { name: "online_cpus", group: Dangerous, act: OnlineCpus, steady: Some("first"), order: 20, confines: true,
-        domain: Cpus(&["all", "first"]),
-        matters: "a CPU that is offline disturbs nobody: no shared cache, memory or power budget",
+    Knob { name: "online_cpus", group: Dangerous, act: &OnlineCpus, tuned_value: Some("first"), order: 20, restricts_cpus: true,
+        domain: cpus(&[special("all", "every CPU"), special("first", "the first one alone")]),
+        rationale: "a CPU that is offline disturbs nobody: no shared cache, memory or power budget",
         costs: "the machine is as slow as the CPUs that are left",
         absent: "no CPU of this machine can be taken offline",
         source: "/sys/devices/system/cpu/cpuN/online", ..ROW },
-    Knob { name: "governor", group: Essential, act: EachCpu("cpufreq/scaling_governor", Plain), steady: Some("performance"),
-        order: 30, domain: Listed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors"),
-        matters: "a frequency that follows the load is low when a run begins",
+    Knob { name: "governor", group: Essential, tuned_value: Some("performance"),
+        // The performance governor takes the preference over while it is on.
+        act: &EachCpu { file: "cpufreq/scaling_governor", form: PLAIN, moves: &["cpufreq/energy_performance_preference"] },
+        order: 30, domain: listed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors"),
+        rationale: "a frequency that follows the load is low when a run begins",
         costs: "power, heat and noise", absent: NO_FREQUENCY,
         source: "Documentation/admin-guide/pm/cpufreq.rst", ..ROW },
-    Knob { name: "turbo", order: 40, steady: Some("off"), act: File(&[
-            ("/sys/devices/system/cpu/intel_pstate/no_turbo", Switch { on: "0", off: "1" }),
+    Knob { name: "turbo", order: 40, tuned_value: Some("off"), act: &File(&[
+            ("/sys/devices/system/cpu/intel_pstate/no_turbo", Form(&[("on", "0"), ("off", "1")])),
             ("/sys/devices/system/cpu/cpufreq/boost", ON_IS_1)]),
-        matters: "turbo depends on temperature and on what other cores do",
+        rationale: "turbo depends on temperature and on what other cores do",
         costs: "off: the highest frequencies", absent: "the processor or its driver has no turbo to control",
         source: "Documentation/admin-guide/pm/intel_pstate.rst, cpufreq.rst", ..ROW },
-    Knob { name: "frequency_floor", group: Essential, act: FrequencyFloor, steady: Some("max"), order: 45,
-        domain: WordOrWhole { words: &["max"], low: 1, high: i64::MAX, unit: "kHz" },
-        matters: "a processor that may not slow down needs no time to speed up",
+    Knob { name: "frequency_floor", group: Essential, act: &FrequencyFloor, tuned_value: Some("max"), order: 45,
+        domain: range(1, 20_000_000, "kHz", Linear).or(&[special("max", "the highest of each CPU")]),
+        rationale: "a processor that may not slow down needs no time to speed up",
         costs: "power, heat and noise", absent: NO_FREQUENCY,
         source: "Documentation/admin-guide/pm/cpufreq.rst", ..ROW },
-    Knob { name: "cpu_dma_latency", group: Dangerous, act: Latency, steady: Some("0"),
-        domain: Whole { low: 0, high: 2_000_000_000, unit: "us" },
-        matters: "waking from a deep idle state takes up to a millisecond",
+    Knob { name: "cpu_dma_latency", group: Dangerous, act: &Latency, tuned_value: Some("0"),
+        domain: range(1, 2_000_000_000, "us", Log).or(&[special("0", "no idle state at all")]),
+        rationale: "waking from a deep idle state takes up to a millisecond",
         costs: "0: idle CPUs spin at full power and heat, which can slow the busy one",
         absent: "the kernel has no power management quality of service",
         source: "Documentation/admin-guide/pm/cpuidle.rst, /dev/cpu_dma_latency", ..ROW },
 
     // --- memory ------------------------------------------------------------------------------------------------------
-    Knob { name: "swap", act: Swap, steady: Some("off"),
-        matters: "a page that was swapped out costs a disk access at a time nobody chooses",
+    Knob { name: "swap", act: &SwapAreas, tuned_value: Some("off"),
+        rationale: "a page that was swapped out costs a disk access at a time nobody chooses",
         costs: "off: when memory is short, programs are killed",
         absent: "no swap area is on: there is nothing to switch off", source: "swapoff(2)", ..ROW },
-    Knob { name: "transparent_hugepages", steady: Some("never"), domain: Words(&["always", "madvise", "never"]),
-        act: File(&[("/sys/kernel/mm/transparent_hugepage/enabled", Plain)]),
-        matters: "whether a huge page is free differs from run to run, and a kernel thread makes them meanwhile",
+    Knob { name: "transparent_hugepages", tuned_value: Some("never"), domain: words(&["always", "madvise", "never"]),
+        act: &File(&[("/sys/kernel/mm/transparent_hugepage/enabled", PLAIN)]),
+        rationale: "whether a huge page is free differs from run to run, and a kernel thread makes them meanwhile",
         costs: "never: more misses of the TLB in programs with much memory",
         source: "Documentation/admin-guide/mm/transhuge.rst", ..ROW },
-    Knob { name: "hugepage_defrag", domain: Words(&["always", "defer", "defer+madvise", "madvise", "never"]),
-        act: File(&[("/sys/kernel/mm/transparent_hugepage/defrag", Plain)]),
-        matters: "a page fault may wait while memory is compacted",
+    Knob { name: "hugepage_defrag", domain: words(&["always", "defer", "defer+madvise", "madvise", "never"]),
+        act: &File(&[("/sys/kernel/mm/transparent_hugepage/defrag", PLAIN)]),
+        rationale: "a page fault may wait while memory is compacted",
         costs: "never: fewer huge pages", source: "Documentation/admin-guide/mm/transhuge.rst", ..ROW },
-    Knob { name: "ksm", steady: Some("off"), act: File(&[("/sys/kernel/mm/ksm/run", ON_IS_1)]),
-        matters: "merging equal pages scans memory and makes writes slow",
+    Knob { name: "ksm", tuned_value: Some("off"), act: &File(&[("/sys/kernel/mm/ksm/run", ON_IS_1)]),
+        rationale: "merging equal pages scans memory and makes writes slow",
         costs: "off: equal pages of virtual machines are not merged any more",
         source: "Documentation/admin-guide/mm/ksm.rst", ..ROW },
-    Knob { name: "numa_balancing", steady: Some("off"), act: File(&[("/proc/sys/kernel/numa_balancing", ON_IS_1)]),
-        matters: "the kernel unmaps pages to see who uses them, and moves them",
+    Knob { name: "numa_balancing", tuned_value: Some("off"), act: &File(&[("/proc/sys/kernel/numa_balancing", ON_IS_1)]),
+        rationale: "the kernel unmaps pages to see who uses them, and moves them",
         costs: "off: memory stays where it was first touched",
         source: "Documentation/admin-guide/sysctl/kernel.rst", ..ROW },
-    Knob { name: "swappiness", domain: Whole { low: 0, high: 200, unit: "" },
-        act: File(&[("/proc/sys/vm/swappiness", Plain)]),
-        matters: "how soon memory of programs goes to swap in favour of files",
+    Knob { name: "swappiness", domain: range(0, 200, "", Linear),
+        act: &File(&[("/proc/sys/vm/swappiness", PLAIN)]),
+        rationale: "how soon memory of programs goes to swap in favour of files",
         costs: "low: files are read again", source: "Documentation/admin-guide/sysctl/vm.rst", ..ROW },
 
     // --- kernel work -------------------------------------------------------------------------------------------------
-    Knob { name: "stat_interval", steady: Some("20"), domain: Whole { low: 1, high: 2_147_483, unit: "s" },
-        act: File(&[("/proc/sys/vm/stat_interval", Plain)]),
-        matters: "how often each CPU is interrupted to add up memory statistics",
+    Knob { name: "stat_interval", tuned_value: Some("20"), domain: range(1, 2_147_483, "s", Log),
+        act: &File(&[("/proc/sys/vm/stat_interval", PLAIN)]),
+        rationale: "how often each CPU is interrupted to add up memory statistics",
         costs: "tools that read memory statistics see older ones",
         source: "Documentation/admin-guide/sysctl/vm.rst", ..ROW },
-    Knob { name: "perf_rate", steady: Some("1"), domain: Whole { low: 1, high: 1_000_000, unit: "samples per second" },
-        act: File(&[("/proc/sys/kernel/perf_event_max_sample_rate", Plain)]),
-        matters: "how often profilers may interrupt",
+    Knob { name: "perf_rate", tuned_value: Some("1"), domain: range(1, 1_000_000, "samples per second", Log),
+        act: &File(&[("/proc/sys/kernel/perf_event_max_sample_rate", PLAIN)]),
+        rationale: "how often profilers may interrupt",
         costs: "profilers see nothing", absent: "the kernel has no performance events",
         source: "Documentation/admin-guide/sysctl/kernel.rst", ..ROW },
     // One file for both detectors. The others are never read while this is 0: reading them then makes the kernel forget
     // that they were on (kernel/watchdog.c, proc_watchdog_common), and 1 here has no effect any more.
-    Knob { name: "watchdogs", group: Dangerous, steady: Some("off"), act: File(&[
+    Knob { name: "watchdogs", group: Dangerous, tuned_value: Some("off"), act: &File(&[
             ("/proc/sys/kernel/watchdog", ON_IS_1),
             ("/proc/sys/kernel/soft_watchdog", ON_IS_1),
             ("/proc/sys/kernel/nmi_watchdog", ON_IS_1)]),
-        matters: "they interrupt every CPU now and then and occupy a hardware counter",
+        rationale: "they interrupt every CPU now and then and occupy a hardware counter",
         costs: "off: a locked-up CPU is not noticed", absent: "the kernel has no lockup detector",
         source: "Documentation/admin-guide/lockup-watchdogs.rst", ..ROW },
-    Knob { name: "aslr_system", domain: WordOrWhole { words: &["off", "on"], low: 0, high: 2, unit: "" },
-        act: File(&[("/proc/sys/kernel/randomize_va_space", Switch { on: "2", off: "0" })]),
-        matters: "as aslr, for every program that starts meanwhile",
+    Knob { name: "aslr_system", domain: range(0, 2, "", Linear).or(&[special("off", "0"), special("on", "2")]),
+        act: &File(&[("/proc/sys/kernel/randomize_va_space", Form(&[("on", "2"), ("off", "0")]))]),
+        rationale: "as aslr, for every program that starts meanwhile",
         costs: "off: attacks on all programs of the machine become easier; prefer aslr",
         source: "Documentation/admin-guide/sysctl/kernel.rst, randomize_va_space", ..ROW },
-    Knob { name: "timer_migration", steady: Some("off"), act: File(&[("/proc/sys/kernel/timer_migration", ON_IS_1)]),
-        matters: "timers of idle CPUs move to busy ones",
+    Knob { name: "timer_migration", tuned_value: Some("off"), act: &File(&[("/proc/sys/kernel/timer_migration", ON_IS_1)]),
+        rationale: "timers of idle CPUs move to busy ones",
         costs: "off: idle CPUs wake up for their own timers",
         source: "kernel/time/timer.c", ..ROW },
-    Knob { name: "workqueue_cpus", order: 60, steady: Some("away"), domain: Cpus(&["all", "away"]), act: Interrupts,
-        matters: "kernel work that is bound to no CPU may run on the measured one",
+    Knob { name: "workqueue_cpus", order: 60, tuned_value: Some("away"), domain: cpus(AWAY),
+        act: &Interrupts { mask: "/sys/devices/virtual/workqueue/cpumask", each: false },
+        rationale: "kernel work that is bound to no CPU may run on the measured one",
         costs: "the other CPUs do it", absent: "this kernel does not let that work be moved",
         source: "Documentation/core-api/workqueue.rst, /sys/devices/virtual/workqueue/cpumask", ..ROW },
-    Knob { name: "irq_affinity", order: 60, steady: Some("away"), domain: Cpus(&["all", "away"]), act: Interrupts,
-        matters: "an interrupt takes a microsecond and a part of the cache from who runs there",
+    Knob { name: "irq_affinity", order: 60, tuned_value: Some("away"), domain: cpus(AWAY),
+        act: &Interrupts { mask: "/proc/irq/default_smp_affinity", each: true },
+        rationale: "an interrupt takes a microsecond and a part of the cache from who runs there",
         costs: "the other CPUs handle all devices", absent: "the kernel does not let interrupts be moved",
         source: "Documentation/core-api/irq/irq-affinity.rst", ..ROW },
-    Knob { name: "autogroup", act: File(&[("/proc/sys/kernel/sched_autogroup_enabled", ON_IS_1)]),
-        matters: "with it, nice acts only within one terminal session",
+    // --- the scheduler -----------------------------------------------------------------------------------------------
+    // CFS up to 6.5: /proc/sys/kernel until 5.12, debugfs since. The bounds of the first three are the kernel's own
+    // (kernel/sysctl.c of 5.12: min_sched_granularity_ns to max_sched_granularity_ns, and from 0 for waking up).
+    Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: NO_CFS,
+        act: &File(&[("/sys/kernel/debug/sched/latency_ns", PLAIN), ("/proc/sys/kernel/sched_latency_ns", PLAIN)]),
+        rationale: "in which time every runnable task gets its turn: long turns spare switches and caches",
+        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_min_granularity_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: NO_CFS,
+        act: &File(&[("/sys/kernel/debug/sched/min_granularity_ns", PLAIN), ("/proc/sys/kernel/sched_min_granularity_ns", PLAIN)]),
+        rationale: "how long a task runs at least before another gets its turn, however many there are",
+        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_wakeup_granularity_ns", domain: range(0, 1_000_000_000, "ns", Linear), absent: NO_CFS,
+        act: &File(&[("/sys/kernel/debug/sched/wakeup_granularity_ns", PLAIN), ("/proc/sys/kernel/sched_wakeup_granularity_ns", PLAIN)]),
+        rationale: "how far behind a task that wakes up must be to interrupt the one that runs",
+        costs: "large: woken programs wait for the end of the other's turn", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_base_slice_ns", domain: range(100_000, 1_000_000_000, "ns", Log),
+        act: &File(&[("/sys/kernel/debug/sched/base_slice_ns", PLAIN)]),
+        rationale: "how long a task runs before others of its priority get their turn, where it asks for no slice of its own",
+        costs: "long: interactive programs wait",
+        absent: "this kernel has no EEVDF scheduler (6.6 and later; earlier ones have sched_min_granularity_ns), or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug",
+        source: "Documentation/scheduler/sched-eevdf.rst", ..ROW },
+    Knob { name: "sched_migration_cost_ns", domain: range(0, 1_000_000_000, "ns", Linear)
+            .or(&[special("4294967295", "a task that waits counts as cache-hot for ever")]), absent: NO_DEBUGFS,
+        act: &File(&[("/sys/kernel/debug/sched/migration_cost_ns", PLAIN), ("/proc/sys/kernel/sched_migration_cost_ns", PLAIN)]),
+        rationale: "how long after its last run a task counts as cache-hot and is not moved to another CPU",
+        costs: "large: CPUs stay idle while others have a queue", source: "kernel/sched/fair.c, task_hot", ..ROW },
+    Knob { name: "sched_nr_migrate", domain: range(1, 4096, "tasks", Log), absent: NO_DEBUGFS,
+        act: &File(&[("/sys/kernel/debug/sched/nr_migrate", PLAIN), ("/proc/sys/kernel/sched_nr_migrate", PLAIN)]),
+        rationale: "how many tasks one round of load balancing looks at, with interrupts off",
+        costs: "large: longer times without interrupts", source: "kernel/sched/fair.c, detach_tasks", ..ROW },
+    Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_DEBUGFS,
+        act: &File(&[("/sys/kernel/debug/sched/tunable_scaling", SCALING), ("/proc/sys/kernel/sched_tunable_scaling", SCALING)]),
+        rationale: "how the scheduler's times grow with the number of CPUs when that changes",
+        costs: "none: short turns on large machines", source: "kernel/sched/fair.c, get_update_sysctl_factor", ..ROW },
+    Knob { name: "sched_preempt", domain: words(&["none", "voluntary", "full", "lazy"]),
+        act: &File(&[("/sys/kernel/debug/sched/preempt", PLAIN)]),
+        rationale: "where in the kernel a task may be interrupted by another one",
+        costs: "none: long system calls delay others; full: more switches",
+        absent: "this kernel was built without PREEMPT_DYNAMIC, or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug",
+        source: "kernel/sched/core.c, sched_dynamic_update; preempt= in Documentation/admin-guide/kernel-parameters.txt", ..ROW },
+    Knob { name: "autogroup", act: &File(&[("/proc/sys/kernel/sched_autogroup_enabled", ON_IS_1)]),
+        rationale: "with it, nice acts only within one terminal session",
         costs: "off: a session with many processes gets a larger share",
         source: "sched(7), The autogroup feature", ..ROW },
 
     // --- who else is there -------------------------------------------------------------------------------------------
-    Knob { name: "services", group: Dangerous, order: 5, steady: Some("pause"), domain: Words(&["run", "pause"]), act: Services,
-        matters: "tuned, TLP, irqbalance and their like rewrite the settings that are measured",
+    Knob { name: "services", group: Dangerous, order: 5, tuned_value: Some("pause"), domain: words(&["run", "pause"]), act: &Services,
+        rationale: "tuned, TLP, irqbalance and their like rewrite the settings that are measured",
         costs: "pause: they do not react until they are continued",
         absent: "no service that rewrites settings runs here", source: "kill(2), SIGSTOP and SIGCONT", ..ROW },
-    Knob { name: "isolation", group: Isolation, order: 70, steady: Some("first-core"), confines: true,
-        domain: Cpus(CORES), act: Isolate, against: &["isolcpus"],
-        matters: "nobody else runs where the program runs",
+    Knob { name: "isolation", group: Isolation, order: 70, tuned_value: Some("first-core"), restricts_cpus: true,
+        domain: cpus(CORE), act: &Isolate, conflicts: &["isolcpus"],
+        rationale: "nobody else runs where the program runs",
         costs: "all others share what is left; the program has the isolated CPUs only",
         absent: "the cpuset controller is in no mounted cgroup hierarchy, or there is only one core",
         source: "cpuset(7); Documentation/admin-guide/cgroup-v2.rst, Cpuset", ..ROW },
 
     // --- at the next boot --------------------------------------------------------------------------------------------
-    Knob { name: "isolcpus", scope: Boot, group: Isolation, steady: Some("last-core"), confines: true,
-        domain: Cpus(CORES), act: AtBoot(&["isolcpus={}"]),
-        matters: "nothing is ever scheduled on these CPUs that does not ask for them",
+    Knob { name: "isolcpus", scope: Boot, group: Isolation, tuned_value: Some("last-core"), restricts_cpus: true,
+        domain: cpus(CORE), act: &AtBoot(Words { words: &["isolcpus={}"], proof: proof::isolated,
+            known_from: "`/sys/devices/system/cpu/isolated`", binds: true, ..WORDS }),
+        rationale: "nothing is ever scheduled on these CPUs that does not ask for them",
         costs: "no load balancing there: threads pile up on one CPU",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "rcu_nocbs", scope: Boot, group: Isolation, steady: Some("last-core"), needs: &["isolcpus"],
-        domain: Cpus(CORES), act: AtBoot(&["rcu_nocbs={}"]),
-        matters: "the kernel frees memory on other CPUs", costs: "those have more to do",
+    Knob { name: "rcu_nocbs", scope: Boot, group: Isolation, tuned_value: Some("last-core"), requires: &["isolcpus"],
+        domain: cpus(CORE), act: &AtBoot(Words { words: &["rcu_nocbs={}"], proof: proof::callbacks,
+            known_from: "the kernel's log of its boot (\"Offload RCU callbacks from CPUs\"), or its threads `rcuo…`", ..WORDS }),
+        rationale: "the kernel frees memory on other CPUs", costs: "those have more to do",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "nohz_full", scope: Boot, group: Isolation, steady: Some("last-core"), needs: &["isolcpus"],
-        domain: Cpus(CORES), act: AtBoot(&["nohz_full={}"]),
-        matters: "no timer interrupt while one program runs alone on a CPU",
+    Knob { name: "nohz_full", scope: Boot, group: Isolation, tuned_value: Some("last-core"), requires: &["isolcpus"],
+        domain: cpus(CORE), act: &AtBoot(Words { words: &["nohz_full={}"], possible: proof::can_be_tickless, proof: proof::tickless,
+            known_from: "`/sys/devices/system/cpu/nohz_full`", ..WORDS }),
+        rationale: "no timer interrupt while one program runs alone on a CPU",
         costs: "system calls are slower; of use only with one thread per CPU",
         source: "Documentation/timers/no_hz.rst", ..ROW },
-    Knob { name: "pstate_driver", scope: Boot, steady: Some("off"),
-        act: AtBoot(&["intel_pstate=disable", "amd_pstate=disable"]),
-        matters: "the processor's own frequency control gives way to the kernel's",
+    Knob { name: "pstate_driver", scope: Boot, tuned_value: Some("off"),
+        act: &AtBoot(Words { words: &["intel_pstate=disable", "amd_pstate=disable"], possible: proof::has_pstate,
+            proof: proof::frequency_driver, known_from: "the driver of the frequency", ..WORDS }),
+        rationale: "the processor's own frequency control gives way to the kernel's",
         costs: "other frequencies, perhaps lower ones", source: "Documentation/admin-guide/pm/intel_pstate.rst", ..ROW },
-    Knob { name: "watchdogs_boot", scope: Boot, group: Dangerous, steady: Some("off"),
-        act: AtBoot(&["nowatchdog", "nosoftlockup", "nmi_watchdog=0"]),
-        matters: "as watchdogs, from the start", costs: "a locked-up CPU is not noticed",
+    Knob { name: "watchdogs_boot", scope: Boot, group: Dangerous, tuned_value: Some("off"),
+        act: &AtBoot(Words { words: &["nowatchdog", "nosoftlockup", "nmi_watchdog=0"], possible: proof::has_watchdogs,
+            proof: proof::watchdogs, known_from: "`watchdog`, `soft_watchdog` and `nmi_watchdog` in `/proc/sys/kernel`", ..WORDS }),
+        rationale: "as watchdogs, from the start", costs: "a locked-up CPU is not noticed",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "idle", scope: Boot, group: Dangerous, steady: Some("poll"), domain: Words(&["poll", "halt", "nomwait"]),
-        act: AtBoot(&["idle={}"]),
-        matters: "a CPU that never sleeps need not wake up", costs: "poll: full power and heat at all times",
+    Knob { name: "idle", scope: Boot, group: Dangerous, tuned_value: Some("poll"), domain: words(&["poll", "halt", "nomwait"]),
+        act: &AtBoot(Words { words: &["idle={}"], proof: proof::idle,
+            known_from: "the idle driver, and the log (\"using polling idle threads\")", ..WORDS }),
+        rationale: "a CPU that never sleeps need not wake up", costs: "poll: full power and heat at all times",
         source: "Documentation/admin-guide/pm/cpuidle.rst", ..ROW },
-    Knob { name: "mitigations", scope: Boot, group: Dangerous, domain: Words(&["off", "auto", "auto,nosmt"]),
-        act: AtBoot(&["mitigations={}"]),
-        matters: "protection against speculative attacks makes system calls slower",
+    Knob { name: "mitigations", scope: Boot, group: Dangerous, domain: words(&["off", "auto", "auto,nosmt"]),
+        act: &AtBoot(Words { words: &["mitigations={}"], possible: proof::has_mitigations, proof: proof::mitigations,
+            known_from: "`/sys/devices/system/cpu/vulnerabilities`", ..WORDS }),
+        rationale: "protection against speculative attacks makes system calls slower",
         costs: "off: programs can read each other's memory",
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
 ];
@@ -265,13 +333,14 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::domain::Kind;
     use super::*;
 
     #[test]
     fn names_are_distinct_and_rows_have_words() {
         for (i, knob) in CATALOGUE.iter().enumerate() {
             assert!(CATALOGUE[..i].iter().all(|other| other.name != knob.name), "{}", knob.name);
-            assert!(!knob.domain.words().is_empty() && !knob.matters.is_empty() && !knob.source.is_empty());
+            assert!(!knob.domain.words().is_empty() && !knob.rationale.is_empty() && !knob.source.is_empty());
             assert!(!knob.costs.is_empty(), "{}", knob.name);
         }
     }
@@ -279,9 +348,26 @@ mod tests {
     #[test]
     fn what_a_search_tries_is_in_the_domain_and_what_a_knob_needs_exists() {
         for knob in CATALOGUE {
-            assert!(knob.steady.is_none_or(|value| knob.domain.holds(value)), "{}", knob.name);
-            assert!(knob.needs.iter().chain(knob.against).all(|name| find(name).is_some()), "{}", knob.name);
-            assert_eq!(knob.scope == Scope::Boot, matches!(knob.act, Act::Boot(_)), "{}", knob.name);
+            assert!(knob.tuned_value.is_none_or(|value| knob.domain.holds(value)), "{}", knob.name);
+            assert!(
+                knob.requires.iter().chain(knob.conflicts).all(|name| find(name).is_some()),
+                "{}",
+                knob.name
+            );
+            assert_eq!(knob.scope == Scope::Boot, knob.act.boot().is_some(), "{}", knob.name);
+        }
+    }
+
+    #[test]
+    fn domains_can_be_searched() {
+        for knob in CATALOGUE {
+            for value in knob.domain.examples() {
+                assert!(knob.domain.holds(&value), "{}={value}", knob.name);
+            }
+            if let Kind::Range { low, high, scale, .. } = knob.domain.kind {
+                assert!(low < high && (scale == Linear || low > 0), "{}", knob.name);
+            }
+            assert_eq!(knob.privilege.is_empty(), knob.privileged == Privileged::None, "{}", knob.name);
         }
     }
 

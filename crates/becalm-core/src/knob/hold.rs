@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::affected::bound_tasks;
+use super::changes::{Change, Changes};
 use super::cpus::Cpus;
 use super::cpuset::ABSENT;
 use super::hold_error::HoldError;
@@ -19,7 +20,6 @@ use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
 use super::place::{Place, GONE, LATENCY, RUNNING};
 use super::recover::{close, recover, Recovered};
-use super::resolve::{Change, Changes};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::resolve::Change;
+use super::changes::Change;
 
 /// In every case they have been taken off again, or the error says what differs.
 #[derive(Debug, thiserror::Error)]

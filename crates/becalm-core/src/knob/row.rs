@@ -1,6 +1,15 @@
 //! What one row of the table of knobs says: scope, group, domain, way of acting.
 
+use std::fmt::Debug;
+
 use serde::Serialize;
+
+use super::changes::Draft;
+use super::cpus::Cpus;
+use super::domain::Domain;
+use super::process::ProcessSettings;
+use super::proof::{Evidence, Taken};
+use super::tree::Tree;
 
 /// Where a knob acts: on one process, on the running machine, or at its next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -21,62 +30,65 @@ pub enum Group {
     Dangerous,
 }
 
-/// The values that a knob takes. Values are text; JSON's true and false mean on and off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Domain {
-    OnOff,
-    Words(&'static [&'static str]),
-    Whole {
-        low: i64,
-        high: i64,
-        unit: &'static str,
-    },
-    /// A list of CPUs such as 0,2-3, or one of these words.
-    Cpus(&'static [&'static str]),
-    /// One of these words, or a whole number.
-    WordOrWhole {
-        words: &'static [&'static str],
-        low: i64,
-        high: i64,
-        unit: &'static str,
-    },
-    /// The words that this file of the machine lists.
-    Listed(&'static str),
-    /// Checked by who acts; described in words.
-    Described(&'static str),
+/// Which values an ordinary user may not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privileged {
+    None,
+    All,
+    /// Numbers below this one.
+    Below(i64),
+    /// These classes, whatever their level.
+    Classes(&'static [&'static str]),
 }
 
-/// How a file spells a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// As it is.
-    Plain,
-    /// `on` and `off` are written so.
-    Switch { on: &'static str, off: &'static str },
+/// A way of acting: one file of `knob::act` each. It holds what distinguishes knobs that act in the same way (paths,
+/// spellings) as data; paths are those of the running machine and begin at the root the agent was given.
+pub trait Act: Debug + Sync {
+    /// The present value of the knob, empty where it has none, or why this machine does not have it.
+    fn state(&self, _tree: &Tree, _knob: &Knob) -> Result<String, String> {
+        Ok(String::new())
+    }
+
+    /// Add the writes that a value of the domain means on this machine.
+    fn resolve(&self, _draft: &mut Draft, _knob: &'static Knob, _value: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What a value means for the program itself, of knobs of scope `process`; None: it is not in the domain.
+    fn on_process(&self, _settings: &mut ProcessSettings, _knob: &'static Knob, _value: &str) -> Option<()> {
+        Some(())
+    }
+
+    /// The CPUs that a value keeps for the program alone.
+    fn reserves(&self, _tree: &Tree, _value: &str) -> Option<Cpus> {
+        None
+    }
+
+    /// The lowest and the highest number on this machine, where its domain is a range that the hardware narrows.
+    fn limits(&self, _tree: &Tree) -> Option<(i64, i64)> {
+        None
+    }
+
+    /// What it is on the kernel's command line, of knobs of scope `boot`.
+    fn boot(&self) -> Option<&Boot> {
+        None
+    }
 }
 
-/// How a knob acts. Paths are those of the running machine; they begin at the root the agent was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// By system calls in the child, between fork and exec (`knob::process`).
-    Process,
-    /// By the agent before each run.
-    BeforeRun,
-    /// The first of these files that exists.
-    File(&'static [(&'static str, Form)]),
-    /// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
-    EachCpu(&'static str, Form),
-    /// Each CPU's `scaling_min_freq`, in kHz, or its own highest frequency.
-    FrequencyFloor,
-    Smt,
-    OnlineCpus,
-    Swap,
-    Isolation,
-    Interrupts,
-    Latency,
-    Services,
-    /// Words of the kernel's command line, at the next boot.
-    Boot(&'static [&'static str]),
+/// A setting of the next boot.
+#[derive(Debug, Clone, Copy)]
+pub struct Boot {
+    /// Words of the kernel's command line; {} is the value. Fixed words switch off what is on without them.
+    pub words: &'static [&'static str],
+    /// Whether this machine could have it; Err says why not.
+    pub possible: fn(&Tree) -> Result<(), String>,
+    /// Whether the kernel that runs has taken it: a word on the command line proves nothing.
+    pub proof: fn(&Evidence) -> Taken,
+    /// What it is known from, for docs.
+    pub known_from: &'static str,
+    /// Nothing is put on its CPUs by itself, the program neither: it has to be bound to them.
+    pub binds: bool,
 }
 
 /// One system parameter as plain data.
@@ -86,92 +98,46 @@ pub struct Knob {
     pub scope: Scope,
     pub group: Group,
     pub domain: Domain,
-    pub act: Act,
-    /// The value that a search for a small spread tries; None: it is not a candidate.
-    pub steady: Option<&'static str>,
+    pub act: &'static dyn Act,
+    /// The value that a search for little variation tries; None: it is not a candidate.
+    pub tuned_value: Option<&'static str>,
     /// Settings are put on in this order and taken off in the opposite one.
     pub order: u8,
     /// Knobs without which this one has no meaning.
-    pub needs: &'static [&'static str],
+    pub requires: &'static [&'static str],
     /// Knobs that take this one's place: a search leaves it out beside them.
-    pub against: &'static [&'static str],
+    pub conflicts: &'static [&'static str],
     /// It keeps programs on fewer CPUs than the machine has.
-    pub confines: bool,
+    pub restricts_cpus: bool,
     /// Why it matters for run times.
-    pub matters: &'static str,
+    pub rationale: &'static str,
     /// What it costs while it is on.
     pub costs: &'static str,
-    /// What it needs beyond the rights of an ordinary user.
+    /// What it takes beyond the rights of an ordinary user, in words.
     pub privilege: &'static str,
+    /// For which values it takes that.
+    pub privileged: Privileged,
     /// What it means when the machine has no such parameter.
     pub absent: &'static str,
     /// Where it is documented.
     pub source: &'static str,
 }
 
-impl Domain {
-    /// The values in words.
-    pub fn words(&self) -> String {
-        let number = |low: i64, high: i64, unit: &str| {
-            let space = if unit.is_empty() { "" } else { " " };
-            match high {
-                i64::MAX => format!("a whole number from {low} on{space}{unit}"),
-                _ => format!("{low} to {high}{space}{unit}"),
-            }
-        };
-        match *self {
-            Domain::OnOff => "on or off".to_owned(),
-            Domain::Words(words) => either(words),
-            Domain::Whole { low, high, unit } => number(low, high, unit),
-            Domain::Cpus([]) => "a list of CPUs such as 0,2-3".to_owned(),
-            Domain::Cpus(words) => format!("{}, or a list of CPUs such as 0,2-3", words.join(", ")),
-            Domain::WordOrWhole { words, low, high, unit } => {
-                format!("{}, or {}", words.join(", "), number(low, high, unit))
-            }
-            Domain::Listed(path) => format!("one of the words in {path}"),
-            Domain::Described(words) => words.to_owned(),
-        }
-    }
-
-    /// Whether a value is in the domain, as far as that can be said without the machine.
-    pub fn holds(&self, value: &str) -> bool {
-        let number = |low: i64, high: i64| value.parse::<i64>().is_ok_and(|n| (low..=high).contains(&n));
-        match *self {
-            Domain::OnOff => matches!(value, "on" | "off"),
-            Domain::Words(words) => words.contains(&value),
-            Domain::Whole { low, high, .. } => number(low, high),
-            Domain::Cpus(words) => words.contains(&value) || super::cpus::parse(value).is_some(),
-            Domain::WordOrWhole { words, low, high, .. } => words.contains(&value) || number(low, high),
-            Domain::Listed(_) => !value.is_empty() && !value.contains(char::is_whitespace),
-            Domain::Described(_) => true,
-        }
-    }
-}
-
-fn either(words: &[&str]) -> String {
-    match words {
-        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => words.concat(),
-    }
-}
+/// How a file spells a value: pairs of a value and its spelling; values without one are written as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form(pub &'static [(&'static str, &'static str)]);
 
 impl Form {
     /// The value as the file takes it.
     pub fn spelled(&self, value: &str) -> String {
-        match (self, value) {
-            (Form::Switch { on, .. }, "on") => (*on).to_owned(),
-            (Form::Switch { off, .. }, "off") => (*off).to_owned(),
-            _ => value.to_owned(),
-        }
+        let found = self.0.iter().find(|(name, _)| *name == value);
+        found.map_or(value, |(_, spelling)| spelling).to_owned()
     }
 
     /// What the file holds, as a value of the knob.
     pub fn read(&self, held: &str) -> String {
-        match self {
-            Form::Switch { on, .. } if held == *on => "on".to_owned(),
-            Form::Switch { off, .. } if held == *off => "off".to_owned(),
-            _ => held.to_owned(),
-        }
+        let found = self.0.iter().find(|(_, spelling)| *spelling == held);
+        found.map_or(held, |(name, _)| name).to_owned()
     }
 }
 
@@ -180,17 +146,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn domains_in_words_and_their_values() {
-        assert_eq!(Domain::Words(&["a", "b", "c"]).words(), "a, b or c");
-        assert_eq!(Domain::Whole { low: 0, high: 5, unit: "s" }.words(), "0 to 5 s");
-        assert!(Domain::OnOff.holds("off") && !Domain::OnOff.holds("1"));
-        assert!(Domain::Cpus(&["away"]).holds("away") && Domain::Cpus(&[]).holds("0,2-3"));
-        assert!(!Domain::Cpus(&[]).holds("away") && !Domain::Whole { low: 1, high: 2, unit: "" }.holds("3"));
-    }
-
-    #[test]
     fn a_switch_is_read_as_it_is_written() {
-        let form = Form::Switch { on: "0", off: "1" };
+        let form = Form(&[("on", "0"), ("off", "1")]);
         for value in ["on", "off"] {
             assert_eq!(form.read(&form.spelled(value)), value);
         }

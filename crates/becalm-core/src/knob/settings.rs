@@ -3,36 +3,19 @@
 use serde_json::{Map, Value};
 
 use super::catalogue::{find, nearest};
+use super::changes::Changes;
 use super::effect::{effect, supported, Effect};
 use super::process::ProcessSettings;
-use super::resolve::{resolve, Changes, Values};
-use super::row::{Act, Group, Knob, Scope};
+use super::resolve::{resolve, Values};
+use super::row::{Group, Knob, Scope};
+pub use super::setting_error::SettingError;
 use super::tree::Tree;
-
-/// A setting that is not in the catalogue, whose value is not in its domain, or that this machine does not have.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SettingError {
-    #[error("There is no setting {name:?}.{}", .near.map(|n| format!(" Did you mean {n:?}?")).unwrap_or_default())]
-    Unknown { name: String, near: Option<&'static str> },
-    #[error("The setting {name} cannot be {value}: it takes {domain}.")]
-    Domain { name: &'static str, value: String, domain: String },
-    #[error("The setting {name} is not supported here: {reason}. Leave it out.")]
-    Unsupported { name: &'static str, reason: String },
-    #[error(
-        "The setting {0} can make the machine slow, hot or hard to reach, so it needs consent: --dangerous"
-    )]
-    Consent(&'static str),
-}
 
 /// Settings, checked.
 #[derive(Default)]
 pub struct Settings {
     pub process: ProcessSettings,
     pub changes: Changes,
-    /// Drop the page cache before each run.
-    pub cold: bool,
-    /// Give every run the same environment, whatever padding its step asks for.
-    pub fixed_environment: bool,
     pub empty: bool,
 }
 
@@ -41,21 +24,27 @@ impl Settings {
     pub fn read(given: &Map<String, Value>, tree: &Tree, consent: bool) -> Result<Self, SettingError> {
         let mut settings = Self { empty: given.is_empty(), ..Self::default() };
         let mut live = Values::new();
+        let mut own = Vec::new();
         for (name, value) in given {
             let knob = find(name)
                 .ok_or_else(|| SettingError::Unknown { name: name.clone(), near: nearest(name) })?;
             let value = text(value);
-            settings.take(knob, &value).ok_or_else(|| SettingError::Domain {
-                name: knob.name,
-                value: value.clone(),
-                domain: knob.domain.words(),
-            })?;
-            if knob.group == Group::Dangerous && !consent && knob.scope != Scope::Process {
+            if !knob.domain.holds(&value) {
+                return Err(out_of_domain(knob, value));
+            }
+            if knob.scope == Scope::Process {
+                own.push((knob, value));
+                continue;
+            }
+            if knob.group == Group::Dangerous && !consent {
                 return Err(SettingError::Consent(knob.name));
             }
-            if knob.scope != Scope::Process {
-                live.insert(knob.name, (knob, value));
-            }
+            live.insert(knob.name, (knob, value));
+        }
+        own.sort_by_key(|(knob, _)| (knob.order, knob.name));
+        for (knob, value) in own {
+            let taken = knob.act.on_process(&mut settings.process, knob, &value);
+            taken.ok_or_else(|| out_of_domain(knob, value))?;
         }
         settings.changes = resolve(tree, &live)?;
         Ok(settings)
@@ -68,9 +57,9 @@ impl Settings {
         consent: bool,
     ) -> Result<Vec<Effect>, SettingError> {
         let knobs = given.iter().filter_map(|(name, value)| Some((find(name)?, text(value))));
-        let checked = |(knob, value): (&'static Knob, String)| {
+        let checked = |(knob, value): (&'static Knob, String)| -> Result<Option<Effect>, SettingError> {
             if !knob.domain.holds(&value) {
-                return Err(SettingError::Domain { name: knob.name, value, domain: knob.domain.words() });
+                return Err(out_of_domain(knob, value));
             }
             if knob.group == Group::Dangerous && !consent {
                 return Err(SettingError::Consent(knob.name));
@@ -78,21 +67,15 @@ impl Settings {
             supported(tree, knob).map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
             Ok(effect(tree, knob, &value))
         };
-        knobs.filter(|(knob, _)| knob.scope == Scope::Boot).map(checked).collect()
+        knobs
+            .filter(|(knob, _)| knob.scope == Scope::Boot)
+            .filter_map(|each| checked(each).transpose())
+            .collect()
     }
+}
 
-    fn take(&mut self, knob: &'static Knob, value: &str) -> Option<()> {
-        if !knob.domain.holds(value) {
-            return None;
-        }
-        match (knob.act, knob.name) {
-            (_, "environment_size") => self.fixed_environment = value == "fixed",
-            (Act::BeforeRun, _) => self.cold = value == "on",
-            (Act::Process, name) => self.process.set(name, value)?,
-            _ => {}
-        }
-        Some(())
-    }
+fn out_of_domain(knob: &Knob, value: String) -> SettingError {
+    SettingError::Domain { name: knob.name, value, domain: knob.domain.words() }
 }
 
 /// A JSON value as the text that knobs take.

@@ -1,0 +1,70 @@
+//! What a child does to itself before it becomes the program, beyond what `child` does for every one.
+//!
+//! A list of system calls as plain data, so that it can be handed to a child that may share its parent's memory. Which
+//! calls there are is the catalogue's affair (`knob::process`).
+
+use std::mem;
+use std::os::fd::RawFd;
+
+/// What a call sets; the rest is zero.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    pub number: i64,
+    pub level: i64,
+    pub cpus: libc::cpu_set_t,
+}
+
+/// Makes a setting that of the calling process; false: the kernel refused it, errno says why. Only system calls: the
+/// caller may be a child that shares its parent's memory.
+pub type Apply = fn(&Operand) -> bool;
+
+/// One setting.
+#[derive(Clone, Copy)]
+pub struct Call {
+    pub name: &'static str,
+    apply: Apply,
+    operand: Operand,
+}
+
+/// All that is to be done, in this order.
+#[derive(Clone, Default)]
+pub struct Preparation {
+    /// The task file of a cgroup that the child joins first.
+    pub join: Option<RawFd>,
+    calls: Vec<Call>,
+}
+
+impl Operand {
+    /// A number.
+    pub fn of(number: i64) -> Self {
+        // SAFETY: an all-zero cpu_set_t is the empty set.
+        Self { number, level: 0, cpus: unsafe { mem::zeroed() } }
+    }
+}
+
+impl Preparation {
+    /// One more call.
+    pub fn call(&mut self, name: &'static str, apply: Apply, operand: Operand) {
+        self.calls.push(Call { name, apply, operand });
+    }
+
+    /// The name of a call, from its number.
+    pub fn name(&self, number: usize) -> Option<&'static str> {
+        Some(self.calls.get(number)?.name)
+    }
+
+    /// Do it all to the calling process; on failure the number of the call, and errno says why.
+    pub fn apply(&self) -> Result<(), usize> {
+        match self.calls.iter().position(|call| !(call.apply)(&call.operand)) {
+            None => Ok(()),
+            Some(number) => Err(number),
+        }
+    }
+
+    /// Join the cgroup, if there is one; false: errno says why not.
+    pub fn enter(&self) -> bool {
+        // "0" is whoever writes it (cgroup-v2.rst; cpuset.c of v1).
+        // SAFETY: the text lives through the call.
+        self.join.is_none_or(|tasks| unsafe { libc::write(tasks, c"0".as_ptr().cast(), 1) == 1 })
+    }
+}

@@ -1,0 +1,55 @@
+//! One file that holds the value.
+
+use std::fs;
+use std::io;
+
+use super::super::changes::Draft;
+use super::super::row::{Act, Form, Knob};
+use super::super::tree::{choices, chosen, Tree};
+use super::{read, DEBUGFS};
+
+/// The first of these files that exists, and how it spells values.
+#[derive(Debug)]
+pub struct File(pub &'static [(&'static str, Form)]);
+
+impl File {
+    fn found(&self, tree: &Tree) -> Option<(&'static str, Form)> {
+        self.0.iter().copied().find(|(path, _)| tree.exists(path))
+    }
+
+    fn lacking(&self, tree: &Tree, knob: &Knob) -> String {
+        let closed = || {
+            let opened = fs::read_dir(tree.path(DEBUGFS));
+            opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+        };
+        match self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) && closed() {
+            true => format!("{DEBUGFS} is closed to this user: --sudo"),
+            false => knob.absent.to_owned(),
+        }
+    }
+}
+
+impl Act for File {
+    fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
+        let (path, form) = self.found(tree).ok_or_else(|| self.lacking(tree, knob))?;
+        read(tree, path, form)
+    }
+
+    fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
+        if let Some((path, form)) = self.found(draft.tree) {
+            choice(draft.tree, path, &form.spelled(value))?;
+            draft.file(knob.name, path, form.spelled(value));
+        }
+        Ok(())
+    }
+}
+
+/// Files that list their choices in brackets take no others.
+fn choice(tree: &Tree, path: &str, value: &str) -> Result<(), String> {
+    let text = tree.read(path).unwrap_or_default();
+    let words: Vec<&str> = choices(&text).collect();
+    if chosen(&text) == text || words.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{path} knows only {}", words.join(", ")))
+}

@@ -1,0 +1,74 @@
+//! CPUs of the program's own, by cpusets.
+
+use super::super::changes::Draft;
+use super::super::cpus::{self, Cpus};
+use super::super::cpuset::{self, Cpuset};
+use super::super::place::Place;
+use super::super::row::{Act, Knob};
+use super::super::tree::Tree;
+
+/// A cpuset for the program and, on cgroup v1, one for all others.
+#[derive(Debug)]
+pub struct Isolation;
+
+impl Act for Isolation {
+    fn state(&self, tree: &Tree, _knob: &Knob) -> Result<String, String> {
+        cpuset::version(tree)?;
+        let (_, online) = tree.cpus();
+        if tree.first_core() == online {
+            return Err("this machine has one core: there is nobody to keep away to another".to_owned());
+        }
+        Ok("none".to_owned())
+    }
+
+    fn reserves(&self, tree: &Tree, value: &str) -> Option<Cpus> {
+        let (_, online) = tree.cpus();
+        Some(tree.core(value).intersection(&online).copied().collect())
+    }
+
+    fn resolve(&self, draft: &mut Draft, knob: &'static Knob, _value: &str) -> Result<(), String> {
+        let version = cpuset::version(draft.tree)?;
+        let root = cpuset::hierarchy(version);
+        let rest: Cpus = draft.online.difference(&draft.reserved).copied().collect();
+        if draft.reserved.is_empty() || rest.is_empty() {
+            return Err(format!(
+                "of the CPUs {} none would be left for the others",
+                cpus::list(&draft.online)
+            ));
+        }
+        let file = if version == 2 { "cpuset.mems.effective" } else { "cpuset.mems" };
+        let mems = draft.tree.read(&format!("{root}/{file}")).ok().filter(|text| !text.is_empty());
+        let set = |name: &str, cpus: &Cpus, gather| Cpuset {
+            path: format!("{root}/{name}"),
+            version,
+            cpus: cpus::list(cpus),
+            mems: mems.clone().unwrap_or("0".to_owned()),
+            gather,
+        };
+        let own = set("becalm-isolated", &draft.reserved, false);
+        // On v1 every task is moved, and leaves its own CPUs behind.
+        draft.changes.taken.extend(if version == 1 { &draft.online } else { &draft.reserved });
+        if version == 2 {
+            let control = format!("{root}/cgroup.subtree_control");
+            let on = draft.tree.read(&control).unwrap_or_default();
+            if !on.split_ascii_whitespace().any(|name| name == "cpuset") {
+                draft.push(knob.name, Place::Controller { path: control }, "on");
+            }
+            draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
+        } else {
+            // Children may not have what their parent lacks: the deepest first.
+            for (path, held) in cpuset::others(draft.tree).into_iter().rev() {
+                let left: Cpus = held.difference(&draft.reserved).copied().collect();
+                if left != held && !left.is_empty() {
+                    draft.file(knob.name, &path, cpus::list(&left));
+                }
+            }
+            draft.push(knob.name, Place::Cpuset(set("becalm-rest", &rest, true)), cpuset::PRESENT);
+            draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
+            // Each set becomes a scheduling domain of its own.
+            draft.file(knob.name, &format!("{root}/cpuset.sched_load_balance"), "0".to_owned());
+        }
+        draft.changes.join = Some(own);
+        Ok(())
+    }
+}

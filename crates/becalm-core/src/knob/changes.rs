@@ -1,0 +1,73 @@
+//! Changes: which places get which values, and what else moves with them. `Draft` is where ways of acting add theirs.
+
+use super::affected::affected;
+use super::cpus::Cpus;
+use super::cpuset::Cpuset;
+use super::place::Place;
+use super::tree::{Tree, CPU};
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub knob: &'static str,
+    pub place: Place,
+    pub value: String,
+    /// Whether the setting fails when this write does; single interrupts may refuse.
+    pub required: bool,
+}
+
+/// All that settings mean on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub writes: Vec<Change>,
+    /// Places that the writes change as a side effect, to be put back when all writes are.
+    pub watched: Vec<Place>,
+    /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
+    pub taken: Cpus,
+    /// The group that the program joins.
+    pub join: Option<Cpuset>,
+}
+
+/// Changes in the making.
+pub struct Draft<'a> {
+    pub tree: &'a Tree,
+    /// CPUs that will be online when the knob at hand is set.
+    pub online: Cpus,
+    /// CPUs that are kept free for the program, by these settings or since the boot.
+    pub reserved: Cpus,
+    pub changes: Changes,
+}
+
+impl Draft<'_> {
+    /// One more write that must succeed.
+    pub fn push(&mut self, knob: &'static str, place: Place, value: &str) {
+        self.changes.writes.push(Change { knob, place, value: value.to_owned(), required: true });
+    }
+
+    /// The same of a file.
+    pub fn file(&mut self, knob: &'static str, path: &str, value: String) {
+        self.push(knob, Place::File { path: path.to_owned() }, &value);
+    }
+
+    /// Places that change as a side effect.
+    pub fn watch(&mut self, places: impl IntoIterator<Item = Place>) {
+        for place in places {
+            if !self.changes.watched.contains(&place) {
+                self.changes.watched.push(place);
+            }
+        }
+    }
+
+    /// CPUs go offline.
+    pub fn take(&mut self, gone: &Cpus) {
+        self.watch(affected(self.tree, gone));
+        self.changes.taken.extend(gone);
+    }
+
+    /// This file of every CPU that will be online and has it.
+    pub fn each_online(&self, file: &str) -> Vec<String> {
+        let online = |cpu: &u32| self.online.contains(cpu);
+        let paths = self.tree.numbered(CPU, "cpu").into_iter().filter(online);
+        paths.map(|cpu| format!("{CPU}/cpu{cpu}/{file}")).filter(|path| self.tree.exists(path)).collect()
+    }
+}

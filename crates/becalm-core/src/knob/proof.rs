@@ -1,0 +1,223 @@
+//! What a running kernel shows of the settings that it was started with, one function a kind of evidence. A parameter on
+//! the command line proves nothing: kernels ignore what they were built without.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::cpus::{self, Cpus};
+use super::tree::{Tree, CPU};
+
+/// Whether the kernel has a setting, None when it does not tell; and what that is known from, or what was seen instead.
+pub type Taken = (Option<bool>, String);
+
+/// What is looked at, and what was asked for.
+pub struct Evidence<'a> {
+    pub tree: &'a Tree,
+    pub log: &'a Log,
+    pub value: &'a str,
+    /// The CPUs of the value, where it is one of CPUs.
+    pub cpus: &'a Cpus,
+}
+
+/// Any machine could have it.
+pub fn anywhere(_tree: &Tree) -> Result<(), String> {
+    Ok(())
+}
+
+/// Nothing shows it.
+pub fn untold(_: &Evidence) -> Taken {
+    (None, "nothing in this kernel tells".to_owned())
+}
+
+/// Whether a kernel could have CPUs without the tick.
+pub fn can_be_tickless(tree: &Tree) -> Result<(), String> {
+    has(tree, &format!("{CPU}/nohz_full"), "this kernel was built without NO_HZ_FULL")
+}
+
+/// Whether a kernel has watchdogs.
+pub fn has_watchdogs(tree: &Tree) -> Result<(), String> {
+    has(tree, "/proc/sys/kernel/watchdog", "this kernel has no watchdogs")
+}
+
+/// Whether a kernel has mitigations to choose.
+pub fn has_mitigations(tree: &Tree) -> Result<(), String> {
+    has(tree, &format!("{CPU}/vulnerabilities"), "this kernel has no mitigations to choose")
+}
+
+/// Whether the processor's own frequency control is in use, or was switched off at boot.
+pub fn has_pstate(tree: &Tree) -> Result<(), String> {
+    let line = tree.read("/proc/cmdline").unwrap_or_default();
+    let off = line.split_ascii_whitespace().any(|word| word == "intel_pstate=disable");
+    match pstate(tree) || off {
+        true => Ok(()),
+        false => Err("the processor's own frequency control is not in use here".to_owned()),
+    }
+}
+
+fn has(tree: &Tree, path: &str, without: &str) -> Result<(), String> {
+    if tree.exists(path) {
+        Ok(())
+    } else {
+        Err(without.to_owned())
+    }
+}
+
+/// CPUs that the scheduler leaves alone.
+pub fn isolated(seen: &Evidence) -> Taken {
+    listed(seen.tree, "isolated", seen.cpus, "isolated")
+}
+
+/// CPUs without the tick.
+pub fn tickless(seen: &Evidence) -> Taken {
+    if can_be_tickless(seen.tree).is_err() {
+        return (Some(false), "this kernel has no NO_HZ_FULL".to_owned());
+    }
+    let (taken, how) = listed(seen.tree, "nohz_full", seen.cpus, "without the tick");
+    let boots = taken == Some(false) && seen.cpus.contains(&0) && how.contains("CPU 0");
+    (
+        taken,
+        if boots { format!("{how}: the CPU that boots keeps the time, so it keeps its tick") } else { how },
+    )
+}
+
+/// A file of CPUs that the kernel shows.
+fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Taken {
+    let path = format!("{CPU}/{name}");
+    let Ok(text) = tree.read(&path) else { return (None, format!("there is no {path} to see it by")) };
+    let found = cpus::parse(&text).unwrap_or_default();
+    let missing: Cpus = wanted.difference(&found).copied().collect();
+    if missing.is_empty() {
+        return (Some(true), format!("{path} is {text}"));
+    }
+    let shown = if found.is_empty() { "none".to_owned() } else { text };
+    (Some(false), format!("{path} shows {shown}: CPU {} is not {what}", cpus::list(&missing)))
+}
+
+/// RCU says at boot which CPUs are offloaded (kernel/rcu/tree_plugin.h); since 5.17 every CPU has a thread for it as
+/// soon as one is, so threads alone tell only that some are.
+pub fn callbacks(seen: &Evidence) -> Taken {
+    const SAYS: &str = "Offload RCU callbacks from CPUs: ";
+    if let Some(list) = seen.log.after(SAYS) {
+        let found = cpus::parse(list.trim_end_matches('.')).unwrap_or_default();
+        return (Some(seen.cpus.is_subset(&found)), format!("the kernel's log says: {SAYS}{list}"));
+    }
+    let names: Vec<String> = seen
+        .tree
+        .numbered("/proc", "")
+        .into_iter()
+        .filter_map(|pid| seen.tree.read(&format!("/proc/{pid}/comm")).ok())
+        .filter(|name| name.starts_with("rcuo"))
+        .collect();
+    let served = |cpu: &u32| names.iter().any(|name| name.ends_with(&format!("/{cpu}")));
+    match seen.cpus.iter().all(served) {
+        true => (None, "its threads (rcuo) run; the kernel's log does not reach back to the boot".to_owned()),
+        false => (Some(false), format!("no thread rcuo serves CPU {}", cpus::list(seen.cpus))),
+    }
+}
+
+/// Whether the watchdogs are off.
+pub fn watchdogs(seen: &Evidence) -> Taken {
+    if seen.value != "off" {
+        return (None, "the machine's default".to_owned());
+    }
+    let read = |name: &'static str| Some((name, seen.tree.read(&format!("/proc/sys/kernel/{name}")).ok()?));
+    let names = ["watchdog", "soft_watchdog", "nmi_watchdog"];
+    let found: Vec<(&str, String)> = names.into_iter().filter_map(read).collect();
+    let on: Vec<&str> = found.iter().filter(|(_, value)| value != "0").map(|(name, _)| *name).collect();
+    match (found.is_empty(), on.is_empty()) {
+        (true, _) => (None, "there is no /proc/sys/kernel/watchdog to see it by".to_owned()),
+        (_, true) => (Some(true), "the watchdogs in /proc/sys/kernel are 0".to_owned()),
+        _ => (Some(false), format!("/proc/sys/kernel/{} is still on", on.join(", "))),
+    }
+}
+
+/// With any idle=, intel_idle does not load (drivers/idle/intel_idle.c); polling is announced (arch/x86 process.c).
+pub fn idle(seen: &Evidence) -> Taken {
+    let driver = seen.tree.read(&format!("{CPU}/cpuidle/current_driver")).unwrap_or("none".to_owned());
+    if driver == "intel_idle" {
+        return (Some(false), "the idle driver is still intel_idle".to_owned());
+    }
+    if seen.value == "poll" {
+        let said = seen.log.has("using polling idle threads");
+        let how =
+            if said { "the kernel's log says: using polling idle threads" } else { "its log does not tell" };
+        return (said.then_some(true), how.to_owned());
+    }
+    (Some(true), format!("the idle driver is {driver}"))
+}
+
+/// What every processor needs something against shows what the kernel does (spectre_v1 first).
+pub fn mitigations(seen: &Evidence) -> Taken {
+    let directory = format!("{CPU}/vulnerabilities");
+    let names = seen.tree.names(&directory);
+    let first = ["spectre_v1", "spectre_v2"].into_iter().chain(names.iter().map(String::as_str));
+    for name in first {
+        let Ok(text) = seen.tree.read(&format!("{directory}/{name}")) else { continue };
+        let off = text.starts_with("Vulnerable");
+        if off || text.starts_with("Mitigation") {
+            return (Some(off == (seen.value == "off")), format!("{name} is {text:?}"));
+        }
+    }
+    (None, "this processor needs no mitigations".to_owned())
+}
+
+/// Which driver controls the frequency.
+pub fn frequency_driver(seen: &Evidence) -> Taken {
+    let driver = driver(seen.tree).unwrap_or("none".to_owned());
+    (Some(pstate(seen.tree) == (seen.value == "on")), format!("the frequency driver is {driver}"))
+}
+
+fn driver(tree: &Tree) -> Option<String> {
+    tree.read(&format!("{CPU}/cpu0/cpufreq/scaling_driver")).ok()
+}
+
+/// Whether the processor's own frequency control is in use.
+fn pstate(tree: &Tree) -> bool {
+    let own = |name: &str| {
+        name.starts_with("intel_pstate") || name == "intel_cpufreq" || name.starts_with("amd-pstate")
+    };
+    driver(tree).map_or_else(|| tree.exists(&format!("{CPU}/intel_pstate/no_turbo")), |name| own(&name))
+}
+
+/// The kernel's log as far as it reaches back and may be read (dev-kmsg in Documentation/ABI/testing).
+pub struct Log(String);
+
+impl Log {
+    const PATH: &'static str = "/dev/kmsg";
+
+    /// Read it.
+    pub fn read(tree: &Tree) -> Self {
+        let mut text = String::new();
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(tree.path(Self::PATH));
+        let Ok(mut file) = opened else { return Self(text) };
+        let mut record = [0; 8192];
+        loop {
+            match file.read(&mut record) {
+                Ok(0) => break,
+                Ok(length) => text.push_str(&String::from_utf8_lossy(&record[..length])),
+                // A record was overwritten while we read: the next one follows.
+                Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+                Err(_) => break,
+            }
+        }
+        Self(text)
+    }
+
+    /// Whether it says this.
+    pub fn has(&self, words: &str) -> bool {
+        self.0.contains(words)
+    }
+
+    /// The rest of the line after these words.
+    pub fn after(&self, words: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| Some(line.split_once(words)?.1.trim()))
+    }
+
+    /// Parameters that no part of the kernel took are named at boot (init/main.c, since 5.14).
+    pub fn ignored(&self, parameter: &str) -> bool {
+        let line = self.after("Unknown kernel command line parameters ").unwrap_or_default();
+        let list = line.split('"').nth(1).unwrap_or_default();
+        list.split_ascii_whitespace().any(|word| word == parameter)
+    }
+}
