@@ -4,7 +4,6 @@ use becalm_core::boot::loader;
 use becalm_core::boot::plan::Request;
 use becalm_core::facts::collect;
 use becalm_core::knob::catalogue::CATALOGUE;
-use becalm_core::knob::state::state;
 use becalm_core::knob::tree::Tree;
 use becalm_core::source::file::Place;
 use becalm_core::source::process::Process;
@@ -132,7 +131,7 @@ pub fn facts(bytes: &[u8]) -> u64 {
         with_another_file(machines, bytes, |machine, change| {
             change();
             let tree = Tree::new(machine.root());
-            let states = CATALOGUE.iter().map(|knob| match state(&tree, knob) {
+            let states = CATALOGUE.iter().map(|knob| match knob.act.state(&tree, knob) {
                 Ok(_) => 1,
                 Err(reason) => class(&reason),
             });

@@ -27,9 +27,8 @@ const AWAY: &[Special] = &[special("all", "every CPU"), special("away", "all but
 const SCALING: Form = Form(&[("none", "0"), ("log", "1"), ("linear", "2")]);
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
-const NO_CFS: &str = "this kernel has no CFS scheduler with that setting (6.6 and later have sched_base_slice_ns), or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
-const NO_DEBUGFS: &str =
-    "this kernel's scheduler has no such setting, or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
+const NO_CFS: &str = "kernels since 6.6 have sched_base_slice_ns instead";
+const NO_SUCH: &str = "this kernel's scheduler has no such setting";
 
 /// A row that the others are written as differences from.
 const ROW: Knob = Knob {
@@ -222,18 +221,18 @@ pub const CATALOGUE: &[Knob] = &[
         act: &File(&[("/sys/kernel/debug/sched/base_slice_ns", PLAIN)]),
         rationale: "how long a task runs before others of its priority get their turn, where it asks for no slice of its own",
         costs: "long: interactive programs wait",
-        absent: "this kernel has no EEVDF scheduler (6.6 and later; earlier ones have sched_min_granularity_ns), or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug",
+        absent: "kernels before 6.6 have sched_min_granularity_ns instead",
         source: "Documentation/scheduler/sched-eevdf.rst", ..ROW },
     Knob { name: "sched_migration_cost_ns", domain: range(0, 1_000_000_000, "ns", Linear)
-            .or(&[special("4294967295", "a task that waits counts as cache-hot for ever")]), absent: NO_DEBUGFS,
+            .or(&[special("4294967295", "a task that waits counts as cache-hot for ever")]), absent: NO_SUCH,
         act: &File(&[("/sys/kernel/debug/sched/migration_cost_ns", PLAIN), ("/proc/sys/kernel/sched_migration_cost_ns", PLAIN)]),
         rationale: "how long after its last run a task counts as cache-hot and is not moved to another CPU",
         costs: "large: CPUs stay idle while others have a queue", source: "kernel/sched/fair.c, task_hot", ..ROW },
-    Knob { name: "sched_nr_migrate", domain: range(1, 4096, "tasks", Log), absent: NO_DEBUGFS,
+    Knob { name: "sched_nr_migrate", domain: range(1, 4096, "tasks", Log), absent: NO_SUCH,
         act: &File(&[("/sys/kernel/debug/sched/nr_migrate", PLAIN), ("/proc/sys/kernel/sched_nr_migrate", PLAIN)]),
         rationale: "how many tasks one round of load balancing looks at, with interrupts off",
         costs: "large: longer times without interrupts", source: "kernel/sched/fair.c, detach_tasks", ..ROW },
-    Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_DEBUGFS,
+    Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_SUCH,
         act: &File(&[("/sys/kernel/debug/sched/tunable_scaling", SCALING), ("/proc/sys/kernel/sched_tunable_scaling", SCALING)]),
         rationale: "how the scheduler's times grow with the number of CPUs when that changes",
         costs: "none: short turns on large machines", source: "kernel/sched/fair.c, get_update_sysctl_factor", ..ROW },
@@ -241,7 +240,7 @@ pub const CATALOGUE: &[Knob] = &[
         act: &File(&[("/sys/kernel/debug/sched/preempt", PLAIN)]),
         rationale: "where in the kernel a task may be interrupted by another one",
         costs: "none: long system calls delay others; full: more switches",
-        absent: "this kernel was built without PREEMPT_DYNAMIC, or debugfs is not mounted: mount -t debugfs none /sys/kernel/debug",
+        absent: "this kernel was built without PREEMPT_DYNAMIC",
         source: "kernel/sched/core.c, sched_dynamic_update; preempt= in Documentation/admin-guide/kernel-parameters.txt", ..ROW },
     Knob { name: "autogroup", act: &File(&[("/proc/sys/kernel/sched_autogroup_enabled", ON_IS_1)]),
         rationale: "with it, nice acts only within one terminal session",

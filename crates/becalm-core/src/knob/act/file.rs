@@ -18,13 +18,15 @@ impl File {
     }
 
     fn lacking(&self, tree: &Tree, knob: &Knob) -> String {
-        let closed = || {
-            let opened = fs::read_dir(tree.path(DEBUGFS));
-            opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-        };
-        match self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) && closed() {
-            true => format!("{DEBUGFS} is closed to this user: --sudo"),
-            false => knob.absent.to_owned(),
+        if !self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) {
+            return knob.absent.to_owned();
+        }
+        match fs::read_dir(tree.path(DEBUGFS)).map(Iterator::count) {
+            Ok(1..) => knob.absent.to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                format!("{DEBUGFS} is closed to this user: --sudo")
+            }
+            _ => format!("debugfs is not mounted on {DEBUGFS}"),
         }
     }
 }
