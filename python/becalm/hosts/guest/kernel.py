@@ -22,6 +22,9 @@ from becalm.hosts.guest import elf
 
 ATTEMPTS = 3
 """Packages that the index still names may be gone from the archive: so many, newest first, are asked for."""
+RELEASE = re.compile(r"[0-9]+\.[0-9][0-9A-Za-z.+~_-]*")
+"""What a kernel may be kept by: the version, then letters that are part of no path (Makefile, KERNELRELEASE)."""
+
 WANTED_FILES = re.compile(r"(\./)?((usr/)?lib/modules/[^/]+/.+|boot/(vmlinuz|config)-.+)")
 
 Say = Callable[[str], None]
@@ -80,17 +83,30 @@ def prepare(name: str, say: Say = lambda _: None) -> Kernel:
         images = list(made.glob("boot/vmlinuz-*"))
         if len(images) != 1:
             raise UsageError(f"{package.name} holds no kernel image: it has {len(images)} files boot/vmlinuz-*.")
-        release = release_of(images[0])
+        place = _place(package, release_of(images[0]))
         images[0].rename(made / "vmlinuz")
         for each in made.glob("boot/config-*"):
             each.rename(made / "config")
         for each in made.glob("lib/modules/*"):
             each.rename(made / "modules")
-        place = shelf() / release
         if place.exists():
             shutil.rmtree(place)
         made.rename(place)
     return _at(place)
+
+
+def _place(package: Path, release: str) -> Path:
+    """Where a kernel is kept: a directory of the shelf, by its release, which is whatever the image says of itself.
+
+    Raises UsageError when that is not a name, or names something else there.
+    """
+    place = shelf() / release
+    if not RELEASE.fullmatch(release) or place.is_symlink() or (place.exists() and not (place / "vmlinuz").is_file()):
+        raise UsageError(
+            f"{package.name} holds a kernel that calls itself {release!r}, which is not a release such as "
+            "6.1.0-50-cloud-amd64 that it could be kept by. Nothing was changed."
+        )
+    return place
 
 
 def release_of(image: Path) -> str:

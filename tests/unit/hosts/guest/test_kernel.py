@@ -86,6 +86,36 @@ def test_a_damaged_package_leaves_nothing(tmp_path, cache, data):
     assert list(cache.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "release",
+    ["../victim", "..", ".", "6.1/../../victim", "{victim}", "6.1\x1b[2J", "-rf", "6.1\n", ".fetch-x", "x" * 9],
+)
+def test_a_kernel_that_calls_itself_a_path_is_refused_and_nothing_is_removed(tmp_path, cache, release):
+    """The release is whatever the image says of itself."""
+    victim = cache.parent / "victim"
+    (victim / "deep").mkdir(parents=True)
+    (victim / "deep/file").write_text("precious")
+    files = {"./boot/vmlinuz-1": vmlinuz(release.replace("{victim}", str(victim)))}
+    (tmp_path / "k.deb").write_bytes(package(files))
+    with pytest.raises(UsageError, match="which is not a release"):
+        kernel.prepare(f"{tmp_path}/k.deb")
+    assert (victim / "deep/file").read_text() == "precious"
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["link", "other"])
+def test_what_stands_in_a_kernels_place_and_is_none_is_not_removed(tmp_path, cache, how):
+    place, victim = cache / "6.1.0-9-cloud-amd64", tmp_path / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("precious")
+    (victim / ("vmlinuz" if how == "link" else "other")).touch()
+    cache.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(victim) if how == "link" else victim.rename(place)
+    with pytest.raises(UsageError, match="Nothing was changed"):
+        kernel.prepare(str(made(tmp_path, "6.1.0-9-cloud-amd64")))
+    assert (place / "file").read_text() == "precious"
+
+
 def test_a_package_without_a_kernel(tmp_path):
     (tmp_path / "k.deb").write_bytes(package({"./usr/share/doc/changelog": b"x"}))
     with pytest.raises(UsageError, match="holds no kernel image"):
