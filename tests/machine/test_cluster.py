@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
 from tests.machine.far import Far
 
@@ -11,6 +13,7 @@ from becalm.errors import MachineError
 from becalm.hosts import Access
 from becalm.hosts import open as open_host
 from becalm.hosts.cluster import opened, transport
+from becalm.hosts.cluster import through_ssh as carrying
 from becalm.hosts.cluster.workers import find
 from becalm.nouns.progress import Quiet
 from becalm.store import Store
@@ -105,8 +108,9 @@ def test_a_worker_is_quiet(store):
         assert call(dask.config.get, "distributed.admin.tick.interval") == "10s"
 
 
-def test_workers_through_ssh(store, tmp_path, monkeypatch):
-    """Dask starts the worker on a machine that we log in to, with our keys and known hosts."""
+@pytest.fixture
+def through_ssh(tmp_path, monkeypatch):
+    """Text for --cluster: a machine that we log in to, with our keys and known hosts; what it has in its /tmp."""
     pytest.importorskip("asyncssh", reason="asyncssh is not installed: pip install 'becalm[cluster]'")
     far = Far(tmp_path / "machine")
     try:
@@ -120,11 +124,56 @@ def test_workers_through_ssh(store, tmp_path, monkeypatch):
         hosts = tmp_path / "hosts"
         hosts.write_text(f"far {python}  # the one there is\n")
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
-        with opened(f"ssh:{hosts}", print) as (name,), open_host(name, Access()) as host:
-            assert find(name.removeprefix("cluster:")).environment["SSH_CONNECTION"].startswith("127.0.0.1 ")
-            assert host.facts()["cpu"]["count"] == os.cpu_count()
+        yield f"ssh:{hosts}"
     finally:
         far.close()
+
+
+def test_workers_through_ssh(store, through_ssh):
+    with opened(through_ssh, print) as (name,), open_host(name, Access()) as host:
+        assert find(name.removeprefix("cluster:")).environment["SSH_CONNECTION"].startswith("127.0.0.1 ")
+        assert host.facts()["cpu"]["count"] == os.cpu_count()
+
+
+def certificates():
+    return set(Path("/tmp").glob("tmp.*/cluster.pem"))
+
+
+def listening(pid):
+    return [each.laddr for each in psutil.Process(pid).net_connections("inet") if each.status == psutil.CONN_LISTEN]
+
+
+def test_nobody_else_gets_into_a_cluster_through_ssh(store, through_ssh):
+    """One port each, at the address used, that takes no stranger; and the certificate goes when the cluster does."""
+    import distributed
+
+    before, mine = certificates(), listening(os.getpid())
+    with opened(through_ssh, print) as (name,):
+        worker = find(name.removeprefix("cluster:"))
+        (left,) = certificates() - before
+        assert left.stat().st_mode & 0o777 == 0o600
+        assert left.parent.stat().st_mode & 0o777 == 0o700
+        (scheduler,) = [each for each in listening(os.getpid()) if each not in mine]
+        (other,) = listening(worker.call(os.getpid))
+        assert {scheduler.ip, other.ip} == {"127.0.0.1"}
+        for port in (scheduler.port, other.port):
+            stranger = distributed.Security.temporary()
+            for address, security in ((f"tcp://127.0.0.1:{port}", None), (f"tls://127.0.0.1:{port}", stranger)):
+                with pytest.raises(OSError, match=r"(?s)."):
+                    distributed.Client(address, security=security, timeout=2, set_as_default=False)
+    assert certificates() == before
+
+
+def test_a_cluster_whose_addresses_are_hidden_is_refused(store, through_ssh, monkeypatch):
+    """As behind a jump host or address translation: its ports would have to be open to anybody."""
+    before = certificates()
+    monkeypatch.setattr(carrying, "_CARRY", carrying._CARRY.replace('"$SSH_CONNECTION"', '"10.9.9.9 1 127.0.0.1 22"'))
+    with pytest.raises(MachineError, match="address translation"), opened(through_ssh, print):
+        pytest.fail("this must not open")
+    monkeypatch.setattr(carrying, "_CARRY", carrying._CARRY.replace('"10.9.9.9 1 127.0.0.1 22"', '""'))
+    with pytest.raises(MachineError, match="does not tell its addresses"), opened(through_ssh, print):
+        pytest.fail("this must not open")
+    assert certificates() == before
 
 
 def test_a_program_that_is_not_there_is_said_for_each_host(store):

@@ -23,6 +23,7 @@ import dask
 import distributed
 
 from becalm.errors import MachineError, UsageError
+from becalm.hosts.cluster import through_ssh
 from becalm.hosts.cluster.spec import Spec, hosts_of
 from becalm.hosts.cluster.workers import RESOURCE
 from becalm.paths import cache_dir, made
@@ -115,32 +116,36 @@ _PLACE = re.compile(r"(?:(?P<user>[A-Za-z0-9_][\w.+-]*)@)?(?P<name>[A-Za-z0-9_][
 
 
 def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
-    """Workers through ssh, with Dask's own means (asyncssh, which reads ~/.ssh); the scheduler is here."""
+    """Workers started by Dask through asyncssh, which reads ~/.ssh; the scheduler is here. See `through_ssh`."""
     try:
         from distributed.deploy.ssh import Worker
     except ImportError:
         raise MachineError("--cluster ssh:FILE needs asyncssh: pip install 'becalm[cluster]'.") from None
-    workers = {}
-    for number, line in enumerate(hosts_of(spec.place)):
+    machines = []
+    for line in hosts_of(spec.place):
         host, *python = line.removeprefix("ssh://").split()
         place = _PLACE.fullmatch(host)
         if place is None or len(python) > 1:
-            raise UsageError(f"{spec.place}: {line!r} is no host. Write it like ada@bench.example:22 /opt/bin/python.")
+            raise UsageError(
+                f"{spec.place}: {line!r} is not a host. Write it like ada@bench.example:22 /opt/bin/python."
+            )
         known = {"username": place["user"], "port": place["port"] and int(place["port"])}
-        workers[number] = {
-            "cls": Worker,
-            "options": {
-                "address": place["name"],
-                "connect_options": {name: value for name, value in known.items() if value},
-                "kwargs": {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0},
-                "worker_class": "distributed.Worker",
-                "remote_python": shlex.quote(python[0] if python else "python3"),
-            },
-        }
-    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False, "dashboard_address": None}}
+        connect = {name: value for name, value in known.items() if value}
+        machines.append((place["name"], connect, python[0] if python else "python3"))
+    security = _private()["security"]
+    seats = through_ssh.carried(machines, security.tls_worker_cert + security.tls_worker_key)
+    stack.callback(through_ssh.removed, seats)
+    workers = {number: {"cls": Worker, "options": _seated(seat)} for number, seat in enumerate(seats)}
+    private = {"host": seats[0].here, "protocol": "tls://", "security": security}
+    scheduler = {"cls": through_ssh.Scheduler, "options": {"dashboard": False, "dashboard_address": None, **private}}
     return stack.enter_context(
-        distributed.SpecCluster(workers, scheduler, name="becalm", silence_logs=logging.CRITICAL)
+        distributed.SpecCluster(workers, scheduler, name="becalm", silence_logs=logging.CRITICAL, security=security)
     )
+
+
+def _seated(seat: through_ssh.Seat) -> dict[str, Any]:
+    options = through_ssh.worker(seat, environment())
+    return {**options, "kwargs": {**options["kwargs"], "resources": {RESOURCE: 1}}}
 
 
 @contextmanager

@@ -66,6 +66,11 @@ def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
         raise MachineError("--cluster needs Dask, which is not installed: pip install 'becalm[cluster]'.") from None
     from becalm.hosts.cluster.starting import started
 
+    if spec.kind == "address" and not spec.place.startswith("tls://"):
+        warned(
+            f"The cluster at {spec.place} is not encrypted: whoever reaches its scheduler or its workers can run code "
+            "there. Use it in a network that you trust only, or start it with Dask's TLS settings (tls://…)."
+        )
     with started(spec) as client:
         try:
             found = _found(client, spec, warned)
