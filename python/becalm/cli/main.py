@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from becalm._version import VERSION
+from becalm.cli.echo import echo
 from becalm.errors import BecalmError
 
 VERBS = {
@@ -117,6 +119,10 @@ def becalm(ctx: click.Context) -> None:
 
 def main() -> NoReturn:
     """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
+    for stream in (sys.stdout, sys.stderr):
+        # Where the locale's encoding lacks a letter, it is written out; a report is no reason for a stack trace.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = becalm.main(prog_name="becalm", standalone_mode=False)
         sys.stdout.flush()
@@ -170,5 +176,5 @@ def _close_output() -> None:
 
 
 def _leave(sentence: str, code: int) -> NoReturn:
-    click.echo(f"becalm: {sentence}", err=True)
+    echo(f"becalm: {sentence}", err=True)
     sys.exit(code)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from becalm.report.table import Table
+from becalm.wording.printable import printable
 
 
 def written(lines: Iterable[str]) -> str:
@@ -28,9 +29,9 @@ def _row(cells: tuple[str, ...], codes: int | None = None) -> str:
 
 def escaped(text: str) -> str:
     """Text in which nothing is markup: names of programs hold anything."""
-    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(" ".join(text.split())))
 
 
 def code(text: str) -> str:
     """A command in back-ticks, within a table."""
-    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
+    return "`" + printable(" ".join(text.split())).replace("|", "\\|").replace("`", "'") + "`"

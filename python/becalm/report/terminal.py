@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -15,14 +16,24 @@ from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
 from becalm.stats.histogram import Histogram
 from becalm.wording.measurement import duration, memory, percent
+from becalm.wording.printable import printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 STYLES = {Answer.SLOWER: "bold red", Answer.FASTER: "bold green", Answer.UNSEEN: "bold", Answer.UNKNOWN: "bold yellow"}
 
 
+class Screen(Console):
+    """A console that writes out what a terminal would obey in texts: all of them come through here."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Segments as rich makes them; control codes that rich itself sends are no texts."""
+        for each in super().render(renderable, options):
+            yield each if each.control else Segment(printable(each.text), each.style)
+
+
 def console(*, plain: bool = False, stderr: bool = False) -> Console:
     """Where to print: colours only on a terminal (rich heeds NO_COLOR), none of them in plain output."""
-    return Console(stderr=stderr, no_color=plain or None, highlight=False, soft_wrap=not _terminal(stderr))
+    return Screen(stderr=stderr, no_color=plain or None, highlight=False, soft_wrap=not _terminal(stderr))
 
 
 def _terminal(stderr: bool) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.nouns.verdict import Answer, Difference, Stopped, Summary
+from becalm.wording.printable import printable
 
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
@@ -179,6 +180,7 @@ def _indent(text: str, lines: int = 10) -> str:
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
     """Names fit for a sentence: distinct, at most `width` characters, cut in the middle; equal ones are numbered."""
+    names = [printable(name) for name in names]
     cut = [
         name if len(name) <= width else name[: width // 2 - 1] + "…" + name[-(width - width // 2) :] for name in names
     ]

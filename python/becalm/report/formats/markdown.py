@@ -6,7 +6,7 @@ import numpy as np
 
 from becalm.nouns.tune_verdict import from_json
 from becalm.report.formats import Document, by_program
-from becalm.report.markdown import code
+from becalm.report.markdown import code, escaped
 from becalm.report.tune import markdown as steady
 from becalm.wording.measurement import duration, percent
 
@@ -34,7 +34,7 @@ def write(document: Document) -> str:
             cells += [""] * 5
         lines.append("| " + " | ".join(cells) + " |")
     if document.verdict and document.verdict.get("sentence"):
-        lines += ["", *str(document.verdict["sentence"]).splitlines()]
+        lines += ["", *map(escaped, str(document.verdict["sentence"]).splitlines())]
     if document.environment == "unknown":
         lines += ["", "Imported from another tool: machine, order and conditions are unknown."]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,53 @@
+"""What a terminal would obey is written out; everything else stays."""
+
+import io
+
+import pytest
+from rich.text import Text
+
+from becalm.report.markdown import code, escaped
+from becalm.report.terminal import Screen
+from becalm.wording.measurement import short
+from becalm.wording.printable import printable
+
+HOSTILE = "a\x1b]0;title\x07b\x1b[2J\x9b31m\u202egpj.exe\rc\x00\x7f"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain – ± µs\tand\nlines", "plain – ± µs\tand\nlines"),
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("a\r\nb\rc", "a\nb\\x0dc"),
+        ("\u202egpj", "\\u202egpj"),
+        (b"caf\xe9".decode("utf-8", "surrogateescape"), "caf\\xe9"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_text(text, shown):
+    assert printable(text) == shown
+
+
+def obeyed(text):
+    """Characters that a terminal acts on."""
+    controls = [each for each in text if ord(each) < 32 or 0x7F <= ord(each) < 0xA0 or each == "\u202e"]
+    return [each for each in controls if each not in "\n\t"]
+
+
+def test_nothing_hostile_reaches_a_screen_but_its_own_codes_do():
+    out = io.StringIO()
+    Screen(file=out, force_terminal=True, width=300, color_system="standard").print(Text(HOSTILE, style="bold"))
+    said = out.getvalue()
+    assert said.startswith("\x1b[1m")
+    assert obeyed(said.replace("\x1b[1m", "").replace("\x1b[0m", "")) == []
+    assert "\\x1b[2J" in said
+
+
+def test_nothing_hostile_reaches_markdown():
+    for text in (escaped(HOSTILE + "<script>&amp;"), code(HOSTILE)):
+        assert obeyed(text) == []
+    assert "\\<script\\>\\&amp;" in escaped("<script>&amp;")
+
+
+def test_names_in_sentences_and_tables_are_shown_as_they_are_measured():
+    assert obeyed("".join(short([HOSTILE, "b"]))) == []
