@@ -1,6 +1,8 @@
 """Requests to the agent: answered, refused, stopped; and the end of the conversation is the end of the program."""
 
 import json
+import os
+import resource
 import select
 import signal
 import subprocess
@@ -94,14 +96,48 @@ def test_padding_that_does_not_fit_is_refused_before_anything_runs(agent, tmp_pa
 
 def test_a_block_that_breaks_off_leaves_no_program(agent):
     marker = "86419.903"
-    agent.define(*sh(f"setsid sleep {marker} & sleep {marker}"))
-    number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    wait_for(lambda: len(processes_with(f"sleep\0{marker}")) == 2)
-    # One byte more than the longest request: the agent cannot go on with this block, and has nothing else to read.
-    agent.write(b" " * ((64 << 20) + 1))
-    (event,) = agent.answer(number)
-    assert (event["event"], event["kind"]) == ("error", "system")
+    agent.define(
+        *sh(f"setsid sleep {marker} & until [ -e /proc/$!/stat ]; do :; done; echo; sleep {marker}"), output="inherit"
+    )
+    # Its reader goes away: the agent cannot go on with this block.
+    agent.process.stdout.close()
+    agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+    assert agent.process.wait(timeout=30) == 0
     assert processes_with(marker) == []
+
+
+LONGEST = 64 << 20
+"""Bytes of the longest request (docs/protocol.md)."""
+
+
+def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent):
+    agent.define("sleep", "0.3")
+    number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+    agent.write(b" " * (LONGEST + 1))
+    # It comes while a program runs, and its end after that.
+    rows, _ = gather(agent.answer(number))
+    assert [row["outcome"] for row in rows] == ["ok"]
+    agent.write(b"\n")
+    event = agent.read()
+    assert (event["id"], event["event"], event["kind"]) == (None, "error", "protocol")
+    assert "64 MiB" in event["message"]
+    assert agent.run("true")[0][0]["outcome"] == "ok"
+
+
+def test_the_longest_line_is_served(agent):
+    stop = b'{"id":77,"do":"stop"}'
+    agent.write(b" " * (LONGEST - len(stop)) + stop + b"\n")
+    assert agent.answer(77)[-1]["event"] == "done"
+
+
+@pytest.mark.parametrize("first", [2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1])
+def test_runs_are_not_numbered_beyond_what_can_be_kept(agent, first):
+    agent.define("true")
+    refused = agent.ask("measure", first=first, steps=[[0, 0, 0, index] for index in range(2)])
+    assert (refused["event"], refused["kind"]) == ("error", "domain")
+    assert str(2**63 - 1) in refused["message"]
+    last = agent.answer(agent.send("measure", first=2**63 - 3, steps=[[0, 0, 0, index] for index in range(2)]))
+    assert [row["seq"] for row in gather(last)[0]] == [2**63 - 3, 2**63 - 2]
 
 
 def test_requests_that_come_during_a_block_are_answered_after_it(agent):
@@ -173,18 +209,60 @@ def test_the_spool_has_every_finished_run_at_once(tmp_path):
     assert [row[0][0] for row in rows] == list(range(5, 5 + len(rows)))
 
 
-def test_a_spool_on_a_full_disk_is_said_and_costs_no_run():
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("there is no /dev/full")
-    with full.open("wb") as spool:
-        agent = Agent("--spool-fd", str(spool.fileno()), pass_fds=[spool.fileno()])
+def test_a_spool_on_a_full_disk_is_said_and_costs_no_run(tmp_path):
+    path = tmp_path / "spool"
+
+    def no_room():
+        # Writing beyond the limit is an error, as on a full disk, and no signal.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    with path.open("wb") as spool:
+        agent = Agent("--spool-fd", str(spool.fileno()), pass_fds=[spool.fileno()], preexec_fn=no_room)
         agent.define("true")
         events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0], [0, 0, 0, 1]]))
         assert len(gather(events)[0]) == 2
         assert events[-1]["kind"] == "system"
-        assert "disk space" in events[-1]["message"] or "written" in events[-1]["message"]
+        assert "disk space" in events[-1]["message"]
         agent.close()
+
+
+def ended(*options, **popen):
+    """What an agent that does not begin says."""
+    process = subprocess.Popen(
+        [agent_path(), "serve", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **popen,
+    )
+    said, why = process.communicate(timeout=30)
+    assert (process.returncode, said) == (3, "")
+    return why
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_spool_that_is_a_pipe_is_refused(tmp_path, read):
+    """Opening it would wait for a reader, and writing for its reading."""
+    path = tmp_path / "spool"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK) if read else None
+    why = ended("--spool", str(path))
+    assert f"{path} cannot be opened" in why
+    assert ("regular file" in why) == read
+    if reader is not None:
+        os.close(reader)
+
+
+def test_nor_is_one_by_number_or_a_link(tmp_path):
+    ours, its = os.pipe()
+    assert "regular file" in ended("--spool-fd", str(its), pass_fds=[its])
+    os.close(ours)
+    os.close(its)
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert "link" in ended("--spool", str(tmp_path / "link"))
 
 
 def test_overhead_is_measured_both_ways(agent):

@@ -1,12 +1,14 @@
 //! The conversation with becalm: requests and signals come in, events go out, at any moment.
 //!
-//! `Session` reads requests here; `measure::Runner` asks `attend` what the outside wants while a program runs.
+//! `Session` reads requests here; `measure::Runner` asks `attend` what the outside wants while a program runs. Nothing
+//! waits for the reader of the events alone: `drain` comes back, too, when somebody wants an end.
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use becalm_core::exec::watch::readable;
+use becalm_core::exec::watch::{closing, readable, reading, ready, until_ready};
+use libc::pollfd;
 use serde_json::json;
 
 use crate::input::Input;
@@ -22,6 +24,9 @@ pub enum Attention {
     /// End everything.
     Quit,
 }
+
+/// A longer line is neither `stop` nor `alive`, and may take long to read.
+const LONGEST_URGENT: usize = 256;
 
 /// Requests and signals in, events out.
 pub struct Conversation {
@@ -50,21 +55,48 @@ impl Conversation {
         }
     }
 
-    /// What to poll for attention.
-    pub fn descriptors(&self) -> [RawFd; 2] {
-        [libc::STDIN_FILENO, self.signals.as_raw_fd()]
+    /// What to wait for: requests, signals, and that waiting events can go out.
+    pub fn interests(&self) -> [pollfd; 3] {
+        [self.arrival(), reading(self.signals.as_raw_fd()), self.output.outlet.interest()]
     }
 
-    /// Read what has arrived. One of the descriptors is readable.
-    pub fn look(&mut self) -> io::Result<()> {
-        let something = readable(&[libc::STDIN_FILENO])?;
-        while let Some(signal) = self.signal()? {
-            // What came while we were busy with something long was no silence.
-            self.signalled |= signal != libc::SIGALRM || !something;
+    /// No more is read while too much waits: then only the end of the input is of interest.
+    fn arrival(&self) -> pollfd {
+        if self.is_stuffed() {
+            closing(libc::STDIN_FILENO)
+        } else {
+            reading(libc::STDIN_FILENO)
         }
-        if something {
-            self.input.fill()?;
-            self.heard();
+    }
+
+    fn is_stuffed(&self) -> bool {
+        self.output.outlet.is_full() || self.input.is_full()
+    }
+
+    /// Write what the reader takes now, and read what has arrived.
+    pub fn look(&mut self) -> io::Result<()> {
+        self.output.outlet.write_more()?;
+        let stuffed = self.is_stuffed();
+        let something = ready(&[self.arrival()])?;
+        while let Some(signal) = self.signal()? {
+            // What came while we were busy with something long was no silence; whoever takes no events is silent.
+            self.signalled |= signal != libc::SIGALRM || stuffed || !something;
+        }
+        match (something, stuffed) {
+            (true, true) => self.input.closed = true,
+            (true, false) => {
+                self.input.fill();
+                self.heard();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Look after signals alone: requests that came before the end of the input are still served.
+    pub fn look_for_signals(&mut self) -> io::Result<()> {
+        if readable(self.signals.as_raw_fd())? {
+            self.look()?;
         }
         Ok(())
     }
@@ -94,24 +126,28 @@ impl Conversation {
     /// What the outside wants of a running block. `stop` and `alive` are answered here, at once.
     pub fn attend(&mut self) -> io::Result<Attention> {
         self.look()?;
-        if self.over() {
-            return Ok(Attention::Quit);
-        }
-        let is_alive =
-            |line: &[u8]| matches!(protocol::parse(line), Ok(Request { action: Action::Alive {}, .. }));
-        while let Some(line) = self.input.take(is_alive) {
-            if let Ok(request) = protocol::parse(&line) {
-                self.output.done(request.id, json!({}))?;
+        while !self.over() {
+            let urgent = |line: &[u8]| match line.len() {
+                ..=LONGEST_URGENT => protocol::parse(line).ok().filter(Request::is_urgent),
+                _ => None,
+            };
+            let Some(request) = self.input.take(urgent) else { return Ok(Attention::Nothing) };
+            self.output.done(request.id, json!({}))?;
+            if matches!(request.action, Action::Stop {}) {
+                return Ok(Attention::Stop);
             }
         }
-        let is_stop =
-            |line: &[u8]| matches!(protocol::parse(line), Ok(Request { action: Action::Stop {}, .. }));
-        if let Some(line) = self.input.take(is_stop) {
-            if let Ok(request) = protocol::parse(&line) {
-                self.output.done(request.id, json!({}))?;
+        Ok(Attention::Quit)
+    }
+
+    /// Wait until the reader has taken all events, or somebody wants something else.
+    pub fn drain(&mut self) -> io::Result<Attention> {
+        loop {
+            let attention = self.attend()?;
+            if attention != Attention::Nothing || self.output.outlet.is_empty() {
+                return Ok(attention);
             }
-            return Ok(Attention::Stop);
+            until_ready(&self.interests())?;
         }
-        Ok(Attention::Nothing)
     }
 }

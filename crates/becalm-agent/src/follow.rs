@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use becalm_core::exec::watch::{readable, readable_within};
+use becalm_core::exec::watch::{readable, reading, ready_within};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::source::account::Account;
 use becalm_core::source::pace::Pace;
@@ -52,7 +52,7 @@ impl Held {
     }
 
     fn ended(&self) -> io::Result<bool> {
-        readable(&[self.pidfd.as_raw_fd()])
+        readable(self.pidfd.as_raw_fd())
     }
 }
 
@@ -128,14 +128,19 @@ impl<'a> Following<'a> {
         self.tell(talk, false, true, 0)?;
         let mut pace = Pace::new(now_ns(), self.wish.period_ns, LARGEST_SHARE);
         let (start, mut cost) = (spent(), 0);
-        let watched: Vec<RawFd> =
-            talk.descriptors().into_iter().chain([self.held.pidfd.as_raw_fd()]).collect();
+        let process = reading(self.held.pidfd.as_raw_fd());
         loop {
             let before = spent();
             let due = pace.next(now_ns(), before - start, cost);
-            // A stop may have come in the same read as the request: polling would not see it any more.
-            let mut stopped = talk.attend()? != Attention::Nothing;
-            while !stopped && readable_within(&watched, due - now_ns())? && !self.held.ended()? {
+            // A stop may have come in the same read as the request: polling would not see it any more. And there is no
+            // other reading before the last one has gone out.
+            let mut stopped = talk.drain()? != Attention::Nothing;
+            loop {
+                let [input, signals, output] = talk.interests();
+                let watched = [input, signals, output, process];
+                if stopped || !ready_within(&watched, due - now_ns())? || self.held.ended()? {
+                    break;
+                }
                 stopped = talk.attend()? != Attention::Nothing;
             }
             let ended = self.held.ended()?;

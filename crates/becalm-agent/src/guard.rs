@@ -38,7 +38,7 @@ impl Guard {
 
     /// Whether it still runs.
     pub fn alive(&self) -> bool {
-        !readable(&[self.process.as_raw_fd()]).unwrap_or(false)
+        !readable(self.process.as_raw_fd()).unwrap_or(false)
     }
 
     /// Let it go, and wait for that: with it goes its copy of the lock.

@@ -4,42 +4,78 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The longest request, bytes; a longer one is refused rather than grown into.
+/// The longest request, bytes. Of a longer one only the end is looked for.
 pub const LONGEST: usize = 64 << 20;
+
+/// Memory that a waiting line takes beside its own bytes.
+const ENTRY: usize = size_of::<Line>() + 16;
+
+/// A line that has arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Whole(Vec<u8>),
+    /// It was longer than `LONGEST`, and is gone.
+    TooLong,
+}
 
 /// Requests as they arrive on a descriptor.
 pub struct Input {
     fd: RawFd,
     partial: Vec<u8>,
-    lines: VecDeque<Vec<u8>>,
+    /// The rest of a line that is too long is not kept.
+    skips: bool,
+    lines: VecDeque<Line>,
+    /// So many of these were looked at out of turn.
+    seen: usize,
+    /// Memory that the lines take.
+    size: usize,
     pub closed: bool,
 }
 
 impl Input {
     /// Read from a descriptor, which must be in non-blocking mode or polled before each `fill`.
     pub fn new(fd: RawFd) -> Self {
-        Self { fd, partial: Vec::new(), lines: VecDeque::new(), closed: false }
+        let (partial, lines) = (Vec::new(), VecDeque::new());
+        Self { fd, partial, skips: false, lines, seen: 0, size: 0, closed: false }
     }
 
-    /// The next whole line that has arrived.
-    pub fn line(&mut self) -> Option<Vec<u8>> {
-        self.lines.pop_front()
+    /// The next line that has arrived.
+    pub fn line(&mut self) -> Option<Line> {
+        self.seen = self.seen.saturating_sub(1);
+        let line = self.lines.pop_front()?;
+        self.size -= size(&line);
+        Some(line)
     }
 
-    /// Take the first line for which `wanted` holds, leaving the others in order.
-    pub fn take(&mut self, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-        let at = self.lines.iter().position(|line| wanted(line))?;
-        self.lines.remove(at)
+    /// Look at the lines that were not looked at yet, up to the first for which `wanted` gives something. That line is
+    /// taken out; the others stay, in order.
+    pub fn take<T>(&mut self, wanted: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        while let Some(line) = self.lines.get(self.seen) {
+            if let Line::Whole(bytes) = line {
+                if let Some(found) = wanted(bytes) {
+                    let taken = self.lines.remove(self.seen);
+                    self.size -= taken.as_ref().map_or(0, size);
+                    return Some(found);
+                }
+            }
+            self.seen += 1;
+        }
+        None
+    }
+
+    /// Whether so much waits to be served that no more should be read.
+    pub fn is_full(&self) -> bool {
+        self.size > LONGEST
     }
 
     /// Read what has arrived; called when the descriptor is readable. At the end of input sets `closed`.
-    pub fn fill(&mut self) -> io::Result<()> {
+    pub fn fill(&mut self) {
         let mut chunk = [0_u8; 1 << 16];
         // SAFETY: a live buffer of that size.
         let length = unsafe { libc::read(self.fd, chunk.as_mut_ptr().cast(), chunk.len()) };
         match length {
             0 => self.closed = true,
-            length if length > 0 => self.take_in(&chunk[..length as usize])?,
+            length if length > 0 => self.take_in(&chunk[..length as usize]),
             _ => {
                 let error = io::Error::last_os_error();
                 if !matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) {
@@ -47,24 +83,37 @@ impl Input {
                 }
             }
         }
-        Ok(())
     }
 
-    fn take_in(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn take_in(&mut self, mut bytes: &[u8]) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.partial.extend_from_slice(&bytes[..end]);
+            self.extend(&bytes[..end]);
             let line = std::mem::take(&mut self.partial);
+            let line = if std::mem::take(&mut self.skips) { Line::TooLong } else { Line::Whole(line) };
             // An empty line says only that becalm lives; they must not pile up while a block runs.
-            if !line.is_empty() {
+            if line != Line::Whole(Vec::new()) {
+                self.size += size(&line);
                 self.lines.push_back(line);
             }
             bytes = &bytes[end + 1..];
         }
-        self.partial.extend_from_slice(bytes);
-        if self.partial.len() > LONGEST {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a request is longer than 64 MiB"));
+        self.extend(bytes);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        self.skips |= self.partial.len() + bytes.len() > LONGEST;
+        if self.skips {
+            self.partial = Vec::new();
+        } else {
+            self.partial.extend_from_slice(bytes);
         }
-        Ok(())
+    }
+}
+
+fn size(line: &Line) -> usize {
+    match line {
+        Line::Whole(bytes) => bytes.capacity() + ENTRY,
+        Line::TooLong => ENTRY,
     }
 }
 
@@ -72,6 +121,10 @@ impl Input {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
 
     proptest! {
         #[test]
@@ -81,22 +134,52 @@ mod tests {
             cuts.sort_unstable();
             let mut from = 0;
             for cut in cuts.into_iter().chain([text.len()]) {
-                input.take_in(&text.as_bytes()[from..cut]).unwrap();
+                input.take_in(&text.as_bytes()[from..cut]);
                 from = cut;
             }
-            let got: Vec<Vec<u8>> = std::iter::from_fn(|| input.line()).collect();
+            let got: Vec<Line> = std::iter::from_fn(|| input.line()).collect();
             let mut wanted: Vec<&str> = text.split('\n').collect();
             wanted.pop();
-            prop_assert_eq!(got, wanted.iter().filter(|line| !line.is_empty()).map(|line| line.as_bytes().to_vec()).collect::<Vec<_>>());
+            prop_assert_eq!(got, wanted.into_iter().filter(|line| !line.is_empty()).map(whole).collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn a_line_can_be_taken_out_of_turn() {
+    fn a_line_can_be_taken_out_of_turn_and_none_is_looked_at_twice() {
         let mut input = Input::new(-1);
-        input.take_in(b"a\nstop\nb\n").unwrap();
-        assert_eq!(input.take(|line| line == b"stop"), Some(b"stop".to_vec()));
-        assert_eq!(input.line(), Some(b"a".to_vec()));
-        assert_eq!(input.line(), Some(b"b".to_vec()));
+        input.take_in(b"a\nstop\nb\nstop\n");
+        let is_stop = |line: &[u8]| (line == b"stop").then_some(());
+        assert!(input.take(is_stop).is_some() && input.take(is_stop).is_some());
+        assert!(input.take(|_| Some(())).is_none(), "all were looked at");
+        assert_eq!(input.line(), Some(whole("a")));
+        input.take_in(b"stop\n");
+        assert!(input.take(is_stop).is_some(), "a new one is");
+        assert_eq!(input.line(), Some(whole("b")));
+        assert_eq!((input.line(), input.size), (None, 0));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_costs_only_itself() {
+        let mut input = Input::new(-1);
+        let chunk = vec![b'x'; 1 << 20];
+        for _ in 0..65 {
+            input.take_in(&chunk);
+        }
+        assert!(input.partial.capacity() < LONGEST, "it is not kept");
+        input.take_in(b"xx\nnext\n");
+        assert_eq!(input.line(), Some(Line::TooLong));
+        assert_eq!(input.line(), Some(whole("next")));
+    }
+
+    #[test]
+    fn lines_that_nobody_serves_fill_it() {
+        let mut input = Input::new(-1);
+        for _ in 0..64 {
+            assert!(!input.is_full());
+            input.take_in(&vec![b'x'; 1 << 20]);
+            input.take_in(b"\n");
+        }
+        assert!(input.is_full());
+        assert!(input.line().is_some() && !input.is_full());
     }
 }

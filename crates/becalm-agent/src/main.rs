@@ -1,7 +1,7 @@
 //! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`), `session` serves them, `defined` knows what steps name, `ready` and `measure` run steps (`streams`:
+//! (`output`, through an `outlet` that never blocks), `session` serves them, `defined` knows what steps name, `ready` and `measure` run steps (`streams`:
 //! their output), `machine` holds settings and `guard` outlives a killed agent to put them back, `restore` does that
 //! once and by itself, `booting` has the machine start with other kernel parameters, `read` tells what else the
 //! machine does, `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
@@ -24,6 +24,7 @@ mod machine;
 mod measure;
 mod observe;
 mod options;
+mod outlet;
 mod output;
 mod overhead;
 mod probe;

@@ -237,14 +237,17 @@ impl Runner {
         let mut cut = None;
         let mut attention = Attention::Nothing;
         loop {
-            let others = talk.descriptors();
-            let watched: &[RawFd] = if cut.is_some() { &[] } else { &others };
+            let others = talk.interests();
+            let watched = if cut.is_some() { &[][..] } else { &others };
             let until = deadline.into_iter().chain(look_ns).min();
             let forwards = self.streams.forwards();
+            // A program that writes more than is read waits, as it would in a pipe.
+            self.streams.pause(talk.output.outlet.is_full());
             let Streams { err, out, .. } = &mut self.streams;
             let woken = watch(child, until, &mut [err, out], watched, forwards)?;
             match woken {
                 Woken::Ended(end_ns) => {
+                    self.streams.catch_up();
                     self.streams.forward(talk, Stream::take_whole)?;
                     return Ok((end_ns, cut, attention));
                 }

@@ -9,6 +9,7 @@ use becalm_core::load::Load;
 use becalm_core::types::Row;
 use serde_json::{json, Map, Value};
 
+use crate::outlet::Outlet;
 use crate::protocol::Failure;
 
 /// A run this long is reported at once; shorter ones are gathered for as long as `GATHER_NS`.
@@ -17,7 +18,8 @@ const GATHER_NS: i64 = 50_000_000;
 
 /// Where events go.
 pub struct Output {
-    stream: io::Stdout,
+    /// What was sent, and what of it the reader has not taken yet.
+    pub outlet: Outlet,
     spool: Option<File>,
     spool_error: Option<io::Error>,
     id: u64,
@@ -32,9 +34,9 @@ pub struct Output {
 
 impl Output {
     /// Write events to standard output, and rows to a spool where there is one.
-    pub fn new(spool: Option<File>) -> Self {
+    pub fn new(outlet: Outlet, spool: Option<File>) -> Self {
         Self {
-            stream: io::stdout(),
+            outlet,
             spool,
             spool_error: None,
             id: 0,
@@ -51,8 +53,7 @@ impl Output {
     pub fn send(&mut self, event: &Value) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
-        self.stream.write_all(&line)?;
-        self.stream.flush()
+        self.outlet.put(&line)
     }
 
     /// Send the `done` of a request, with its results.
@@ -120,8 +121,7 @@ impl Output {
         if self.line.is_empty() {
             return Ok(());
         }
-        self.stream.write_all(&self.line)?;
-        self.stream.flush()
+        self.outlet.put(&self.line)
     }
 
     /// Take a record of load. It is sent with the next runs; the spool does not hold it.

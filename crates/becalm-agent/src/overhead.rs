@@ -12,8 +12,7 @@ use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::{Environment, Program, Surroundings};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
-use becalm_core::exec::watch::readable;
-use becalm_core::exec::watch::watch;
+use becalm_core::exec::watch::{ready, watch, Woken};
 use becalm_core::types::{Outcome, Row, Step, Text};
 
 use crate::conversation::{Attention, Conversation};
@@ -58,7 +57,7 @@ pub fn overhead(
         let child = starter.start(&order).map_err(|error| start_failure(&error, |e| program.explain(e)))?;
         let end_ns = loop {
             let woken = watch(&child, None, &mut [stream], &[], false).map_err(system)?;
-            if let becalm_core::exec::watch::Woken::Ended(end_ns) = woken {
+            if let Woken::Ended(end_ns) = woken {
                 break end_ns;
             }
         };
@@ -66,7 +65,7 @@ pub fn overhead(
         let (status, usage) = reap(child.pid).map_err(system)?;
         let swept = sweep();
         // What a measured block asks, too, between two runs.
-        let wanted = readable(&talk.descriptors()).map_err(system)?;
+        let wanted = ready(&talk.interests()).map_err(system)?;
         line.clear();
         Row {
             seq: u64::from(index),

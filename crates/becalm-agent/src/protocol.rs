@@ -137,6 +137,13 @@ pub enum Wanted {
     Series,
 }
 
+impl Request {
+    /// Whether it is answered at once, also while a program runs.
+    pub fn is_urgent(&self) -> bool {
+        matches!(self.action, Action::Stop {} | Action::Alive {})
+    }
+}
+
 fn yes() -> bool {
     true
 }

@@ -11,7 +11,7 @@ use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::Surroundings;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
-use becalm_core::exec::watch::{readable, until_readable};
+use becalm_core::exec::watch::{ready, until_ready};
 use becalm_core::facts;
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::restore::unsettled;
@@ -24,6 +24,7 @@ use serde_json::{json, Map, Value};
 use crate::conversation::{Attention, Conversation};
 use crate::defined::Defined;
 use crate::follow::{follow, Wish};
+use crate::input::{Line, LONGEST};
 use crate::machine::{report, Machine};
 use crate::measure::{system, Runner};
 use crate::observe::Observer;
@@ -60,6 +61,8 @@ impl Session {
         for sentence in unsettled(&self.machine.release()) {
             eprintln!("becalm-agent: {sentence}");
         }
+        // After that: the machine is as it was, whether anybody reads this or not.
+        let result = result.and_then(|()| self.talk.output.outlet.finish());
         match result {
             // Whoever read the events is gone: as good as a closed input.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -90,8 +93,12 @@ impl Session {
 
     fn requests(&mut self) -> io::Result<()> {
         loop {
-            while let Some(line) = self.talk.input.line() {
-                let request = match protocol::parse(&line) {
+            while let Some(line) = self.next_line() {
+                let request = match line {
+                    Line::Whole(line) => protocol::parse(&line),
+                    Line::TooLong => Err((None, too_long())),
+                };
+                let request = match request {
                     Ok(request) => request,
                     Err((id, failure)) => {
                         self.talk.output.error(id, &failure)?;
@@ -106,6 +113,7 @@ impl Session {
                     Ok(results) => self.talk.output.done(id, results)?,
                     Err(failure) => self.talk.output.error(Some(id), &failure)?,
                 }
+                self.talk.look_for_signals()?;
                 if self.talk.over() {
                     return Ok(());
                 }
@@ -113,9 +121,17 @@ impl Session {
             if self.talk.over() {
                 return Ok(());
             }
-            until_readable(&self.talk.descriptors())?;
+            until_ready(&self.talk.interests())?;
             self.talk.look()?;
         }
+    }
+
+    /// The next request to be served: none while too many answers wait to be read.
+    fn next_line(&mut self) -> Option<Line> {
+        if self.talk.output.outlet.is_full() {
+            return None;
+        }
+        self.talk.input.line()
     }
 
     fn answer(&mut self, request: Request) -> io::Result<Answer> {
@@ -245,10 +261,9 @@ impl Session {
             Ok(base) => base,
             Err(failure) => return Ok(Err(failure)),
         };
-        if let Err(failure) = self.defined.check(steps) {
+        if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
             return Ok(Err(failure));
         }
-        let others = self.talk.descriptors();
         self.talk.output.begin(id);
         self.observer.begin(load);
         self.observer.make_group(|tasks| {
@@ -261,7 +276,9 @@ impl Session {
         let mut ran = 0_u64;
         let mut switching_ns = 0;
         for step in steps {
-            if readable(&others)? && self.talk.attend()? != Attention::Nothing {
+            // The reader takes the events of earlier runs before another one is started: writing would disturb it.
+            let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
+            if waits && self.talk.drain()? != Attention::Nothing {
                 break;
             }
             let Some((workload, settings)) = self.defined.of(step) else { continue };
@@ -323,4 +340,22 @@ impl Session {
 
 fn opened(base: Option<&Surroundings>) -> Result<&Surroundings, Failure> {
     base.ok_or_else(|| Failure::new("protocol", "The first request must be open."))
+}
+
+/// Numbers of runs are whole numbers of 64 bits with a sign wherever they are kept.
+fn numbered(first: u64, count: usize) -> Result<(), Failure> {
+    if i64::try_from(first).is_ok_and(|first| first.checked_add_unsigned(count as u64).is_some()) {
+        return Ok(());
+    }
+    let message = format!("Runs are numbered up to {}; {count} from {first} on are beyond that.", i64::MAX);
+    Err(Failure::new("domain", message))
+}
+
+fn too_long() -> Failure {
+    let message = format!(
+        "A request may be {} MiB long and this one was longer, so nothing was done. Define fewer programs, or measure \
+         fewer runs, in one request.",
+        LONGEST >> 20
+    );
+    Failure::new("protocol", message)
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::{mem, ptr};
@@ -16,6 +16,7 @@ use crate::input::Input;
 use crate::machine::Machine;
 use crate::measure::Runner;
 use crate::options::Options;
+use crate::outlet::Outlet;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -32,17 +33,26 @@ pub fn session(options: Options) -> Result<Session, String> {
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is no open descriptor"))?;
     let stderr = own(options.stderr).map_err(failed("--stderr-fd is no open descriptor"))?;
     let mut spool = own(options.spool).map_err(failed("--spool-fd is no open descriptor"))?.map(File::from);
+    if let Some(file) = &spool {
+        regular(file).map_err(failed("--spool-fd cannot be used"))?;
+    }
     if let Some(path) = &options.spool_path {
         let opened = open_as_user(path, user.as_ref());
         spool = Some(opened.map_err(failed(&format!("The spool file {} cannot be opened", path.display())))?);
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let runner = Runner::new(null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
+    let outlet = Outlet::new(libc::STDOUT_FILENO).map_err(failed("Standard output cannot be written to"))?;
     let root = options.root.unwrap_or_else(|| "/".into());
     let root =
         root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
     Ok(Session::new(
-        Conversation::new(Input::new(libc::STDIN_FILENO), Output::new(spool), signals, options.silence),
+        Conversation::new(
+            Input::new(libc::STDIN_FILENO),
+            Output::new(outlet, spool),
+            signals,
+            options.silence,
+        ),
         runner,
         Machine::new(Tree::new(&root), who(user.as_ref())),
         user,
@@ -100,16 +110,22 @@ fn open_as_user(path: &Path, user: Option<&User>) -> io::Result<File> {
     if let Some(user) = user {
         switch(user.uid, user.gid);
     }
-    let opened = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path);
+    // Without waiting: for the reader of a pipe, or for a device.
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = OpenOptions::new().write(true).custom_flags(flags).open(path);
     if user.is_some() {
         // SAFETY: cannot fail.
         unsafe { switch(libc::geteuid(), libc::getegid()) };
     }
     let file = opened?;
-    // SAFETY: a live descriptor.
-    let regular = file.metadata()?.is_file() && unsafe { libc::isatty(file.as_raw_fd()) } == 0;
-    if regular {
-        return Ok(file);
+    regular(&file)?;
+    Ok(file)
+}
+
+/// Whether writing to it ends in any case: a pipe that nobody reads would keep the agent for good.
+fn regular(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }

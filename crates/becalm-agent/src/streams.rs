@@ -59,6 +59,22 @@ impl Streams {
         self.out.keep == Keep::All || self.err.keep == Keep::All
     }
 
+    /// Leave what is to be passed on in its pipe for now, or go on with it.
+    pub fn pause(&mut self, pause: bool) {
+        for stream in [&mut self.out, &mut self.err] {
+            stream.paused = pause && stream.keep == Keep::All;
+        }
+    }
+
+    /// A program has ended: take what it left in a pipe that was paused.
+    pub fn catch_up(&mut self) {
+        for stream in [&mut self.out, &mut self.err] {
+            if std::mem::take(&mut stream.paused) {
+                stream.drain_all();
+            }
+        }
+    }
+
     /// Pass on what has come; `take` takes it out of a stream.
     pub fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
         for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {

@@ -22,6 +22,8 @@ pub struct Stream {
     reader: File,
     writer: OwnedFd,
     pub keep: Keep,
+    /// Nothing is read for now: the writer waits when the pipe is full.
+    pub paused: bool,
     kept: Vec<u8>,
     chunk: Vec<u8>,
 }
@@ -38,7 +40,7 @@ impl Stream {
             checked(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
             (File::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
         };
-        Ok(Self { reader, writer, keep, kept: Vec::new(), chunk: vec![0; CHUNK] })
+        Ok(Self { reader, writer, keep, paused: false, kept: Vec::new(), chunk: vec![0; CHUNK] })
     }
 
     /// The descriptor that a child gets.
@@ -57,6 +59,15 @@ impl Stream {
             let chunk = std::mem::take(&mut self.chunk);
             self.take_in(&chunk[..length]);
             self.chunk = chunk;
+        }
+    }
+
+    /// Read all that is in the pipe now, and no more, whoever still writes.
+    pub fn drain_all(&mut self) {
+        // SAFETY: asks for a number.
+        let size = unsafe { libc::fcntl(self.reader.as_raw_fd(), libc::F_GETPIPE_SZ) };
+        for _ in 0..usize::try_from(size).unwrap_or(0).div_ceil(CHUNK) {
+            self.drain();
         }
     }
 

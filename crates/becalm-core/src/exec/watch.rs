@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+use libc::pollfd;
+
 use super::child::Child;
 use super::now_ns;
 use super::stream::Stream;
@@ -14,31 +16,50 @@ pub enum Woken {
     Ended(i64),
     /// The time limit is over.
     Deadline,
-    /// One of the other descriptors is readable.
+    /// Something else that was waited for has come.
     Other,
     /// There is output that somebody forwards at once.
     Output,
 }
 
-/// Wait until the child ends, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` is readable.
+/// Most of what else is waited for in one call.
+const OTHERS: usize = 4;
+
+/// To wait until a descriptor can be read, or has been closed at its other end.
+pub fn reading(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// To wait until a descriptor can be written to.
+pub fn writing(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLOUT, revents: 0 }
+}
+
+/// To wait until a descriptor has been closed at its other end, whatever can still be read from it.
+pub fn closing(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLRDHUP, revents: 0 }
+}
+
+/// Not to wait for anything.
+pub const NOTHING: pollfd = pollfd { fd: -1, events: 0, revents: 0 };
+
+/// Wait until the child ends, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` has come.
 /// Output is drained meanwhile; `forward` says whether to come back for it.
 pub fn watch(
     child: &Child,
     deadline_ns: Option<i64>,
     streams: &mut [&mut Stream],
-    others: &[RawFd],
+    others: &[pollfd],
     forward: bool,
 ) -> io::Result<Woken> {
-    let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let none = entry(-1);
-    // At most: the child, two streams, the input and the signals.
-    let mut polls = [none; 5];
-    polls[0] = entry(child.pidfd.as_raw_fd());
+    // The child, two streams, and the others.
+    let mut polls = [NOTHING; 3 + OTHERS];
+    polls[0] = reading(child.pidfd.as_raw_fd());
     for (poll, stream) in polls[1..3].iter_mut().zip(streams.iter()) {
-        *poll = entry(stream.read_end());
+        *poll = if stream.paused { NOTHING } else { reading(stream.read_end()) };
     }
     for (poll, other) in polls[3..].iter_mut().zip(others) {
-        *poll = entry(*other);
+        *poll = *other;
     }
     loop {
         let left = deadline_ns.map(|deadline| (deadline - now_ns()).max(0));
@@ -72,30 +93,35 @@ pub fn watch(
     }
 }
 
-/// Whether one of the descriptors is readable now.
-pub fn readable(fds: &[RawFd]) -> io::Result<bool> {
-    readable_within(fds, 0)
+/// Whether one of these has come.
+pub fn ready(what: &[pollfd]) -> io::Result<bool> {
+    ready_within(what, 0)
 }
 
-/// Wait until one of the descriptors is readable, or so many ns are over; whether one is.
-pub fn readable_within(fds: &[RawFd], timeout_ns: i64) -> io::Result<bool> {
-    let mut polls: [libc::pollfd; 4] = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
-    for (poll, fd) in polls.iter_mut().zip(fds) {
-        poll.fd = *fd;
+/// Wait until one of these has come, or so many ns are over; whether one has.
+pub fn ready_within(what: &[pollfd], timeout_ns: i64) -> io::Result<bool> {
+    wait(what, Some(timeout_ns.max(0)))
+}
+
+/// Wait until one of these has come.
+pub fn until_ready(what: &[pollfd]) -> io::Result<()> {
+    wait(what, None).map(drop)
+}
+
+/// Whether a descriptor can be read now.
+pub fn readable(fd: RawFd) -> io::Result<bool> {
+    ready(&[reading(fd)])
+}
+
+fn wait(what: &[pollfd], timeout_ns: Option<i64>) -> io::Result<bool> {
+    let mut polls = [NOTHING; OTHERS];
+    for (poll, each) in polls.iter_mut().zip(what) {
+        *poll = *each;
     }
-    Ok(poll(&mut polls, Some(timeout_ns.max(0)))? > 0)
+    Ok(poll(&mut polls, timeout_ns)? > 0)
 }
 
-/// Wait until one of the descriptors is readable.
-pub fn until_readable(fds: &[RawFd]) -> io::Result<()> {
-    let mut polls: [libc::pollfd; 4] = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
-    for (poll, fd) in polls.iter_mut().zip(fds) {
-        poll.fd = *fd;
-    }
-    poll(&mut polls, None).map(drop)
-}
-
-fn poll(polls: &mut [libc::pollfd], timeout_ns: Option<i64>) -> io::Result<usize> {
+fn poll(polls: &mut [pollfd], timeout_ns: Option<i64>) -> io::Result<usize> {
     let time =
         timeout_ns.map(|ns| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 });
     let pointer = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
