@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from becalm.errors import UsageError
 
@@ -30,10 +31,8 @@ def duration_ns(value: float | str) -> int:
     return max(1, round(seconds_ns))
 
 
-def limit_ns(value: float | str | None, default: float) -> int | None:
-    """A budget in ns: None gives `default` (seconds), "none" or infinity gives no limit (None)."""
-    if value is None:
-        value = default
+def limit_ns(value: float | str) -> int | None:
+    """A budget in ns; "none" or infinity gives no limit (None)."""
     if value == math.inf or (isinstance(value, str) and value.strip().lower() in ("none", "inf")):
         return None
     return duration_ns(value)
@@ -69,3 +68,16 @@ def size_bytes(value: float | str) -> int:
     if not math.isfinite(number) or number < 1:
         raise UsageError(f"An amount of bytes must be at least 1, not {value!r}.")
     return round(number)
+
+
+def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
+    """Exit codes: "0,1", (0, 1), or None and "any" for whatever there is. Raises UsageError."""
+    if value is None or value == "any":
+        return None
+    try:
+        codes = tuple(int(part) for part in (value.split(",") if isinstance(value, str) else value))
+    except ValueError:
+        codes = (-1,)
+    if any(not 0 <= code <= 255 for code in codes):
+        raise UsageError(f"{value!r} is not a list of exit codes. Write it like 0,1, or any.")
+    return codes

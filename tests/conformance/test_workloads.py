@@ -56,7 +56,7 @@ def test_opens_to_named_workloads_that_the_store_can_keep(text):
 
 
 def test_options_hold_for_all_programs_and_the_environment_is_added_to(text):
-    (workload,) = workloads.open([text], timeout_ns=5, environment={"LC_ALL": "C", "BECALM_TEST": "1"})
+    (workload,) = workloads.open([text], timeout=5e-9, environment={"LC_ALL": "C", "BECALM_TEST": "1"})
     assert workload.timeout_ns == 5
     assert dict(workload.environment)["BECALM_TEST"] == "1"
     assert dict(workload.environment)["LC_ALL"] == "C"

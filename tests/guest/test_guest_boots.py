@@ -144,9 +144,7 @@ def test_an_isolated_cpu_is_isolated_for_the_kernel_too(guest):
 
 
 def test_orphans_and_time_limits_as_anywhere(guest):
-    guest.define(
-        [shell("sleep 100 & exit 0"), Workload.of("sleep 100", timeout_ns=300_000_000), shell("exit 3")], [Settings()]
-    )
+    guest.define([shell("sleep 100 & exit 0"), Workload.of("sleep 100", timeout=0.3), shell("exit 3")], [Settings()])
     steps = tuple(Step(index, 0, 0, 0) for index in range(3))
     rows = [run for part in guest.measure(0, steps, stop_on_failure=False) for run in part]
     assert [run.outcome for run in rows] == ["ok", "timeout", "failed"]

@@ -30,7 +30,7 @@ class Checked(click.ParamType[Any]):
 
 
 DURATION = Checked("duration", duration_ns)
-BUDGET = Checked("duration", lambda text: limit_ns(text, 1.0))
+BUDGET = Checked("duration", limit_ns)
 SHARE = Checked("share", fraction)
 
 

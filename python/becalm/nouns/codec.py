@@ -1,12 +1,14 @@
-"""How values become JSON: strings that are not UTF-8, and numbers that JSON does not have."""
+"""How values become JSON and are read back: whole values, strings that are not UTF-8, numbers that JSON lacks."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Json = Any
 """A value that `json` can write."""
@@ -41,3 +43,91 @@ def finite(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return str(value)
     return value
+
+
+def encode(value: Any) -> Json:
+    """A frozen value as JSON: by its own `to_json` where it has one, else field by field."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if dataclasses.is_dataclass(value):
+        return {each.name: encode(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): encode(found) for key, found in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(found) for found in value]
+    raise TypeError(f"{value!r} has no JSON form")
+
+
+def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> dict[str, Any]:
+    """The fields of a dataclass that `encode` wrote, each checked against its type.
+
+    Fields that this version does not know are left out, and so is null where the type has none: both have the default.
+    Raises TypeError or ValueError that name the place.
+    """
+    hints, found = _hints(kind), {}
+    for each in dataclasses.fields(kind):
+        if each.name in value and (value[each.name] is not None or _nullable(hints[each.name])):
+            found[each.name] = decode(hints[each.name], value[each.name], f"{where}.{each.name}".strip("."))
+    return found
+
+
+def decode(hint: Any, value: Json, where: str) -> Any:
+    """The value of a type that `encode` made JSON of, checked against the type.
+
+    Raises TypeError or ValueError that name the place.
+    """
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return _one_of(parts, value, where)
+    if origin is tuple:
+        return _tuple(parts, value, where)
+    if hint in (int, float, str, bool):
+        number = float(value) if hint is float and type(value) is int else value
+        if type(number) is not hint:
+            raise TypeError(f"{where} is {value!r}, which is not of the type {hint.__name__}")
+        return number
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(value)
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{where} is {value!r}, which is no object")
+    if origin is Mapping:
+        return {str(key): decode(parts[1], found, f"{where}.{key}") for key, found in value.items()}
+    if hasattr(hint, "from_json"):
+        return hint.from_json(value)
+    return hint(**fields_of(hint, value, where))
+
+
+def _nullable(hint: Any) -> bool:
+    return hint is Any or NoneType in get_args(hint)
+
+
+def _one_of(parts: tuple[Any, ...], value: Json, where: str) -> Any:
+    """A value of one of several types: of its very own where that is among them, else of the first."""
+    if value is None and NoneType in parts:
+        return None
+    some = [each for each in parts if each is not NoneType]
+    return decode(next((each for each in some if each is type(value)), some[0]), value, where)
+
+
+def _tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{where} is {value!r}, which is no list")
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return tuple(decode(parts[0], each, f"{where}[{index}]") for index, each in enumerate(value))
+    if len(parts) != len(value):
+        raise ValueError(f"{where} has {len(value)} members, not {len(parts)}")
+    return tuple(decode(part, each, where) for part, each in zip(parts, value, strict=True))
+
+
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    if kind not in _SEEN:
+        _SEEN[kind] = get_type_hints(kind)
+    return _SEEN[kind]
+
+
+_SEEN: dict[type[Any], Mapping[str, Any]] = {}
+"""Types of the fields of values that were read before: finding them takes a while."""

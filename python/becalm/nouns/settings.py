@@ -24,3 +24,8 @@ class Settings:
     def to_json(self) -> dict[str, Json]:
         """A JSON object, knob name to value."""
         return dict(self.values)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> Settings:
+        """Read back what `to_json` wrote."""
+        return cls.of(value)

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from becalm.nouns.history import History
+from typing import Protocol
 
 PATIENCE = 5
 """Where rounds are dropped, so many times the number asked for are made at most."""
+
+
+class Measured(Protocol):
+    """What has been measured so far, as `becalm.nouns.history.History` tells it."""
+
+    @property
+    def elapsed_ns(self) -> int:
+        """From the start of the first counted run to the end of the last one."""
+
+    @property
+    def rounds(self) -> int:
+        """Complete rounds that count."""
+
+    @property
+    def complete(self) -> int:
+        """Complete rounds, those that were dropped too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +34,7 @@ class StoppingRule:
     precision: float | None = None
     warmup: int = 1
 
-    def fraction(self, history: History) -> float:
+    def fraction(self, history: Measured) -> float:
         """Share of the planned measuring that is done, 0 to 1: time or rounds, whichever is further.
 
         Without any limit the share is t / (t + 30 s), which never ends but may be looked at for ever.
@@ -33,7 +48,7 @@ class StoppingRule:
             return history.elapsed_ns / (history.elapsed_ns + 30e9)
         return 1.0 if self.exhausted(history) else min(1.0, max(shares))
 
-    def exhausted(self, history: History) -> bool:
+    def exhausted(self, history: Measured) -> bool:
         """True when no further round fits in the limits."""
         if self.runs is not None and (history.rounds >= self.runs or history.complete >= PATIENCE * self.runs):
             return True

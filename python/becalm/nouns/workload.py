@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, unwire, wire
+from becalm.nouns.option import option, parsed, refuse_unknown
+from becalm.nouns.signature import takes
+from becalm.units import duration_ns, exit_codes
 
 
 class Output(StrEnum):
@@ -19,6 +22,20 @@ class Output(StrEnum):
     DISCARD = "discard"
     INHERIT = "inherit"
     KEEP = "keep"
+
+
+MOST_COPIES = 4096
+
+
+def _environment(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(given.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """How a text becomes a program with its arguments."""
+
+    shell: bool = option(False, "Have /bin/sh run the commands.", bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +48,57 @@ class Workload:
     """
 
     argv: tuple[str, ...] = ()
-    name: str = ""
-    directory: str | None = None
-    environment: tuple[tuple[str, str], ...] = ()
-    input: str | None = None
-    prepare: tuple[str, ...] | None = None
-    cleanup: tuple[str, ...] | None = None
-    timeout_ns: int | None = None
-    expect: tuple[int, ...] | None = (0,)
-    output: Output = Output.DISCARD
-    cold: bool = False
+    name: str = option("", "What to call the program.", str, shown="its command line")
+    directory: str | None = option(None, "Working directory.", str | None, metavar="DIR")
+    environment: tuple[tuple[str, str], ...] = option(
+        (),
+        "Variables of the environment, beside becalm's own.",
+        Mapping[str, str],
+        flag="--env",
+        metavar="K=V",
+        repeats=True,
+        parse=lambda given: _environment(dict(given)),
+    )
+    input: str | None = option(None, "File for its standard input.", str | None, metavar="FILE", shown="none")
+    prepare: tuple[str, ...] | None = option(
+        None, "Run before each run, not timed.", str | Sequence[str] | None, metavar="CMD"
+    )
+    cleanup: tuple[str, ...] | None = option(
+        None, "Run after each run, not timed.", str | Sequence[str] | None, metavar="CMD"
+    )
+    timeout_ns: int | None = option(
+        None, "Kill a run that takes longer.", float | str | None, name="timeout", unit="seconds", parse=duration_ns
+    )
+    expect: tuple[int, ...] | None = option(
+        "0", "Exit codes that count as success: 0,1 or any.", str | Sequence[int] | None, unit="codes", parse=exit_codes
+    )
+    output: Output = option(
+        "discard",
+        "What becomes of the programs' standard output.",
+        str,
+        choices=tuple(str(each) for each in Output),
+        parse=Output,
+    )
+    cold: bool = option(False, "Drop the page cache before each run (root).", bool)
     kernel: str | None = None
     iterations: int = 0
     parameters: tuple[tuple[str, str], ...] = ()
-    copies: int = 1
+    copies: int = option(
+        1, f"Start N copies at once; one run is all of them. At most {MOST_COPIES}.", int, metavar="N", least=1
+    )
 
     @classmethod
-    def of(cls, command: str | Iterable[str] | Workload, *, shell: bool = False, **options: Any) -> Workload:
+    def of(cls, command: str | Iterable[str] | Workload, **options: Unpack[ProgramKeywords]) -> Workload:
         """Make a workload of a command line or an argument list.
 
         Raises UsageError when the command is empty or has an unbalanced quote.
         """
+        refuse_unknown(options, CommandLine, Workload)
+        shell, fields = bool(options.get("shell")), program_fields(options)
         if isinstance(command, Workload):
-            return replace(command, **options) if options else command
+            return replace(command, **fields) if fields else command
         argv = split(command, shell=shell)
-        text = command if isinstance(command, str) else shlex.join(argv)
-        options.setdefault("name", text)
-        for hook in ("prepare", "cleanup"):
-            if isinstance(options.get(hook), str):
-                options[hook] = split(options[hook], shell=shell)
-        if isinstance(options.get("environment"), Mapping):
-            options["environment"] = tuple(sorted(options["environment"].items()))
-        return cls(argv=argv, **options)
+        return cls(**{"argv": argv, "name": command if isinstance(command, str) else shlex.join(argv), **fields})
 
     def to_json(self) -> dict[str, Json]:
         """The full description, for the store; `from_json` reads it back."""
@@ -122,6 +158,9 @@ class Workload:
         )
 
 
+takes(CommandLine, Workload)(Workload.of.__func__)  # type: ignore[attr-defined]
+
+
 def split(command: str | Iterable[str], *, shell: bool = False) -> tuple[str, ...]:
     """Split a command line as a shell would, or wrap it for `/bin/sh -c` when `shell` is asked for."""
     if not isinstance(command, str):
@@ -141,3 +180,34 @@ def split(command: str | Iterable[str], *, shell: bool = False) -> tuple[str, ..
     if not argv:
         raise UsageError("The command is empty. Name a program, for example: becalm run -- sleep 0.1")
     return argv
+
+
+class ProgramKeywords(TypedDict, total=False):
+    """The options of a program as type checkers see them: those of CommandLine and of Workload."""
+
+    shell: bool
+    name: str
+    directory: str | None
+    environment: Mapping[str, str]
+    input: str | None
+    prepare: str | Sequence[str] | None
+    cleanup: str | Sequence[str] | None
+    timeout: float | str | None
+    expect: str | Sequence[int] | None
+    output: str
+    cold: bool
+    copies: int
+
+
+def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a Workload for what was given by keyword; None stands for the default, but of `expect` for any code.
+
+    Raises UsageError.
+    """
+    found = parsed(Workload, {name: value for name, value in given.items() if value is not None or name == "expect"})
+    for hook in ("prepare", "cleanup"):
+        if hook in found:
+            found[hook] = split(found[hook], shell=bool(given.get("shell")))
+    if found.get("copies", 1) > MOST_COPIES:
+        raise UsageError(f"--copies must be at most {MOST_COPIES}, not {found['copies']}.")
+    return found

@@ -7,20 +7,20 @@ fields of a Workload.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from becalm.analysis.contamination import USUAL, Rule, rule
 from becalm.errors import UsageError
+from becalm.nouns.option import refuse_unknown
 from becalm.nouns.progress import ProgressListener, Quiet
 from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
-from becalm.nouns.workload import Output, Workload
-from becalm.units import duration_ns, fraction, limit_ns
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.units import fraction, limit_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class MeasureOptions:
             raise UsageError("--drop-contaminated needs the record of load. Leave --no-load out.")
         unlimited = self.budget is None and self.runs is not None
         return StoppingRule(
-            budget_ns=None if unlimited else limit_ns(self.budget, default_budget),
+            budget_ns=None if unlimited else limit_ns(default_budget if self.budget is None else self.budget),
             runs=self.runs,
             precision=None if self.precision is None else fraction(self.precision),
             warmup=self.warmup,
@@ -106,25 +106,13 @@ class MeasureOptions:
 
 
 _MEASURING = {each.name for each in dataclasses.fields(MeasureOptions)}
-_DERIVED = {"argv", "timeout_ns", "parameters", "kernel", "iterations"}
-_WORKLOAD = ({each.name for each in dataclasses.fields(Workload)} - _DERIVED) | {"shell", "timeout"}
 
 
-def options(given: Mapping[str, Any]) -> tuple[MeasureOptions, dict[str, Any]]:
+def options(given: Mapping[str, Any]) -> tuple[MeasureOptions, ProgramKeywords]:
     """Split keyword options; raises UsageError with the nearest name for one that does not exist."""
-    for name in given:
-        if name not in _MEASURING | _WORKLOAD:
-            near = difflib.get_close_matches(name, _MEASURING | _WORKLOAD, n=1)
-            raise UsageError(f"There is no option {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
-    workload = {name: value for name, value in given.items() if name in _WORKLOAD and value is not None}
-    if "expect" in given:
-        codes = given["expect"]
-        workload["expect"] = None if codes is None else tuple(int(code) for code in codes)
-    if "timeout" in workload:
-        workload["timeout_ns"] = duration_ns(workload.pop("timeout"))
-    if "output" in workload:
-        workload["output"] = Output(workload["output"])
+    refuse_unknown(given, CommandLine, Workload, also=tuple(_MEASURING))
     measuring = {name: value for name, value in given.items() if name in _MEASURING}
     if measuring.get("listener", ...) is None:
         del measuring["listener"]
-    return MeasureOptions(**measuring), workload
+    program = {name: value for name, value in given.items() if name not in _MEASURING}
+    return MeasureOptions(**measuring), cast(ProgramKeywords, program)

@@ -90,7 +90,7 @@ def suite(
         raise UsageError("A suite is measured in whole rounds: say how many with --runs, without budget or precision.")
     if tuning not in (None, *TUNINGS):
         raise UsageError(f"There is no tuning {tuning!r}: base or peak.")
-    asked = Asked.of(bool(workload.pop("shell", False)), None, measuring.user, workload)
+    asked = Asked.of(None, measuring.user, workload)
     found = read(file, asked)
     names = _tunings(found, tuning, file)
     runs = RUNS if measuring.runs is None else measuring.runs

@@ -111,9 +111,8 @@ def tune(
         if programs:
             raise UsageError("A study that is resumed has its own programs: name none.")
         return _resume(resume, measuring)
-    shell = bool(workload.pop("shell", False))
-    made = sources.open(list(programs), shell=shell, user=measuring.user, **workload)
-    budget_ns = limit_ns(measuring.budget, DEFAULT_BUDGET)
+    made = sources.open(list(programs), user=measuring.user, **workload)
+    budget_ns = limit_ns(DEFAULT_BUDGET if measuring.budget is None else measuring.budget)
     study = Study(
         kind="tune",
         workloads=made,

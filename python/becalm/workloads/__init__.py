@@ -16,10 +16,11 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 from becalm.errors import UsageError
-from becalm.nouns.workload import Workload
+from becalm.nouns.signature import takes
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.workloads.asked import Asked
 
 
@@ -54,22 +55,22 @@ Text = str | Iterable[str] | Workload
 """What names programs: a text, an argument list, or a workload that is made already."""
 
 
+@takes(CommandLine, Workload)
 def open(
     texts: Sequence[Text] | str,
     *,
-    shell: bool = False,
     python: str | None = None,
     user: str | None = None,
-    **workload_options: Any,
+    **program: Unpack[ProgramKeywords],
 ) -> tuple[Workload, ...]:
     """The programs that the texts name, in their order; one text may name several.
 
-    `workload_options` are fields of Workload and hold for all of them (`environment` is added to what a source sets).
+    The options of a program hold for all of them (`environment` is added to what a source sets).
     `python` is the interpreter for pyperf scripts [default: the one that runs becalm]; `user` as whom a script is
     asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing, WorkloadError
     for a program that cannot be asked.
     """
-    return gather([texts] if isinstance(texts, str) else texts, Asked.of(shell, python, user, workload_options))
+    return gather([texts] if isinstance(texts, str) else texts, Asked.of(python, user, program))
 
 
 def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from becalm.errors import UsageError
-from becalm.nouns.workload import Workload, split
-
-_OPTIONS = {each.name for each in dataclasses.fields(Workload)} - {"argv", "kernel", "iterations", "parameters"}
+from becalm.nouns.option import refuse_unknown
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +27,10 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, shell: bool, python: str | None, user: str | None, options: Mapping[str, Any]) -> Asked:
-        """Check the names of the options. Raises UsageError with the nearest for one that does not exist."""
-        for name in options:
-            if name not in _OPTIONS:
-                near = difflib.get_close_matches(name, _OPTIONS, n=1)
-                raise UsageError(f"A program has no option {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
-        return cls(shell=shell, python=python, user=user, options=dict(options))
+    def of(cls, python: str | None, user: str | None, given: ProgramKeywords) -> Asked:
+        """Of the options of a program as people give them. Raises UsageError."""
+        refuse_unknown(given, CommandLine, Workload)
+        return cls(shell=bool(given.get("shell")), python=python, user=user, options=program_fields(given))
 
     @property
     def directory(self) -> Path:
@@ -54,8 +47,6 @@ class Asked:
         `environment` is what the source sets; single variables of the options replace or join it.
         """
         options = {**own, **self.options}
-        options["environment"] = {**(environment or {}), **dict(self.options.get("environment") or {})}
-        for hook in ("prepare", "cleanup"):
-            if isinstance(options.get(hook), str):
-                options[hook] = split(options[hook], shell=self.shell)
-        return Workload.of(list(argv), **options)
+        joined = {**(environment or {}), **dict(self.options.get("environment") or {})}
+        options["environment"] = tuple(sorted(joined.items()))
+        return replace(Workload.of(list(argv)), **options)

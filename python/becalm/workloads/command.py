@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from becalm.nouns.workload import Workload
 from becalm.workloads.asked import Asked
@@ -10,4 +11,4 @@ from becalm.workloads.asked import Asked
 
 def open_command(text: str | Iterable[str], asked: Asked) -> tuple[Workload, ...]:
     """One workload. Raises UsageError for an empty command line or an unbalanced quote."""
-    return (Workload.of(text, shell=asked.shell, **asked.options),)
+    return (replace(Workload.of(text, shell=asked.shell), **asked.options),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
@@ -48,7 +49,7 @@ def expand(commands: Sequence[str], parameters: Mapping[str, str], *, shell: boo
             text = command
             for name, value in chosen.items():
                 text = text.replace("{" + name + "}", value)
-            made.append(Workload.of(text, shell=shell, parameters=tuple(sorted(chosen.items()))))
+            made.append(replace(Workload.of(text, shell=shell), parameters=tuple(sorted(chosen.items()))))
     if len(made) > MOST:
         raise UsageError(f"These parameters make {len(made)} programs; {MOST} are the most.")
     return made

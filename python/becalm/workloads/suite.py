@@ -20,7 +20,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import Workload, split
 from becalm.units import duration_ns
 from becalm.workloads.asked import Asked
 
@@ -156,7 +156,11 @@ def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> 
             options["timeout_ns" if key == "timeout" else key] = check(value, base)
         except (TypeError, ValueError, UsageError):
             raise UsageError(f"{where}: {key} must be {wanted}, not {value!r}.") from None
-    options["environment"] = {**dict(asked.options.get("environment") or {}), **options.get("environment", {})}
+    joined = {**dict(asked.options.get("environment") or {}), **dict(options.get("environment") or {})}
+    options["environment"] = tuple(sorted(joined.items()))
+    for hook in ("prepare", "cleanup"):
+        if isinstance(options.get(hook), str):
+            options[hook] = split(options[hook], shell=asked.shell)
     return dataclasses.replace(asked, base=base, options=options)
 
 

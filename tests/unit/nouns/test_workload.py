@@ -49,16 +49,16 @@ def test_strings_that_are_not_utf8_travel(data):
     argv=st.lists(words, min_size=1),
     environment=st.dictionaries(words.filter(bool), words),
     directory=st.none() | words,
-    timeout_ns=st.none() | st.integers(1, 10**15),
+    timeout=st.none() | st.floats(1e-9, 1e6),
     expect=st.none() | st.lists(st.integers(0, 255)),
     output=st.sampled_from(list(Output)),
 )
-def test_json_round_trip(argv, environment, directory, timeout_ns, expect, output):
+def test_json_round_trip(argv, environment, directory, timeout, expect, output):
     workload = Workload.of(
         argv,
         environment=environment,
         directory=directory,
-        timeout_ns=timeout_ns,
+        timeout=timeout,
         expect=None if expect is None else tuple(expect),
         output=output,
         prepare="make 'a b'",

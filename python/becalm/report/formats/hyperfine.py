@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -64,7 +65,7 @@ def read(value: dict[str, Any]) -> list[Document]:
         memory = result.get("memory_usage_byte") or [None] * len(times)
         for number, (seconds, code, size) in enumerate(zip(times, codes, memory, strict=True)):
             runs.append(imported(len(runs), index, number, float(seconds), status=code, memory=size))
-    options = {"source": "hyperfine", "order": "unknown"}
+    options = ImportOptions(source="hyperfine").to_json()
     study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from hyperfine")
     return [Document(study, runs, environment="unknown")]
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm._version import VERSION
+from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -66,7 +67,7 @@ def read(value: dict[str, Any]) -> list[Document]:
             for seconds in run["values"]:
                 runs.append(imported(len(runs), len(workloads) - 1, number, float(seconds), started_ns=started_ns))
                 number += 1
-    options = {"source": "pyperf", "order": "unknown", "values": "per loop iteration"}
+    options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
     study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from pyperf")
     return [Document(study, runs, environment="unknown")]
 

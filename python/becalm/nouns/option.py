@@ -1,0 +1,137 @@
+"""Options as data: a field of a frozen value says what a person may give for it, in which unit and under which name.
+
+`option` makes such a field. From it come the option of the command line (`becalm.cli.options`), the keyword in the
+signature and the help of a public function (`becalm.nouns.signature`), the stored row of a study, and the tables of
+docs/options.md. What people write ("30s", "2%") is parsed here once, by `parse`; all other code sees the field's value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+
+_KEY = "option"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a person needs to know of an option.
+
+    `name`: the keyword in Python. `given`: type of what people give for it. `default`: as people would give it;
+    `shown`: the default in words where the value says too little. `flag`: on the command line, empty for none; `off`:
+    the flag that says no to it, with the `off_help` of that. `parse` makes the field's value of what was given.
+    `least`: the smallest number there may be. `repeats`: may be given several times on the command line.
+    """
+
+    name: str
+    help: str
+    given: Any
+    default: Any
+    unit: str = ""
+    flag: str = ""
+    metavar: str = ""
+    shown: str = ""
+    choices: tuple[str, ...] = ()
+    parse: Callable[[Any], Any] | None = None
+    least: float | None = None
+    repeats: bool = False
+    off: str = ""
+    off_help: str = ""
+
+    def value(self, given: object) -> Any:
+        """The field's value for what was given. Raises UsageError."""
+        called = self.flag or self.name
+        if self.choices and given not in self.choices:
+            raise UsageError(f"{called} is one of {', '.join(self.choices)}, not {given!r}.")
+        found = given if self.parse is None else self.parse(given)
+        if self.least is not None and isinstance(found, (int, float)) and found < self.least:
+            raise UsageError(f"{called} must be at least {self.least:g}, not {given}.")
+        return found
+
+    @property
+    def text(self) -> str:
+        """The default in words; empty where there is none."""
+        if self.shown:
+            return self.shown
+        return "" if self.default is None or self.default is False or self.default in ((), "") else str(self.default)
+
+
+def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | None = None, **more: Any) -> Any:
+    """A field of a frozen value that people may give; `more` are attributes of Option.
+
+    `default` as people would give it; the field's own is what `parse` makes of it. `flag` None: made of the name.
+    `kept`: the field's own default where it cannot be given.
+    """
+    parse = more.get("parse")
+    own = more.pop("kept") if "kept" in more else default if default is None or parse is None else parse(default)
+    return field(
+        default=own,
+        metadata={_KEY: {"help": help, "given": given, "default": default, "name": name, "flag": flag, **more}},
+    )
+
+
+def options(kind: type[Any]) -> Mapping[str, tuple[str, Option]]:
+    """The options of a value, by keyword: the field each is kept in, and what it is."""
+    found: dict[str, tuple[str, Option]] = {}
+    for each in dataclasses.fields(kind):
+        if (made := each.metadata.get(_KEY)) is not None:
+            name = made["name"] or each.name
+            flag = "--" + name.replace("_", "-") if made["flag"] is None else made["flag"]
+            found[name] = each.name, Option(**{**made, "name": name, "flag": flag})
+    return found
+
+
+def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
+    """Fields and values of what was given for the options of `kind`. Raises UsageError for a value that is none."""
+    known = options(kind)
+    return {known[name][0]: known[name][1].value(value) for name, value in given.items() if name in known}
+
+
+def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:
+    """Raises UsageError with the nearest name for a keyword that is no option of these values."""
+    known = {*also, *(name for kind in kinds for name in options(kind))}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            raise UsageError(f"There is no option {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyOptions:
+    """What the options of every kind of study have: one JSON form, which is the stored row.
+
+    `group`: what the studies of one measurement on several hosts have in common.
+    """
+
+    group: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Self:
+        """The value for what a person gave by keyword; None stands for the default. Raises UsageError."""
+        return cls(**parsed(cls, {name: value for name, value in given.items() if value is not None}))
+
+    def to_json(self) -> dict[str, Json]:
+        """As the store keeps it; `from_json` reads it back."""
+        return {each.name: encode(getattr(self, each.name)) for each in dataclasses.fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> Self:
+        """Read a stored row, also of an older becalm: what it lacks has the default.
+
+        Raises UsageError for a row that is damaged.
+        """
+        try:
+            return cls(**fields_of(cls, cls.older(value)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"The options of this study are damaged: {error}.") from None
+
+    @classmethod
+    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
+        """A row of an older becalm in the present form."""
+        return value

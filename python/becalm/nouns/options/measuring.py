@@ -1,0 +1,126 @@
+"""The options of `run` and `compare`: when to stop, how sure to be, which rounds to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from becalm.errors import UsageError
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.units import fraction, limit_ns
+
+
+def share(given: float | str) -> float:
+    """A confidence, between 0.5 and 1. Raises UsageError."""
+    found = fraction(given)
+    if not 0.5 <= found < 1:
+        raise UsageError(f"--confidence must lie between 0.5 and 1, for example 0.95, not {found:g}.")
+    return found
+
+
+def budget(default: str) -> Any:
+    """The field `budget_ns` of a study that takes so long when nothing else is said."""
+    return option(
+        default,
+        "Time budget: 30s, 2min, none.",
+        float | str | None,
+        name="budget",
+        unit="seconds",
+        metavar="DURATION",
+        parse=limit_ns,
+    )
+
+
+def confidence(help: str = "Confidence of all intervals together.") -> Any:
+    """The field `confidence`."""
+    return option("95%", help, float | str, unit="fraction", metavar="SHARE", parse=share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(StudyOptions):
+    """How one program is measured. Stops at whatever comes first; `budget_ns` None: no limit in time."""
+
+    budget_ns: int | None = budget("10s")
+    precision: float | None = option(
+        None,
+        "Stop when the interval is this narrow, half its width: 0.5%.",
+        float | str | None,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+    runs: int | None = option(
+        None, "Stop after N rounds; alone it means no time budget.", int | None, unit="rounds", metavar="N", least=1
+    )
+    warmup: int = option(1, "Rounds that are run first and not counted.", int, unit="rounds", metavar="N", least=0)
+    confidence: float = confidence()
+    drop_contaminated: str | None = option(
+        None,
+        "Leave out whole rounds beside which others used more than this: cpu>20%,steal>5%,page-outs>1,queue>2.",
+        str | None,
+        metavar="RULE",
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Self:
+        """As of every kind; a number of rounds alone means no limit in time."""
+        if given.get("budget") is None and given.get("runs") is not None:
+            given = {**given, "budget": "none"}
+        return super(RunOptions, cls).of(given)
+
+    @property
+    def goal(self) -> StoppingRule:
+        """When enough has been measured."""
+        return StoppingRule(self.budget_ns, self.runs, self.precision, self.warmup)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions(RunOptions):
+    """How programs are compared. `reference`: position of the one that the others are compared with."""
+
+    budget_ns: int | None = budget("30s")
+    reference: int = option(0, "The program to compare with: position or name.", int | str, metavar="N|NAME")
+    fail_above: float | None = option(
+        None,
+        "Largest slowdown to accept, 2%; beyond it the exit code is 1 and `passed` false.",
+        float | str | None,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+    baseline: str | None = option(
+        None,
+        "Compare with stored runs: a study's number, last, or an exported file. Weaker than measuring both.",
+        str | int | None,
+        metavar="FILE|ID",
+        parse=str,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPrograms:
+    """What the programs of a comparison are called, and of which variants they are made."""
+
+    names: tuple[str, ...] = option(
+        (), "What to call each program, in order.", Sequence[str], flag="--name", repeats=True, parse=tuple
+    )
+    parameters: tuple[tuple[str, str], ...] = option(
+        (),
+        "Compare a program's variants: n=1,2,4 or n=1..8 or n=10..100..30, with {n} in the command.",
+        Mapping[str, str],
+        flag="--parameter",
+        metavar="NAME=VALUES",
+        repeats=True,
+        parse=lambda given: tuple(dict(given).items()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions(StudyOptions):
+    """Of runs that another tool has measured. `order` of its runs and what its `values` are, as far as it tells."""
+
+    source: str = ""
+    order: str = "unknown"
+    values: str = ""

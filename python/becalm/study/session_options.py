@@ -1,0 +1,158 @@
+"""Where a study is measured, with which rights, and where it is kept: the options that all verbs share.
+
+`SessionOptions` is their value. The keywords of the public functions stand here as type checkers see them;
+`becalm.nouns.signature.takes` shows the same to people, made of the fields.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypedDict
+
+from becalm.errors import UsageError
+from becalm.hosts import Host
+from becalm.nouns.option import StudyOptions, option, parsed
+from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import ProgramKeywords, Workload
+
+WHERE = "Where: local, ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL."
+
+Values = Mapping[str, str | int | bool] | Settings
+"""Settings as people give them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """Where and how, and who listens.
+
+    `host` is a name, or a Host that is open already and stays so. `store`: None for the default store, False to keep
+    nothing, else a file or URL. `root`: act on a directory that looks like `/` instead of the machine.
+    """
+
+    settings: Settings = option(
+        None,
+        "Settings for the programs: nice=-5, cpus=1, aslr=off, policy=batch …",
+        Values | None,
+        flag="--set",
+        metavar="NAME=VALUE",
+        repeats=True,
+        parse=Settings.of,
+        kept=Settings(),
+    )
+    seed: int | None = option(None, "Repeat the same random choices.", int | None, metavar="N", least=0)
+    title: str = option("", "What to call the study.", str)
+    host: str | Host = option("local", WHERE, str | Host)
+    user: str | None = option(None, "Run the programs as this user (root only).", str | None)
+    sudo: bool = option(False, "Start the agent as root; programs still run as you.", bool)
+    root: str | None = option(
+        None, "Act on a directory that looks like / instead of this machine.", str | None, metavar="DIR"
+    )
+    dangerous: bool = option(False, "Consent to settings that can make the machine slow, hot or hard to reach.", bool)
+    allow_reboot: bool = option(False, "Consent to restarts of another machine, for settings of its boot.", bool)
+    store: str | bool | None = option(
+        None,
+        "Where runs are kept.",
+        str | bool | None,
+        metavar="FILE|URL",
+        shown="BECALM_STORE, else your own",
+        off="--no-store",
+        off_help="Keep nothing.",
+    )
+    load: bool = option(
+        True,
+        "Record what else the machine did.",
+        bool,
+        flag="",
+        off="--no-load",
+        off_help="Do not record what else the machine did.",
+    )
+    listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=Quiet())
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """The value for what was given by keyword; None stands for the default. Raises UsageError."""
+        made = cls(**parsed(cls, {name: value for name, value in given.items() if value is not None}))
+        if made.user is not None and made.sudo:
+            raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
+        return made
+
+    @property
+    def place(self) -> str | None:
+        """The store's file or URL; None for the usual one."""
+        return self.store if isinstance(self.store, str) else None
+
+    @property
+    def host_name(self) -> str:
+        """What the host is called."""
+        return self.host if isinstance(self.host, str) else self.host.name
+
+    def on(self, host: str | Host, listener: ProgressListener) -> Self:
+        """The same on one host of several."""
+        return replace(self, host=host, listener=listener)
+
+    def study(
+        self, kind: str, workloads: Sequence[Workload], options: StudyOptions, settings: Sequence[Settings] = ()
+    ) -> Study:
+        """The study these options ask for; a seed is drawn when none was given, and kept with it."""
+        return Study(
+            kind=kind,
+            workloads=tuple(workloads),
+            settings=tuple(settings) or (self.settings,),
+            options=options.to_json(),
+            seed=int.from_bytes(os.urandom(4), "big") if self.seed is None else self.seed,
+            host=self.host_name,
+            title=self.title,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralHosts:
+    """Several hosts instead of one: each is measured by itself, and then they are put together."""
+
+    hosts: tuple[str | Host, ...] = option(
+        (),
+        f"{WHERE} Several times: on all of them, each by itself and then together.",
+        Sequence[str | Host] | None,
+        flag="--host",
+        shown="local",
+        repeats=True,
+        parse=tuple,
+    )
+    cluster: str | None = option(
+        None,
+        "On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/cluster.md).",
+        str | None,
+        metavar="SPEC",
+    )
+
+
+class SessionKeywords(TypedDict, total=False):
+    """The options of SessionOptions as type checkers see them."""
+
+    settings: Values | None
+    seed: int | None
+    title: str
+    host: str | Host
+    user: str | None
+    sudo: bool
+    root: str | None
+    dangerous: bool
+    allow_reboot: bool
+    store: str | bool | None
+    load: bool
+    listener: ProgressListener | None
+
+
+class MeasureKeywords(SessionKeywords, ProgramKeywords, total=False):
+    """The options of `run` as type checkers see them: where, what, and how much."""
+
+    budget: float | str | None
+    precision: float | str | None
+    runs: int | None
+    warmup: int
+    confidence: float | str
+    drop_contaminated: str | None

@@ -1,0 +1,121 @@
+"""Options as data: what is given is parsed once, stored as JSON, and read back; damage is said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
+from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+from becalm.units import duration_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Some(StudyOptions):
+    """Every shape that a field may have."""
+
+    wait_ns: int = option("2s", "Wait so long.", float | str, name="wait", parse=duration_ns)
+    count: int = option(1, "So many.", int, least=1)
+    way: str = option("new", "How.", str, choices=("new", "old"))
+    name: str | None = None
+    share: float = 0.5
+    names: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, Settings], ...] = ()
+    left: tuple[Excluded, ...] = ()
+    partial: Mapping[str, tuple[str, ...]] = option((), "", object, flag="", kept=None)
+    output: Output = Output.KEEP
+    value: str | int | bool = 0
+
+
+FULL = Some(
+    wait_ns=5,
+    name="x",
+    names=("a", "b"),
+    pairs=(("p", Settings.of({"nice": -5, "aslr": "off"})),),
+    left=(Excluded("smt", "no such file"),),
+    partial={"pyperf": ("smt",)},
+    output=Output.DISCARD,
+    value="text",
+)
+
+
+def test_what_is_given_is_parsed_and_the_default_too():
+    assert Some().wait_ns == 2 * 10**9
+    assert Some.of({"wait": "5ms", "count": None}).wait_ns == 5_000_000
+
+
+def test_what_is_stored_is_read_back():
+    assert Some.from_json(FULL.to_json()) == FULL
+
+
+def test_what_a_row_lacks_has_the_default_and_what_it_has_more_is_left_out():
+    assert Some.from_json({"names": ["z"], "unheard_of": 1}) == Some(names=("z",))
+    assert Some.from_json({"count": None}).count == 1
+    assert RunOptions.from_json({"budget_ns": None}).budget_ns is None
+
+
+@pytest.mark.parametrize(
+    ("row", "where"),
+    [
+        ({"wait_ns": "2s"}, "wait_ns is '2s'"),
+        ({"count": 1.5}, "count is 1.5"),
+        ({"count": True}, "count is True"),
+        ({"names": "ab"}, "names is 'ab', which is no list"),
+        ({"names": [1]}, r"names\[0\] is 1"),
+        ({"pairs": [["a"]]}, r"pairs\[0\] has 1 members"),
+        ({"left": [3]}, r"left\[0\] is 3, which is no object"),
+        ({"left": [{"knob": "a"}]}, "reason"),
+        ({"partial": {"a": [None]}}, r"partial.a\[0\]"),
+        ({"output": "nowhere"}, "nowhere"),
+    ],
+)
+def test_a_damaged_row_names_the_place(row, where):
+    with pytest.raises(UsageError, match=where):
+        Some.from_json(row)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"count": 0}, "--count must be at least 1, not 0"),
+        ({"way": "sideways"}, "--way is one of new, old, not 'sideways'"),
+        ({"wait": "soon"}, "'soon' is not a duration"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_name_of_its_option(given, words):
+    with pytest.raises(UsageError, match=words):
+        parsed(Some, given)
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(UsageError, match=r"no option 'budgte'\. Did you mean 'budget'"):
+        refuse_unknown({"budgte": 1}, RunOptions, Workload)
+    refuse_unknown({"budget": 1, "cold": True, "store": None}, RunOptions, Workload, also=("store",))
+
+
+def test_a_number_of_rounds_alone_is_no_limit_in_time():
+    assert RunOptions.of({"runs": 3}).budget_ns is None
+    assert RunOptions.of({"runs": 3, "budget": "1s"}).budget_ns == 10**9
+    assert RunOptions.of({}).budget_ns == 10 * 10**9
+    assert CompareOptions.of({}).budget_ns == 30 * 10**9
+
+
+def test_rows_of_the_first_becalm_are_read():
+    """As `run`, `compare` and `import` wrote them before options were typed."""
+    row = {"budget_ns": 5, "runs": None, "precision": 0.01, "warmup": 2, "confidence": 0.9, "reference": 1}
+    found = CompareOptions.from_json({**row, "fail_above": None, "group": "ab"})
+    assert (found.budget_ns, found.precision, found.warmup, found.confidence, found.reference, found.group) == (
+        (5, 0.01, 2, 0.9, 1, "ab")
+    )
+    assert ImportOptions.from_json({"source": "pyperf", "order": "unknown", "values": "per loop iteration"}).values
+
+
+def test_every_option_says_what_it_is():
+    for kind in (CompareOptions, Workload):
+        for name, (_, each) in options(kind).items():
+            assert each.help.endswith((".", "…")), name
+            assert each.flag.startswith("--") or not each.flag
