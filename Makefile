@@ -120,7 +120,7 @@ lint: build
 
 # The site of the documents: build/docs/index.html. A warning, for example of a link that leads nowhere, is a failure.
 docs: build
-	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -d build/doctrees docs build/docs
+	$(BIN)/sphinx-build -q -E -a -W --keep-going -n -j auto -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html."
 
 format: build

@@ -19,12 +19,16 @@ copyright = "the becalm authors"
 release = version = VERSION
 html_title = f"becalm {VERSION}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 # Names in docstrings stand in single backquotes, as in Markdown.
 default_role = "literal"
 nitpicky = True
+# Only what is documented here can be linked to.
+nitpick_ignore_regex = [("py:.*", r"(?!becalm\b).*")]
+
+smartquotes = False
 
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"

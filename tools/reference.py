@@ -12,9 +12,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from command_reference import commands
+from markdown import code, table
+from python_reference import python
 
 from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
@@ -39,19 +43,6 @@ def asked(request: Mapping[str, object], key: str) -> list[Row]:
     answer = subprocess.run([AGENT, "serve"], input=text, capture_output=True, text=True, check=True).stdout
     rows: list[Row] = next(event[key] for event in map(json.loads, answer.splitlines()) if key in event)
     return rows
-
-
-def code(text: object) -> str:
-    """A word as code; nothing stays nothing."""
-    return "" if text in (None, "") else f"`{text}`"
-
-
-def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = [f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
-    for row in rows:
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |")
-    return "\n".join(lines) + "\n"
 
 
 SCOPES = {"process": "Of the measured program", "live": "Of the running machine", "boot": "At the next boot"}
@@ -141,6 +132,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods": methods,
     "hosts": hosts,
     "formats": formats,
+    "commands": commands,
+    "python": python,
 }
 """What pages can ask for."""
 

@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+import becalm
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as becalm_command
 from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
@@ -65,3 +69,28 @@ def test_methods_hosts_and_formats_are_those_of_the_tables():
     assert first_column(told("methods")) == [row.name for row in METHODS]
     assert first_column(told("hosts")) == [row.kind for row in HOSTS]
     assert first_column(told("formats")) == [row.name for row in FORMATS]
+
+
+def test_commands_have_every_verb_and_every_option():
+    text = told("commands")
+    sections = {part.partition("\n")[0]: part for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]}
+    context = click.Context(becalm_command, info_name="becalm")
+    assert set(VERBS) <= {title.removeprefix("becalm ") for title in sections}
+    for name in VERBS:
+        command = becalm_command.get_command(context, name)
+        inner = command.commands if isinstance(command, click.Group) else {}
+        for title, each in {name: command, **{f"{name} {other}": found for other, found in inner.items()}}.items():
+            written = re.findall(r"^\| `(.+?)` \|", sections[f"becalm {title}"].replace(r"\|", "/"), re.MULTILINE)
+            options = [parameter for parameter in each.params if isinstance(parameter, click.Option)]
+            assert len(written) == len([option for option in options if not option.hidden])
+            for option in options:
+                assert option.hidden or any(option.opts[-1] in row.replace(",", "").split() for row in written)
+
+
+def test_python_has_every_public_name_and_what_it_is_made_of():
+    text = told("python")
+    found = re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)
+    assert len(set(found)) == len(found)
+    assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(found)
+    # A field of a public value, and a field of that.
+    assert {"becalm.nouns.verdict.Interval", "becalm.nouns.tune_verdict.ArmComparison"} <= set(found)

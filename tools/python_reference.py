@@ -1,0 +1,69 @@
+"""The Python reference: the public names of the package, and what their values are made of, by Sphinx's autodoc."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Iterable, Iterator
+
+import becalm
+
+
+def python() -> str:
+    """Functions, values, their parts and errors, each as docstring and signature describe it."""
+    found = {f"becalm.{name}": getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
+    classes = {name: each for name, each in found.items() if isinstance(each, type)}
+    errors = {name for name, each in classes.items() if issubclass(each, Exception)}
+    public = set(classes.values())
+    parts = {f"{each.__module__}.{each.__qualname__}": each for each in _reached(found.values()) if each not in public}
+    return "\n".join(
+        [
+            *_chapter("Functions", "autofunction", sorted(found.keys() - classes.keys())),
+            *_chapter("Values", "autoclass", sorted(classes.keys() - errors)),
+            *_chapter("Parts of these values", "autoclass", sorted(parts, key=lambda name: name.rpartition(".")[2])),
+            *_chapter("Errors", "autoexception", sorted(errors)),
+        ]
+    )
+
+
+def _chapter(title: str, directive: str, names: Iterable[str]) -> Iterator[str]:
+    yield f"## {title}\n"
+    members = "   :members:\n   :undoc-members:\n" if directive == "autoclass" else ""
+    for name in names:
+        yield f"```{{eval-rst}}\n.. {directive}:: {name}\n{members}```\n"
+
+
+def _reached(start: Iterable[object]) -> set[type]:
+    """Classes of becalm that signatures and fields of these name, and so on."""
+    seen: set[type] = set()
+    todo = list(start)
+    while todo:
+        each = todo.pop()
+        if isinstance(each, type):
+            if each in seen:
+                continue
+            seen.add(each)
+            if issubclass(each, (Exception, enum.Enum)):
+                continue
+            methods = [value for name, value in vars(each).items() if not name.startswith("_")]
+            todo += [value.fget if isinstance(value, property) else value for value in methods]
+        if isinstance(each, type) or inspect.isroutine(each):
+            todo += [kind for hint in _hints(each) for kind in _named(hint)]
+    return {each for each in seen if each.__module__.startswith("becalm.")}
+
+
+def _hints(each: object) -> Iterable[object]:
+    each = getattr(each, "__func__", each)
+    return typing.get_type_hints(each).values() if hasattr(each, "__annotations__") else ()
+
+
+def _named(hint: object) -> Iterator[type]:
+    """The classes in an annotation."""
+    if isinstance(hint, type) and not isinstance(hint, types.GenericAlias):
+        if hint.__module__.startswith("becalm."):
+            yield hint
+        return
+    for inner in typing.get_args(hint):
+        yield from _named(inner) if not isinstance(inner, list) else (kind for one in inner for kind in _named(one))
