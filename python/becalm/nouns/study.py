@@ -30,7 +30,10 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class StoredStudy:
-    """A study as the store has it. `environment` is "unknown" for what was imported from another tool."""
+    """A study as the store has it. `environment` is "unknown" for what was imported from another tool.
+
+    `damaged`: what of it cannot be read, as a sentence; then only what can be read is here. Empty for a whole one.
+    """
 
     number: int
     study: Study
@@ -39,3 +42,4 @@ class StoredStudy:
     environment: str
     facts: Mapping[str, Any]
     runs: int
+    damaged: str = ""

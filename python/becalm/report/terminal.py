@@ -204,6 +204,13 @@ def findings(found: Sequence[Finding], plain: bool) -> Table:
     return table
 
 
+def _when(ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(ns / 1e9).strftime("%Y-%m-%d %H:%M")
+    except (OSError, OverflowError, ValueError):
+        return "?"
+
+
 def listing(studies: Sequence[StoredStudy]) -> RenderableType:
     """The studies of a store, one line each."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -213,7 +220,7 @@ def listing(studies: Sequence[StoredStudy]) -> RenderableType:
     table.add_column("runs", justify="right", no_wrap=True, min_width=7)
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     for each in studies:
-        when = datetime.fromtimestamp(each.created_ns / 1e9).strftime("%Y-%m-%d %H:%M")
         what = each.study.title or " | ".join(workload.name for workload in each.study.workloads)
-        table.add_row(str(each.number), when, each.study.kind, f"{each.runs:,}", what)
+        shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Text(what)
+        table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
     return table

@@ -46,7 +46,12 @@ def _loads(db: Connection) -> None:
     )
 
 
-STEPS: Sequence[Step] = (_loads,)
+def _checksums(db: Connection) -> None:
+    """From 2 to 3: runs have a checksum; those that are there have none."""
+    db.exec_driver_sql("ALTER TABLE run ADD COLUMN checksum INTEGER")
+
+
+STEPS: Sequence[Step] = (_loads, _checksums)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

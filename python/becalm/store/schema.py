@@ -74,9 +74,11 @@ RUN = Table(
         )
         for name in COLUMNS
     ),
+    Column("checksum", Integer),
     sqlite_with_rowid=False,
 )
-"""`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES."""
+"""`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES; `checksum` is of the
+study's number and the columns as they are stored here (`becalm.store.checksum`), NULL in runs of older versions."""
 
 TEXT = Table(
     "run_text",

@@ -8,6 +8,7 @@ disk when it returns.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import time
@@ -20,17 +21,18 @@ import numpy.typing as npt
 from sqlalchemy import Connection, func, select
 
 from becalm._version import VERSION
-from becalm.errors import UsageError
+from becalm.errors import StoreError, UsageError
 from becalm.load.record import Load, Series
 from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
-from becalm.nouns.workload import Workload
 from becalm.store import loads as recorded
+from becalm.store.checksum import checksums, fits
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import current, migrate, version
 from becalm.store.schema import HOST, OUTCOMES, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
+from becalm.store.stored import json_object, stored_study
 
 _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
@@ -45,6 +47,8 @@ class Store:
     def __init__(self, location: Location) -> None:
         self.location = location
         self._together: Connection | None = None
+        self.damaged: dict[int, int] = {}
+        """Runs of studies that `runs` has left out, since their checksums do not fit."""
 
     @classmethod
     def open(cls, given: str | None = None) -> Store:
@@ -134,14 +138,15 @@ class Store:
         """Straight to the driver: a tenth of the time that bound inserts take."""
         created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
         mark = "?" if db.dialect.name == "sqlite" else "%s"
-        marks = ", ".join([mark] * (len(COLUMNS) + 1))
-        values = []
+        marks = ", ".join([mark] * (len(COLUMNS) + 2))
+        values: list[tuple[int | None, ...]] = []
         for row in rows:
-            stored = [number, *row]
+            stored: list[Any] = [number, *row]
             stored[_STARTED + 1] = row.started_ns - created_ns
             stored[_OUTCOME + 1] = _CODES[row.outcome]
             values.append(tuple(stored))
-        db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}) VALUES ({marks})", values)
+        checked = [(*row, check) for row, check in zip(values, checksums(values), strict=True)]
+        db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}, checksum) VALUES ({marks})", checked)
 
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
@@ -165,10 +170,15 @@ class Store:
             db.execute(VERDICT.insert().values(values))
 
     def study(self, number: int) -> StoredStudy:
-        """One study. Raises UsageError when there is none of that number."""
+        """One study. Raises UsageError when there is none of that number, StoreError when it is damaged."""
         found = self._studies(STUDY.c.id == number)
         if not found:
             raise UsageError(self._no_study(number))
+        if found[0].damaged:
+            raise StoreError(
+                f"Study {number} in the store {self.shown} is damaged: {found[0].damaged}. "
+                "The others can be read (`becalm list`)."
+            )
         return found[0]
 
     def began_ns(self, number: int) -> int:
@@ -209,15 +219,23 @@ class Store:
         return int(text)
 
     def runs(self, number: int) -> Iterator[Run]:
-        """The runs of a study in the order they were made, a few thousand in memory at a time."""
+        """The runs of a study in the order they were made, a few thousand in memory at a time.
+
+        A run whose checksum does not fit is left out; `damaged` has how many.
+        """
+        columns = (RUN.c.study_id, *(RUN.c[name] for name in COLUMNS), RUN.c.checksum)
         with worded(self.shown), self._reading() as db:
             created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
-            query = select(*(RUN.c[name] for name in COLUMNS)).where(RUN.c.study_id == number).order_by(RUN.c.seq)
-            for row in db.execution_options(yield_per=_CHUNK).execute(query):
-                values = list(row)
-                values[_STARTED] += created_ns
-                values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
-                yield Run._make(values)
+            query = select(*columns).where(RUN.c.study_id == number).order_by(RUN.c.seq)
+            self.damaged[number] = 0
+            for rows in db.execution_options(yield_per=_CHUNK).execute(query).partitions():
+                good = fits([tuple(row[:-1]) for row in rows], [row[-1] for row in rows])
+                self.damaged[number] += len(good) - sum(good)
+                for row in itertools.compress(rows, good):
+                    values = list(row[1:-1])
+                    values[_STARTED] += created_ns
+                    values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
+                    yield Run._make(values)
 
     def columns(self, number: int, names: Sequence[str], program: int) -> dict[str, npt.NDArray[np.float64]]:
         """Columns of one program's counted good runs in order, as floats; NaN where unknown.
@@ -274,8 +292,13 @@ class Store:
             text = db.execute(query).scalar()
         if text is None:
             return None
-        found: dict[str, Any] = json.loads(text)
-        return found
+        try:
+            return json_object(text)
+        except (TypeError, ValueError, RecursionError):
+            raise StoreError(
+                f"The verdict of study {number} in the store {self.shown} is damaged. Its runs can be read: "
+                f"becalm export {number} --format csv"
+            ) from None
 
     def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
         """Which of these runs the store does not have; empty when it has no such study."""
@@ -288,25 +311,11 @@ class Store:
 
     def _studies(self, *conditions: Any, limit: int | None = None) -> list[StoredStudy]:
         runs = select(func.count()).where(RUN.c.study_id == STUDY.c.id).scalar_subquery()
-        query = select(STUDY, HOST.c.facts, runs).join(HOST).where(*conditions).order_by(STUDY.c.id.desc())
+        # An outer join: a study whose machine is lost is a damaged study, not none.
+        joined = select(STUDY, HOST.c.facts, runs).join(HOST, isouter=True)
+        query = joined.where(*conditions).order_by(STUDY.c.id.desc())
         with worded(self.shown), self._reading() as db:
-            return [self._stored(db, row) for row in db.execute(query.limit(limit)).all()]
-
-    def _stored(self, db: Connection, row: Any) -> StoredStudy:
-        def parts(table: Any, column: Any) -> list[Any]:
-            query = select(column).where(table.c.study_id == row.id).order_by(table.c.position)
-            return [json.loads(text) for (text,) in db.execute(query)]
-
-        study = Study(
-            kind=row.kind,
-            workloads=tuple(Workload.from_json(each) for each in parts(WORKLOAD, WORKLOAD.c.description)),
-            settings=tuple(Settings.of(each) for each in parts(SETTINGS, SETTINGS.c.knobs)),
-            options=json.loads(row.options),
-            seed=row.seed,
-            host=row.host_name,
-            title=row.title,
-        )
-        return StoredStudy(row.id, study, row.created_ns, row.becalm, row.environment, json.loads(row.facts), row[-1])
+            return [stored_study(db, row) for row in db.execute(query.limit(limit)).all()]
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

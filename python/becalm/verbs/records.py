@@ -16,7 +16,7 @@ from becalm.load import sadf
 from becalm.nouns.study import StoredStudy
 from becalm.report.formats import Document, by_program, read, writer
 from becalm.store import Recovered, Store, recover
-from becalm.wording.measurement import recovered
+from becalm.wording.measurement import damaged_runs, recovered
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,12 @@ def show(
                 warned(recovered(found.study_id, found.runs, found.aside))
         number = opened.resolve(reference)
         stored = opened.study(number)
+        runs = list(opened.runs(number))
+        if warned is not None and opened.damaged[number]:
+            warned(damaged_runs(number, opened.damaged[number], len(runs)))
         return Document(
             study=stored.study,
-            runs=list(opened.runs(number)),
+            runs=runs,
             texts=opened.texts(number),
             facts=stored.facts,
             verdict=opened.verdict(number),

@@ -203,6 +203,14 @@ def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     return f"{said} The rest cannot be read: {rest}"
 
 
+def damaged_runs(study: int, damaged: int, whole: int) -> str:
+    """Runs of a store whose checksums do not fit."""
+    return (
+        f"{damaged:,} of {counted(damaged + whole, 'run')} of study {study} are damaged: they are not as they were "
+        "stored, and are left out. Check the disk, and move the store aside; `becalm export` saves the other runs."
+    )
+
+
 def kept(study: int | None, rounds: int) -> str:
     """Where the finished runs are after an error."""
     return f" See `becalm show {study}`." if study is not None and rounds else ""

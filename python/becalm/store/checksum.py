@@ -1,0 +1,56 @@
+"""A checksum of each stored run, so that a damaged value is never read as a measured one.
+
+31 bits of a sum over the columns, each value times an odd number of its column, modulo 2^64, mixed by the finalizer of
+MurmurHash3 (Appleby 2011): a single changed value always changes the sum, whose mixed bits then agree by chance once in
+2^31. A column that is unknown adds nothing, so that one more column leaves the checksums of older runs as they are.
+
+Public: checksums, fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Row = Sequence[int | None]
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, an odd number: its odd multiples are far apart (Knuth, The Art of …, 6.4)."""
+
+
+def checksums(rows: Iterable[Row]) -> list[int]:
+    """One number for each row of integers, 0 to 2^31 - 1: the study's number, then the run as it is stored."""
+    known = list(rows)
+    if not known:
+        return []
+    present = np.array([[value is not None for value in row] for row in known])
+    values = np.array([[value or 0 for value in row] for row in known], dtype=np.int64).view(np.uint64)
+    return [int(each) for each in _mixed(values, present)]
+
+
+def fits(rows: Sequence[Row], stored: Sequence[int | None]) -> list[bool]:
+    """For each row whether it is as it was stored; one without a checksum, of an older becalm, is taken as it is."""
+    try:
+        found = checksums(rows)
+    except (OverflowError, TypeError, ValueError):
+        # Something in them is no integer; SQLite keeps what it is given.
+        found = [_one(row) for row in rows]
+    return [now == kept or kept is None for now, kept in zip(found, stored, strict=True)]
+
+
+def _one(row: Row) -> int:
+    try:
+        return checksums([row])[0]
+    except (OverflowError, TypeError, ValueError):
+        return -1
+
+
+def _mixed(values: npt.NDArray[np.uint64], present: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    odd = np.arange(1, 2 * values.shape[1], 2, dtype=np.uint64) * _STEP
+    total = ((values + _STEP) * odd * present).sum(axis=1, dtype=np.uint64)
+    for factor in (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)):
+        total = (total ^ (total >> np.uint64(33))) * factor
+    mixed: npt.NDArray[np.uint64] = total >> np.uint64(33)
+    return mixed

@@ -1,0 +1,137 @@
+"""A store damaged at any byte or cut at any length: never a defect, never a changed value, the rest readable."""
+
+import io
+import random
+import shutil
+import sqlite3
+
+import pytest
+from rich.console import Console
+from tests.unit.store.test_store import run
+
+from becalm.errors import BecalmError, StoreError
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.report.terminal import listing
+from becalm.store import Store
+from becalm.store.checksum import checksums, fits
+from becalm.verbs.records import list_studies, show
+
+COPIES = 200
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A store with two machines and four studies, and what is in them."""
+    path = tmp_path_factory.mktemp("whole") / "runs.db"
+    expected = {}
+    with Store.open(str(path)) as store:
+        for index in range(3):
+            facts = {"host": {"hostname": f"machine {index % 2}", "filler": "x" * 2000}}
+            number = store.begin(Study("run", (Workload.of("a"), Workload.of("b")), seed=index), facts)
+            rows = [run(seq, wall_ns=10**6 + 977 * seq) for seq in range(60)]
+            store.append(number, rows, {3: ("said", "")})
+            store.conclude(number, {"kind": "run", "sentence": "y" * 500})
+            expected[number] = {row.seq: row for row in rows}
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA journal_mode=DELETE")
+    return path, expected
+
+
+def damaged(data, number):
+    """Flipped bits, overwritten bytes, a cut, a page of zeros: by turns, at places that a seed chooses."""
+    rng = random.Random(number)
+    out = bytearray(data)
+    place = rng.randrange(100 if number % 2 else 0, len(out))
+    if number % 5 == 0:
+        return bytes(out[:place])
+    if number % 5 == 1:
+        out[place : place + 16] = rng.randbytes(16)
+    elif number % 5 == 2:
+        page = place // 4096 * 4096
+        out[page : page + 4096] = bytes(4096)
+    else:
+        out[place] ^= 1 << rng.randrange(8)
+    return bytes(out[: len(data)])
+
+
+@pytest.mark.parametrize("first", range(0, COPIES, 50))
+def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypatch, first):
+    path, expected = whole
+    data = path.read_bytes()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    refused = []
+    for number in range(first, first + 50):
+        copy = tmp_path / f"{number}.db"
+        copy.write_bytes(damaged(data, number))
+        try:
+            found = list_studies(str(copy), limit=None)
+        except BecalmError as error:
+            refused.append(str(error))
+            continue
+        Console(file=io.StringIO(), width=80).print(listing(found.studies))
+        for each in found.studies:
+            warnings = []
+            try:
+                document = show(each.number, str(copy), warned=warnings.append)
+            except BecalmError:
+                continue
+            for row in document.runs:
+                assert expected[each.number][row.seq] == row, f"copy {number}"
+    assert all(said.startswith("The ") and "Nothing in it was changed." in said for said in refused)
+
+
+def test_a_bad_host_costs_its_studies_only(whole, tmp_path):
+    path, _ = whole
+    copy = tmp_path / "runs.db"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE host SET facts = substr(facts, 3) WHERE id = 1")
+    found = {each.number: each.damaged for each in list_studies(str(copy)).studies}
+    assert [number for number, said in found.items() if said] == [3, 1]
+    assert found[1] == "what is known of its machine cannot be read"
+    with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: what is known of its machine"):
+        show(1, str(copy))
+    assert len(show(2, str(copy)).runs) == 60
+
+
+def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
+    path, _ = whole
+    copy = tmp_path / "runs.db"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 7")
+        db.execute("UPDATE run SET user_ns = NULL WHERE study_id = 2 AND seq = 8")
+        db.execute("UPDATE run SET wait_ns = 'x' WHERE study_id = 2 AND seq = 9")
+    said = []
+    assert [each.seq for each in show(2, str(copy), warned=said.append).runs] == [*range(7), *range(10, 60)]
+    assert said[0].startswith("3 of 60 runs of study 2 are damaged")
+
+
+def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(whole, tmp_path):
+    path, _ = whole
+    copy = tmp_path / "runs.db"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE run SET checksum = NULL")
+    assert len(show(2, str(copy)).runs) == 60
+
+
+def test_every_single_change_of_a_row_is_seen():
+    rng = random.Random(4)
+
+    def value():
+        return rng.choice([None, rng.randrange(-(2**63), 2**63), rng.randrange(100)])
+
+    rows = [[value() for _ in range(19)] for _ in range(300)]
+    kept = checksums(rows)
+    assert len(set(kept)) > 295
+    assert all(0 <= each < 2**31 for each in kept)
+    for row, check in zip(rows, kept, strict=True):
+        assert fits([row], [check]) == [True]
+        place = rng.randrange(19)
+        old = row[place]
+        new = rng.choice([0, 1, -1, 2**62]) if old is None else old ^ (1 << rng.randrange(62))
+        assert fits([[*row[:place], new, *row[place + 1 :]]], [check]) == [False]
+    assert fits([[*row, None] for row in rows], kept) == [True] * 300, "one more column that is unknown changes nothing"
