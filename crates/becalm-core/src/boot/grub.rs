@@ -6,9 +6,9 @@
 //! is written as GRUB's command blscfg makes one of it.
 
 use super::bls;
+use super::entry::{with, Entry};
 use super::grub_env::Block;
 use super::grub_menu::{self, What};
-use super::loader::{with, Entry};
 use super::mount;
 use super::plan::{Request, Write};
 use super::running;

@@ -1,20 +1,11 @@
 //! The table of boot loaders. One more is one file and one row.
 
+use super::entry::Entry;
 use super::plan::{Plan, Request};
-use super::words::key;
 use super::{grub, guard, systemd_boot, BootError};
 use crate::facts::read::Machine;
 use crate::facts::virtualisation;
 use crate::knob::tree::Tree;
-
-/// A loader's own part of a plan.
-pub struct Entry {
-    /// The entry's name, as the loader knows it.
-    pub name: String,
-    pub default: String,
-    pub writes: Vec<super::plan::Write>,
-    pub remarks: Vec<String>,
-}
 
 /// One boot loader.
 pub struct Loader {
@@ -64,36 +55,4 @@ pub fn plan(tree: &Tree, request: &Request) -> Result<Plan, BootError> {
         writes,
         remarks,
     })
-}
-
-/// Kernel options with these words: those of the same name give way, and ours stand before what is meant for the first
-/// process (behind `--`).
-pub fn with(options: &str, words: &[String]) -> String {
-    let ours = |word: &str| words.iter().any(|each| key(each) == key(word));
-    // Split at single blanks, so that what is quoted keeps its own.
-    let mut kept: Vec<&str> =
-        options.split(' ').filter(|word| word.is_empty() || !ours(word.trim())).collect();
-    let at = kept.iter().position(|word| *word == "--").unwrap_or(kept.len());
-    for (number, word) in words.iter().enumerate() {
-        kept.insert(at + number, word);
-    }
-    kept.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_join_the_options_and_replace_their_like() {
-        let words = ["isolcpus=1".to_owned(), "panic=10".to_owned()];
-        assert_eq!(with("root=UUID=1 ro  quiet", &words), "root=UUID=1 ro  quiet isolcpus=1 panic=10");
-        assert_eq!(with("isolcpus=2 ro panic=-1 x", &words), "ro x isolcpus=1 panic=10");
-        assert_eq!(with("ro -- single", &words), "ro isolcpus=1 panic=10 -- single");
-        assert_eq!(
-            with("dyndbg=\"file a +p  panic\" ro", &words),
-            "dyndbg=\"file a +p  panic\" ro isolcpus=1 panic=10"
-        );
-        assert_eq!(with("", &words), " isolcpus=1 panic=10");
-    }
 }

@@ -1,8 +1,8 @@
 //! One boot with other kernel parameters: an entry of becalm's in the loader's menu, chosen for the next start only.
 //!
 //! `words` says which parameters may be asked for. `loader` is the table of boot loaders; each reads the machine's own
-//! menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries that are files) and gives a
-//! `plan`: everything that will be written, as data, before anything is. `guard` is the part of it that brings a machine
+//! menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries that are files), adds an
+//! `entry`, and gives a `plan`: everything that will be written, as data, before anything is. `guard` is the part of it that brings a machine
 //! back that comes up unhealthy, `running` what the present kernel was started with. `record` has the plan on the disk
 //! until all is removed, `write` makes and undoes one write, `arm` is who does it in order.
 //!
@@ -12,6 +12,7 @@
 pub mod arm;
 mod bls;
 mod efi;
+mod entry;
 mod grub;
 mod grub_env;
 mod grub_menu;

@@ -3,7 +3,7 @@
 
 use super::bls;
 use super::efi;
-use super::loader::{with, Entry};
+use super::entry::{with, Entry};
 use super::plan::{Request, Write};
 use crate::knob::tree::Tree;
 

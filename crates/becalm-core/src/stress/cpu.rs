@@ -2,8 +2,8 @@
 
 use super::board::Slot;
 use super::demand::Demand;
+use super::job::{Job, LoadError};
 use super::pace::{now, until};
-use super::{Job, LoadError};
 use crate::exec::clock_ns;
 
 /// Length of a duty cycle, ns: several of a kernel's time slices, well below what anybody samples at.

@@ -8,8 +8,9 @@ use std::time::Instant;
 use super::board::{Board, Slot};
 use super::demand::Demand;
 use super::group::Group;
+use super::job::LoadError;
 use super::report::{Ended, Reason, Report, Share};
-use super::{jobs, worker, LoadError, KINDS};
+use super::{jobs, worker, KINDS};
 use crate::exec::account::decode;
 use crate::exec::now_ns;
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::LoadError;
+use super::job::LoadError;
 
 /// Whether the load belongs to the session of whoever asks, or to one of its own: with `sched_autogroup_enabled` the
 /// kernel shares processors among sessions first, and among processes second (sched(7), "The autogroup feature").

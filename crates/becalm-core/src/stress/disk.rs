@@ -10,8 +10,8 @@ use std::path::Path;
 
 use super::board::Slot;
 use super::demand::Demand;
+use super::job::{Job, LoadError};
 use super::pace::{piece, Pace};
-use super::{Job, LoadError};
 
 /// The file's size, over which the writes go round: a disk's own cache would swallow less.
 const SIZE: u64 = 64 << 20;

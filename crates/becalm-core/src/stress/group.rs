@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::job::LoadError;
 use super::worker::{fork, leave};
-use super::LoadError;
 use crate::source::file::{Buffer, Place};
 use crate::source::membership::Membership;
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::board::Slot;
 use super::demand::Demand;
-use super::{Job, LoadError};
+use super::job::{Job, LoadError};
 
 const PAGE: usize = 4096;
 

@@ -11,6 +11,7 @@ pub mod crew;
 pub mod demand;
 mod disk;
 mod group;
+mod job;
 mod memory;
 mod network;
 mod pace;
@@ -18,26 +19,9 @@ pub mod report;
 mod syscalls;
 mod worker;
 
-use board::Slot;
 use demand::Demand;
 
-/// Why load cannot be made: a sentence.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct LoadError(pub String);
-
-/// What one process does. It says on its slot when the load is up, and returns only with an error.
-pub type Work = Box<dyn FnOnce(&Slot) -> LoadError>;
-
-/// One process of the load.
-pub struct Job {
-    pub kind: &'static str,
-    /// How much was asked of this process, in the kind's unit; None: as much as it can.
-    pub asked: Option<f64>,
-    /// Bytes that the process and its group may have in memory.
-    pub limit_bytes: Option<u64>,
-    pub work: Work,
-}
+pub use job::{Job, LoadError, Work};
 
 /// One kind of load.
 pub struct Kind {

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use super::board::Slot;
 use super::demand::Demand;
+use super::job::{Job, LoadError};
 use super::pace::{piece, Pace};
-use super::{Job, LoadError};
 
 /// Largest piece to send at once, bytes.
 const PIECE: usize = 64 << 10;

@@ -2,7 +2,7 @@
 
 use super::board::Slot;
 use super::demand::Demand;
-use super::{Job, LoadError};
+use super::job::{Job, LoadError};
 
 /// Calls between two entries on the board.
 const BATCH: u64 = 1_000;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::board::Slot;
 use super::demand::{Demand, Session};
-use super::{Job, LoadError};
+use super::job::{Job, LoadError};
 use crate::exec::checked;
 
 /// Start all jobs, a slot each. They die with this process.

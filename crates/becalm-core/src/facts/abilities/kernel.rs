@@ -1,6 +1,6 @@
 //! Probes of what the kernel tells and permits.
 
-use super::{Evidence, Found, OUTSIDE_CONTAINER};
+use super::evidence::{Evidence, Found, OUTSIDE_CONTAINER};
 use crate::facts::{cgroups, system};
 
 pub fn run_queue_wait(evidence: &Evidence) -> Found {

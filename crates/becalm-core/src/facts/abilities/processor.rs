@@ -1,6 +1,6 @@
 //! Probes of what the processor and its drivers offer.
 
-use super::{Evidence, Found, BARE_METAL, OUTSIDE_CONTAINER};
+use super::evidence::{Evidence, Found, BARE_METAL, OUTSIDE_CONTAINER};
 use crate::facts::frequency;
 
 const NO_DRIVER: &str =

@@ -1,0 +1,62 @@
+//! What a probe of an ability looks at, and what it can find.
+
+use serde_json::Value;
+
+use crate::facts::read::Machine;
+
+/// What the probes look at: the facts collected before, and the files.
+pub struct Evidence<'a> {
+    pub machine: &'a Machine,
+    pub facts: &'a Value,
+}
+
+/// What a probe found. The text is the reason.
+pub enum Found {
+    Have,
+    Lacks(String),
+    /// It lacks, and the row's way out does not lead there; this one does, or none (empty).
+    Barred(String, &'static str),
+    Unknown(String),
+}
+
+impl Evidence<'_> {
+    /// A fact, or why it is missing.
+    pub fn fact(&self, subject: &str, name: &str) -> Result<&Value, String> {
+        let subject = &self.facts[subject];
+        match &subject[name] {
+            Value::Null => Err(subject["missing"][name].as_str().unwrap_or("it is not known").to_owned()),
+            value => Ok(value),
+        }
+    }
+
+    /// Whether this process has the capability; true, too, when it cannot be known.
+    pub fn capable(&self, name: &str) -> bool {
+        self.facts["privileges"]["capabilities"]
+            .as_array()
+            .is_none_or(|names| names.iter().any(|each| each == name))
+    }
+
+    pub fn is_guest(&self) -> bool {
+        self.facts["virtualisation"]["guest"] == true
+    }
+
+    pub fn in_container(&self) -> bool {
+        !self.facts["virtualisation"]["container"].is_null()
+    }
+
+    /// Have it when the file may be written.
+    pub fn writable(&self, path: &str) -> Found {
+        match self.machine.writable(path) {
+            Ok(()) => Found::Have,
+            Err(reason) if self.in_container() => Found::Barred(reason, OUTSIDE_CONTAINER),
+            Err(reason) => Found::Lacks(reason),
+        }
+    }
+}
+
+/// Way out where a container, and nothing inside it, decides.
+pub const OUTSIDE_CONTAINER: &str =
+    "measure outside the container; inside, only the container's owner can allow it";
+
+/// Way out where only the hardware's owner has the setting.
+pub const BARE_METAL: &str = "only whoever runs the hypervisor can; here, compare in pairs";
