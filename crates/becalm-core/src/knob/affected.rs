@@ -1,6 +1,5 @@
 //! What taking CPUs offline changes besides: places to look at, and to put back, once the CPUs are online again.
 
-use super::act::each_interrupt;
 use super::cpus::{self, Cpus};
 use super::cpuset;
 use super::place::{allowed, start_and_state, Place};
@@ -35,7 +34,7 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     places.extend(
         SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
     );
-    places.extend(each_interrupt(tree).into_iter().map(|path| Place::Mask { path }));
+    places.extend(tree.interrupt_masks().into_iter().map(|path| Place::Mask { path }));
     if cpuset::version(tree) == Ok(1) {
         places.extend(cpuset::others(tree).into_iter().map(|(path, _)| Place::File { path }));
     }

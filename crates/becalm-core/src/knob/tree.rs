@@ -105,6 +105,19 @@ impl Tree {
         (present, online)
     }
 
+    /// The CPUs that can be switched on and off.
+    pub fn switchable_cpus(&self) -> Cpus {
+        let present = self.numbered(CPU, "cpu").into_iter();
+        present.filter(|cpu| self.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
+    }
+
+    /// The file of every single interrupt's mask.
+    pub fn interrupt_masks(&self) -> Vec<String> {
+        let paths =
+            self.numbered("/proc/irq", "").into_iter().map(|irq| format!("/proc/irq/{irq}/smp_affinity"));
+        paths.filter(|path| self.exists(path)).collect()
+    }
+
     /// The first core: the hardware threads that share a core with the first CPU.
     pub fn first_core(&self) -> Cpus {
         self.core("first-core")

@@ -40,19 +40,13 @@ impl Act for Interrupts {
         let mask = cpus::mask(&wanted);
         draft.push(knob.name, Place::Mask { path: self.mask.to_owned() }, &mask);
         if self.each {
-            for path in each(draft.tree) {
+            for path in draft.tree.interrupt_masks() {
                 let (knob, place, value) = (knob.name, Place::Mask { path }, mask.clone());
                 draft.changes.writes.push(Change { knob, place, value, required: false });
             }
         }
         Ok(())
     }
-}
-
-/// The mask of every single interrupt.
-pub fn each(tree: &Tree) -> Vec<String> {
-    let paths = tree.numbered("/proc/irq", "").into_iter().map(|irq| format!("/proc/irq/{irq}/smp_affinity"));
-    paths.filter(|path| tree.exists(path)).collect()
 }
 
 /// Everywhere but on the CPUs that are kept for the program (now or since the boot) or, without any, on the first core.

@@ -17,7 +17,7 @@ mod swap_areas;
 pub use each_cpu::EachCpu;
 pub use file::File;
 pub use frequency_floor::FrequencyFloor;
-pub use interrupts::{each as each_interrupt, Interrupts};
+pub use interrupts::Interrupts;
 pub use isolation::Isolation;
 pub use latency::Latency;
 pub use next_boot::AtBoot;

@@ -14,7 +14,7 @@ pub struct OnlineCpus;
 impl Act for OnlineCpus {
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let (present, online) = tree.cpus();
-        match hotplug(tree, &present).is_empty() {
+        match tree.switchable_cpus().is_empty() {
             true => Err(knob.absent.to_owned()),
             false if present == online => Ok("all".to_owned()),
             false => Ok(cpus::list(&online)),
@@ -34,7 +34,7 @@ impl Act for OnlineCpus {
                 cpus::list(&present)
             ));
         }
-        let switchable = hotplug(draft.tree, &present);
+        let switchable = draft.tree.switchable_cpus();
         let gone: Cpus = switchable.difference(&kept).copied().collect();
         draft.take(&gone);
         let no_siblings = before != draft.online || smt::control(draft.tree).is_some_and(|smt| smt == "off");
@@ -58,9 +58,4 @@ impl Act for OnlineCpus {
         draft.online = draft.online.difference(&gone).copied().collect();
         Ok(())
     }
-}
-
-/// The CPUs that can be switched.
-pub fn hotplug(tree: &Tree, present: &Cpus) -> Cpus {
-    present.iter().copied().filter(|cpu| tree.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
 }

@@ -5,7 +5,6 @@ use super::super::cpus::{self, Cpus};
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
-use super::online_cpus::hotplug;
 
 /// `smt/control`.
 #[derive(Debug)]
@@ -18,8 +17,7 @@ impl Act for Smt {
 
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         // Switching it on brings every sibling online, also those that somebody had taken offline.
-        let (present, _) = draft.tree.cpus();
-        let switches = hotplug(draft.tree, &present);
+        let switches = draft.tree.switchable_cpus();
         draft.watch(switches.iter().map(|cpu| Place::File { path: format!("{CPU}/cpu{cpu}/online") }));
         if value == "off" {
             // The first thread of every core stays.
