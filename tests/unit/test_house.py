@@ -205,3 +205,17 @@ def test_fields_of_the_json_of_settings_are_documented():
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__
     seen = {settings_change.BootEntry, *wholes.values(), *(kind for _, kind in lists)}
     assert {each for each in vars(settings_change).values() if dataclasses.is_dataclass(each)} <= seen
+
+
+def test_a_test_stands_where_the_name_of_its_module_says():
+    """tests/unit/a/test_b.py is of becalm/a/b.py, test_b_more.py of an aspect of it, test_a.py of the folder itself."""
+    unit = ROOT / "tests/unit"
+    for path in sorted(unit.rglob("test_*.py")):
+        folder = path.parent.relative_to(unit)
+        if not folder.parts or folder.parts[0] == "tools":
+            continue
+        home = ROOT / "python/becalm" / folder
+        modules = {each.stem for each in home.glob("*.py")} | {each.name for each in home.iterdir() if each.is_dir()}
+        named = path.stem.removeprefix("test_")
+        known = modules | {folder.name}
+        assert any(named == each or named.startswith(f"{each}_") for each in known), path.relative_to(ROOT)

@@ -127,7 +127,7 @@ def difference(
     elif high < 0:
         answer = Answer.FASTER
     else:
-        answer = Answer.UNSEEN
+        answer = Answer.NO_DIFFERENCE_DETECTED
     return Difference(
         name=name,
         reference=reference,

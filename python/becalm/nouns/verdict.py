@@ -22,11 +22,14 @@ SCHEMA = 1
 
 
 class Answer(StrEnum):
-    """What a comparison found. UNSEEN: no difference above a stated bound; UNKNOWN: too few runs to say anything."""
+    """What a comparison found.
+
+    NO_DIFFERENCE_DETECTED: none above a stated bound; UNKNOWN: too few runs to say anything.
+    """
 
     SLOWER = "slower"
     FASTER = "faster"
-    UNSEEN = "no difference seen"
+    NO_DIFFERENCE_DETECTED = "no difference seen"
     UNKNOWN = "not yet known"
 
 

@@ -19,7 +19,12 @@ from becalm.wording.measurement import duration, memory, percent
 from becalm.wording.printable import printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
-STYLES = {Answer.SLOWER: "bold red", Answer.FASTER: "bold green", Answer.UNSEEN: "bold", Answer.UNKNOWN: "bold yellow"}
+STYLES = {
+    Answer.SLOWER: "bold red",
+    Answer.FASTER: "bold green",
+    Answer.NO_DIFFERENCE_DETECTED: "bold",
+    Answer.UNKNOWN: "bold yellow",
+}
 
 
 class Screen(Console):

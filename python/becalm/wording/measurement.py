@@ -83,7 +83,7 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
         return f"Not yet known whether {d.name} differs from {d.reference}: {basis} are too few. Measure longer.{weak}"
     level = f"{100 * d.confidence:g} %"
     half = (d.high - d.low) / 2
-    if d.answer is Answer.UNSEEN:
+    if d.answer is Answer.NO_DIFFERENCE_DETECTED:
         bound = percent(max(abs(d.low), abs(d.high)), half)
         span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
         return f"No difference above {bound} % between {d.name} and {d.reference} ({level}: {span}), {basis}.{weak}"

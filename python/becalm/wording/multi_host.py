@@ -38,8 +38,8 @@ def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
     for answer in ways[1:]:
         shown = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
         parts.append(f"{answer} on {listed(shown)}")
-    if by_answer[Answer.UNSEEN]:
-        parts.append(f"no difference was seen on {listed(by_answer[Answer.UNSEEN])}")
+    if by_answer[Answer.NO_DIFFERENCE_DETECTED]:
+        parts.append(f"no difference was seen on {listed(by_answer[Answer.NO_DIFFERENCE_DETECTED])}")
     if by_answer[Answer.UNKNOWN]:
         parts.append(f"not yet known on {listed(by_answer[Answer.UNKNOWN])}")
     return f"{', '.join(parts)}."

@@ -23,7 +23,7 @@ def difference(estimate, low, high, answer, detectable=0.002, weak=False):
         (difference(-0.0102, -0.0125, -0.0080, Answer.FASTER),
          "B is 1.02 % faster than A (95 %: 0.80 to 1.25 %), 212 pairs, 4.1 s; "
          "a difference of 0.20 % would have been seen."),
-        (difference(0.0005, -0.0021, 0.0030, Answer.UNSEEN),
+        (difference(0.0005, -0.0021, 0.0030, Answer.NO_DIFFERENCE_DETECTED),
          "No difference above 0.30 % between B and A (95 %: -0.21 to +0.30 %), 212 pairs, 4.1 s."),
         (difference(1.31, 1.29, 1.33, Answer.SLOWER, 0.05),
          "B takes 2.31 times as long as A (95 %: 2.29 to 2.33), 212 pairs, 4.1 s; "

@@ -1,0 +1,124 @@
+"""From a history to differences, looks, stops and summaries."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.unit.nouns.test_history import row
+
+from becalm.analysis.comparison import (
+    SequentialComparison,
+    against_baseline,
+    averages,
+    difference,
+    largest_slowdown,
+    left_behind,
+    passes,
+    summarise,
+)
+from becalm.nouns.history import History
+from becalm.nouns.run import Averages
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.verdict import Answer, Stopped
+
+
+def history(rounds, slower=1.0, noise=0.01, seed=1):
+    """Two programs in turn; the second one takes `slower` times as long."""
+    rng = np.random.default_rng(seed)
+    found, seq = History(2), 0
+    for number in range(rounds):
+        for program in rng.permutation(2):
+            wall_ns = round(1e6 * math.exp(noise * rng.normal()) * (slower if program else 1.0))
+            found.extend([row(seq, int(program), number, wall_ns)])
+            seq += 1
+    return found
+
+
+def compared(found, goal=None, fail_above=None):
+    made = SequentialComparison(("a", "b"), 0, goal or StoppingRule(budget_ns=10**9), 0.95, fail_above)
+    made.look(found)
+    return made
+
+
+def made(low, estimate, high):
+    logs = (math.log1p(estimate), math.log1p(low), math.log1p(high))
+    return difference("b", "a", logs, confidence=0.95, pairs=9, detectable=0.01, p_value=0.5, standard_error=0.01)
+
+
+@pytest.mark.parametrize(
+    ("slower", "answer"), [(1.05, Answer.SLOWER), (1 / 1.05, Answer.FASTER), (1.0, Answer.NO_DIFFERENCE_DETECTED)]
+)
+def test_the_answer_is_where_the_interval_lies(slower, answer):
+    (found,) = compared(history(120, slower)).differences
+    assert found.answer is answer
+    assert found.low < slower - 1 < found.high
+    assert (found.name, found.reference, found.pairs) == ("b", "a", 120)
+
+
+def test_without_an_interval_nothing_is_known():
+    assert made(-0.5, 0.0, 0.5).answer is Answer.NO_DIFFERENCE_DETECTED
+    logs = (0.0, -math.inf, math.inf)
+    found = difference("b", "a", logs, confidence=0.95, pairs=1, detectable=math.inf, p_value=1, standard_error=1)
+    assert found.answer is Answer.UNKNOWN
+    assert found.high == math.inf
+
+
+def test_it_looks_again_only_when_a_tenth_more_is_known():
+    comparison = SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None)
+    assert comparison.due(history(1))
+    comparison.look(history(100))
+    assert not comparison.due(history(109))
+    assert comparison.due(history(111))
+
+
+def test_it_stops_when_the_answer_is_known():
+    assert SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None).enough() is None, "nothing seen yet"
+    assert compared(history(200, 1.5)).enough() is Stopped.KNOWN
+    assert compared(history(200, 1.0)).enough() is None, "no difference above 0.05 % takes longer"
+    assert compared(history(200, 1.5), StoppingRule(runs=1000)).enough() is None, "as many rounds as were asked for"
+    assert compared(history(200, 1.5), StoppingRule(precision=0.5)).enough() is Stopped.PRECISION
+    assert compared(history(200, 1.5), StoppingRule(precision=1e-6)).enough() is None
+    assert compared(history(200, 1.0), fail_above=0.2).enough() is Stopped.KNOWN, "within the limit for certain"
+    assert compared(history(200, 1.5), fail_above=0.2).enough() is Stopped.KNOWN, "beyond it for certain"
+    assert compared(history(200, 1.2), fail_above=0.2).enough() is None, "the limit lies within the interval"
+
+
+def test_a_limit_fails_only_what_is_established():
+    assert passes([made(0.01, 0.05, 0.09)], None) is None
+    assert passes([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is False
+    assert passes([made(0.01, 0.05, 0.09)], 0.02) is True
+    assert largest_slowdown([made(0.01, 0.05, 0.3), made(0.03, 0.05, 0.09)]).low == pytest.approx(0.03)
+    assert largest_slowdown([]) is None
+
+
+def test_runs_of_another_time_are_weaker_evidence():
+    rng = np.random.default_rng(2)
+    old, new = (np.round(1e6 * np.exp(0.01 * rng.normal(size=80)) * factor).astype(np.int64) for factor in (1, 1.1))
+    found = against_baseline("b", "stored", new, old, 0.95)
+    assert found.weak
+    assert found.answer is Answer.SLOWER
+    assert found.low < 0.1 < found.high
+
+
+def test_a_summary_counts_good_runs_and_names_the_failed():
+    seen = history(50)
+    seen.extend([row(100, 0, 50, outcome="failed"), row(101, 1, 50)])
+    found = summarise("a", seen, 0, Averages(user_ns=5.0), 0.95)
+    assert (found.runs, found.failed, found.user_ns) == (50, 1, 5.0)
+    assert found.min_ns <= found.median_ns.value <= found.max_ns
+    assert found.mean_ns.low < found.mean_ns.value < found.mean_ns.high
+    assert summarise("a", History(2), 0, Averages(), 0.95) is None
+
+
+def test_a_mean_over_runs_of_which_one_is_unknown_is_unknown():
+    nan = math.nan
+    columns = {"user_ns": [1, 3], "system_ns": [1, nan], "wait_ns": [], "max_rss_bytes": [nan, 7]}
+    found = averages({name: np.array(values, dtype=float) for name, values in columns.items()})
+    assert found == Averages(user_ns=2.0, system_ns=None, wait_ns=None, max_rss_bytes=7)
+
+
+def test_descendants_that_outlived_their_program_are_a_finding():
+    seen = History(2)
+    seen.extend([row(0, 0, 0), row(1, 1, 0, left_behind=2)])
+    (found,) = left_behind(("a", "b"), seen)
+    assert (found.kind, found.program, found.numbers) == ("left_behind", "b", {"runs": 1})
