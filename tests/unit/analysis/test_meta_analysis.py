@@ -1,0 +1,86 @@
+"""What single hosts' verdicts say together: pooled within hosts, never across their times."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from becalm.analysis.comparison import difference
+from becalm.analysis.meta_analysis import per_host, pool
+from becalm.nouns.multi_host import HostResult
+from becalm.nouns.verdict import Answer, Interval, Stopped, Summary, Verdict
+
+
+def summary(name, mean_ns, half=0.01):
+    mean = Interval(mean_ns, mean_ns * (1 - half), mean_ns * (1 + half))
+    return Summary(name, 50, 0, mean, mean, mean, 1.0, 1, 2, None, None, None, None, 50.0, None)
+
+
+def compared(log_ratio, error=0.001, mean_ns=1e9, passed=None):
+    half = 1.96 * error
+    found = difference(
+        "b", "a", (log_ratio, log_ratio - half, log_ratio + half), confidence=0.95, pairs=50, detectable=0.01,
+        p_value=0.5, standard_error=error,
+    )  # fmt: skip
+    return Verdict(
+        "compare", 1, "h", 10**9, Stopped.KNOWN, 0.95, (summary("a", mean_ns),), (found,),
+        fail_above=None if passed is None else 0.02, passed=passed,
+    )  # fmt: skip
+
+
+def pooled(verdicts, kind="compare"):
+    hosts = [HostResult(f"host{index}", verdict, index) for index, verdict in enumerate(verdicts)]
+    return pool(kind, "group", hosts, 0.95, ())
+
+
+def test_equal_effects_are_put_together_and_machines_speeds_do_not_matter():
+    found = pooled([compared(math.log(1.05), mean_ns=ns) for ns in (1e9, 7e9, 3e8)]).across[0]
+    assert (found.name, found.reference, found.hosts) == ("b", "a", 3)
+    assert found.estimate == pytest.approx(0.05)
+    assert found.low <= 0.05 <= found.high
+    assert found.between == pytest.approx(0, abs=1e-6)
+    assert set(found.answers.values()) == {Answer.SLOWER}
+
+
+def test_effects_that_differ_make_the_interval_wider_than_any_single_one():
+    alike = pooled([compared(math.log(1.05))] * 3).across[0]
+    unlike = pooled([compared(math.log(each)) for each in (1.01, 1.05, 1.2)]).across[0]
+    assert unlike.high - unlike.low > 10 * (alike.high - alike.low)
+    assert unlike.between > 0.01
+    assert unlike.differ_p < 0.001 < alike.differ_p
+
+
+def test_hosts_that_know_nothing_or_are_weak_do_not_count():
+    known, unknown = compared(math.log(1.05)), compared(math.inf)
+    weak = replace(known, differences=(replace(known.differences[0], weak=True),))
+    found = pooled([known, unknown, weak]).across[0]
+    assert found.hosts == 1
+    assert list(found.answers) == ["host0", "host1", "host2"]
+    assert pooled([unknown, weak]).across == ()
+
+
+def test_a_lost_host_is_kept_and_counts_for_nothing():
+    found = pooled([compared(0.05), None])
+    assert found.across[0].hosts == 1
+    assert len(found.hosts) == 2
+
+
+def test_one_host_over_the_limit_fails_all():
+    assert pooled([compared(0.05, passed=True), compared(0.05, passed=True)]).passed is True
+    assert pooled([compared(0.05, passed=True), compared(0.05, passed=False)]).passed is False
+    assert pooled([compared(0.05)]).passed is None
+
+
+def test_times_are_pooled_for_run_only_and_say_who_is_fastest():
+    verdicts = [replace(compared(0.0, mean_ns=ns), kind="run", differences=()) for ns in (4e8, 1e8, 2e8)]
+    assert pooled(verdicts).times == ()
+    (found,) = pooled(verdicts, "run").times
+    assert (found.fastest, found.slowest, found.hosts) == ("host1", "host0", 3)
+    assert found.typical_ns.value == pytest.approx(2e8, rel=0.01), "the geometric mean"
+    unknown = replace(verdicts[0], summaries=(summary("a", 1e8, math.inf),))
+    assert pooled([unknown], "run").times == ()
+
+
+def test_each_hosts_own_intervals_are_wider_so_that_all_hold_together():
+    assert per_host(0.95, 1) == pytest.approx(0.95)
+    assert 0.99 < per_host(0.95, 10) < 0.996
