@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,21 @@ class Spool:
                 f"{self._path} cannot be renamed: {error.strerror}. Nothing was run; study {number} stays empty."
             ) from error
         self._path = named
+
+    def lacking(self, rows: Sequence[Run]) -> list[Run]:
+        """Those of these runs that the file does not hold: all of them where there is no file, or it cannot be read."""
+        if self._path is None:
+            return list(rows)
+        try:
+            # Opened again: the agent's own descriptor has its place in the file.
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                held, _ = read(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return list(rows)
+        return [row for row in rows if held.get(row.seq) != row]
 
     def fileno(self) -> int | None:
         """The descriptor for the agent."""

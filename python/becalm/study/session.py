@@ -66,12 +66,22 @@ class StudySession:
             try:
                 self.store.append(self.number, rows, texts)
             except StoreError as error:
-                path = rescue(rows, study)
-                raise StoreError(
-                    f"{error} The {len(rows)} runs it could not take are in {path}; `becalm import` reads them."
-                ) from error
+                raise StoreError(f"{error} {self._safe(rows, study)}") from error
 
         return keep
+
+    def _safe(self, rows: Sequence[Run], study: Study) -> str:
+        """Where runs are that the store could not take: in the spool, or rescued; never in both."""
+        lost = self._spool.lacking(rows)
+        waiting = len(rows) - len(lost)
+        said = []
+        if waiting:
+            said.append(f"{measurement.counted(waiting, 'run')} will be put into it when becalm opens it again.")
+        if lost:
+            path, verb = rescue(lost, study), "is" if len(lost) == 1 else "are"
+            runs = measurement.counted(len(lost), "run")
+            said.append(f"{runs} that it could not take {verb} in {path}; `becalm import` reads them.")
+        return " ".join(said)
 
     def loads(self) -> LoadSink | None:
         """Takes what else the machine did meanwhile into the store; None when that is not wanted."""

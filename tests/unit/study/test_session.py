@@ -1,0 +1,65 @@
+"""What a session does when the store fails: no run is lost, and none is kept twice."""
+
+import json
+import os
+
+import pytest
+from tests.unit.store.test_spool import line
+from tests.unit.store.test_store import FACTS, STUDY, run
+
+from becalm.errors import StoreError
+from becalm.store import Spool, Store, recover
+from becalm.study.session import StudySession
+from becalm.verbs.records import import_file
+
+
+@pytest.fixture
+def session(store):
+    with Store.open(store) as opened:
+        spool = Spool.create(opened)
+        made = StudySession(opened, None, None, spool)
+        made.number = opened.begin(STUDY, FACTS)
+        spool.assign(made.number)
+        yield made
+
+
+def failing(monkeypatch):
+    def full(self, *arguments, **keywords):
+        raise StoreError("The store x cannot grow: the disk is full. Nothing in it was changed.")
+
+    monkeypatch.setattr(Store, "append", full)
+
+
+def rescued(tmp_path):
+    return list((tmp_path / "XDG_STATE_HOME" / "becalm").glob("rescued-*.json"))
+
+
+def test_runs_that_are_in_the_spool_wait_there_and_come_once(session, store, tmp_path, monkeypatch):
+    rows = [run(0), run(1), run(2)]
+    os.write(session._spool.fileno(), b"".join(map(line, rows)))
+    failing(monkeypatch)
+    with pytest.raises(StoreError, match=r"disk is full.* 3 runs will be put into it when becalm opens it again\."):
+        session.sink(STUDY)(rows, {})
+    assert rescued(tmp_path) == []
+    session._spool.__exit__(StoreError, StoreError("x"), None)
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
+    with Store.open(store) as opened:
+        assert [each.runs for each in recover(opened)] == [3]
+        assert [each.seq for each in opened.runs(session.number)] == [0, 1, 2]
+
+
+def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store, tmp_path, monkeypatch):
+    """As where the disk of the spool is full, too."""
+    rows = [run(0), run(1), run(2)]
+    os.write(session._spool.fileno(), line(rows[0]) + line(rows[1])[:-20])
+    failing(monkeypatch)
+    with pytest.raises(StoreError, match=r"1 run will be put .*; `becalm import` reads them|2 runs that it could"):
+        session.sink(STUDY)(rows, {})
+    (path,) = rescued(tmp_path)
+    assert [row[0] for row in json.loads(path.read_text())["runs"]["rows"]] == [1, 2]
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
+    (number,) = import_file(path, store)
+    with Store.open(store) as opened:
+        assert [each.seq for each in opened.runs(number)] == [1, 2]
