@@ -13,7 +13,7 @@ from becalm.errors import MachineError
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.paths import state_dir
-from becalm.report.formats import Document
+from becalm.report.document import Document
 from becalm.report.formats.becalm_json import write
 
 

@@ -27,7 +27,7 @@ from becalm.nouns.run import Averages, Run
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Stopped, Verdict, from_json
-from becalm.report.formats import Document
+from becalm.report.document import Document
 from becalm.report.suite import sentence as of_suite
 from becalm.report.watch.stored import conclude
 from becalm.wording import measurement

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from becalm.errors import UsageError
 from becalm.load import sadf
 from becalm.nouns.study import StoredStudy
-from becalm.report.formats import Document, by_program, read, writer
+from becalm.report.document import Document, by_program
+from becalm.report.formats import read, writer
 from becalm.store import Recovered, Store, recover
 from becalm.wording.measurement import damaged_runs, recovered
 

@@ -20,7 +20,7 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Output, Workload
-from becalm.report.formats import Document
+from becalm.report.document import Document
 from becalm.report.watch.stored import UNLOADED, conclude
 from becalm.study.measure import measure
 from becalm.study.options import MeasureOptions

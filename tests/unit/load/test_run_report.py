@@ -18,8 +18,9 @@ from becalm.load.run_report import courses, plain_reference, watched
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.formats import Document, writer
+from becalm.report.document import Document
 from becalm.report.formats import series as formats
+from becalm.report.formats import writer
 from becalm.report.watch import html, markdown, tables
 from becalm.report.watch.stored import conclude
 from becalm.report.watch.terminal import watched as drawn

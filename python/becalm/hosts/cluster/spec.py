@@ -14,6 +14,9 @@ from becalm.units import duration_ns
 
 FORMS = "local:N, ssh:FILE, slurm[:nodes=N,partition=…], tcp://HOST:PORT or tls://HOST:PORT"
 
+RESOURCE = "machine"
+"""What a worker has one of, and a measurement holds: one worker a machine, one measurement a worker."""
+
 SLURM = {
     "nodes": "how many nodes; 1 when not given",
     "partition": "sbatch --partition",

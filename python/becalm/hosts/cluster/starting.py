@@ -24,8 +24,7 @@ import distributed
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.cluster import through_ssh
-from becalm.hosts.cluster.spec import Spec, hosts_of
-from becalm.hosts.cluster.workers import RESOURCE
+from becalm.hosts.cluster.spec import RESOURCE, Spec, hosts_of
 from becalm.paths import cache_dir, made
 
 QUIET = {

@@ -11,10 +11,7 @@ from typing import Any
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.cluster import session
-from becalm.hosts.cluster.spec import Spec, parse
-
-RESOURCE = "machine"
-"""What a worker has one of, and a measurement holds: one worker a machine, one measurement a worker."""
+from becalm.hosts.cluster.spec import RESOURCE, Spec, parse
 
 
 @dataclass(frozen=True, slots=True)

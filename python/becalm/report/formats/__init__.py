@@ -10,32 +10,12 @@ import gzip
 import importlib
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from becalm.errors import UsageError
-from becalm.load.record import Load, Series
-from becalm.nouns.run import Run
-from becalm.nouns.study import Study
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One study with its runs. `environment` is "unknown" where the file does not tell it."""
-
-    study: Study
-    runs: Sequence[Run]
-    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    verdict: Mapping[str, Any] | None = None
-    created_ns: int | None = None
-    becalm: str = ""
-    environment: str = "known"
-    number: int | None = None
-    loads: Sequence[Load] = ()
-    series: Sequence[Series] = ()
+from becalm.report.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +81,3 @@ def read(path: Path) -> list[Document]:
 
 def _readable() -> str:
     return ", ".join(row.name for row in FORMATS if row.reads)
-
-
-def by_program(document: Document) -> list[tuple[str, list[Run]]]:
-    """Each program's name and its counted good runs in order."""
-    runs: list[list[Run]] = [[] for _ in document.study.workloads]
-    for run in document.runs:
-        if run.outcome == "ok" and not run.warmup:
-            runs[run.workload].append(run)
-    return [(workload.name, mine) for workload, mine in zip(document.study.workloads, runs, strict=True)]

@@ -13,7 +13,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import SCHEMA
 from becalm.nouns.workload import Workload
-from becalm.report.formats import Document
+from becalm.report.document import Document
 
 KIND = "study"
 

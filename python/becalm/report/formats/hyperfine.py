@@ -11,7 +11,7 @@ from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.formats import Document, by_program
+from becalm.report.document import Document, by_program
 
 
 def write(document: Document) -> str:

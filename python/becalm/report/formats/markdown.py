@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from becalm.nouns.tune_verdict import from_json
-from becalm.report.formats import Document, by_program
+from becalm.report.document import Document, by_program
 from becalm.report.markdown import code, escaped
 from becalm.report.tune import markdown as steady
 from becalm.wording.measurement import duration, percent

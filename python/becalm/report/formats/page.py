@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from becalm.errors import UsageError
 from becalm.nouns.tune_verdict import from_json
-from becalm.report.formats import Document
+from becalm.report.document import Document
 from becalm.report.tune import html
 
 

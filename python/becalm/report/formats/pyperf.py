@@ -12,7 +12,7 @@ from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.formats import Document, by_program
+from becalm.report.document import Document, by_program
 from becalm.report.formats.hyperfine import imported
 
 

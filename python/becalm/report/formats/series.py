@@ -15,7 +15,7 @@ from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.load.record import Series
-from becalm.report.formats import Document
+from becalm.report.document import Document
 
 HEAD = ("program", "first", "last", "time_ns", "interval_ns")
 

@@ -11,7 +11,7 @@ import io
 
 from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns.run import COLUMNS
-from becalm.report.formats import Document
+from becalm.report.document import Document
 
 
 def write(document: Document) -> str:

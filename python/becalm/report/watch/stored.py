@@ -10,7 +10,7 @@ from becalm.load.cpu_competition import circumstances
 from becalm.load.run_report import Watched, plain_reference, watched
 from becalm.load.time_accounting import Times
 from becalm.nouns.run import Run
-from becalm.report.formats import Document
+from becalm.report.document import Document
 from becalm.wording import measurement
 from becalm.wording import watch as sentences
 

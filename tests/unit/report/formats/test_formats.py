@@ -19,7 +19,8 @@ from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.formats import FORMATS, Document, read, writer
+from becalm.report.document import Document
+from becalm.report.formats import FORMATS, read, writer
 from becalm.report.formats.becalm_json import read as read_own
 from becalm.verbs.records import baseline_series, export, import_file, list_studies, show
 

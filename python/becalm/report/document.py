@@ -1,0 +1,37 @@
+"""One study with all that is known of it: what files are written from and read into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from becalm.load.record import Load, Series
+from becalm.nouns.run import Run
+from becalm.nouns.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One study with its runs. `environment` is "unknown" where the file does not tell it."""
+
+    study: Study
+    runs: Sequence[Run]
+    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    verdict: Mapping[str, Any] | None = None
+    created_ns: int | None = None
+    becalm: str = ""
+    environment: str = "known"
+    number: int | None = None
+    loads: Sequence[Load] = ()
+    series: Sequence[Series] = ()
+
+
+def by_program(document: Document) -> list[tuple[str, list[Run]]]:
+    """Each program's name and its counted good runs in order."""
+    runs: list[list[Run]] = [[] for _ in document.study.workloads]
+    for run in document.runs:
+        if run.outcome == "ok" and not run.warmup:
+            runs[run.workload].append(run)
+    return [(workload.name, mine) for workload, mine in zip(document.study.workloads, runs, strict=True)]
