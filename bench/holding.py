@@ -64,8 +64,7 @@ class Agent:
     def __init__(self, root: Path | None) -> None:
         where = [] if root is None else ["--root", str(root)]
         self.process = subprocess.Popen([agent_path(), "serve", *where], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.read()
-        self.ask("open", protocol=1, environment=None, directory="/")
+        self.ask("open", protocol=self.read()["protocol"], environment=None, directory="/")
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None

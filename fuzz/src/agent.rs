@@ -32,10 +32,10 @@ pub fn requests() -> Vec<Vec<u8>> {
         "expect": [0, 1], "output": "keep", "cold": true, "copies": 2});
     let kernel = json!({"kernel": "add", "iterations": 1_000_000});
     [
-        json!({"do": "open", "protocol": 1, "environment": {"PATH": "/bin"}, "directory": "/", "title": "t", "reboot": true}),
+        json!({"do": "open", "protocol": 2, "environment": {"PATH": "/bin"}, "directory": "/", "title": "t", "reboot": true}),
         json!({"do": "facts", "root": "/nowhere"}),
         json!({"do": "knobs"}),
-        json!({"do": "read", "sources": ["stat"], "changes": true, "describe": true, "consumers": 3}),
+        json!({"do": "read", "sources": ["stat"], "changes": true, "load": true, "consumers": 3}),
         json!({"do": "follow", "pid": 1, "started": 2, "period_ns": 10_000_000, "sources": ["psi"], "consumers": 1}),
         json!({"do": "define", "workloads": [workload, kernel], "settings": [{"nice": "-5"}, null], "dangerous": true}),
         json!({"do": "plan", "settings": {"aslr": "off"}, "dangerous": false}),

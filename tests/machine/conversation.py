@@ -24,7 +24,7 @@ class Agent:
         )
         self.greeting = self.read()
         self.number = 0
-        self.ask("open", protocol=1, environment=environment or dict(os.environ), directory="/")
+        self.ask("open", protocol=self.greeting["protocol"], environment=environment or dict(os.environ), directory="/")
 
     def send(self, do, **fields):
         self.number += 1

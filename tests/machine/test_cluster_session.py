@@ -38,8 +38,8 @@ def test_lines_go_both_ways(held):
     (greeting, *_), started, ended = lines()
     assert started
     assert ended == ""
-    assert "becalm-agent" in json.loads(greeting)
-    about = {"id": 1, "do": "open", "protocol": 1, "environment": {}, "directory": "/", "title": ""}
+    version = json.loads(greeting)["protocol"]
+    about = {"id": 1, "do": "open", "protocol": version, "environment": {}, "directory": "/", "title": ""}
     assert session.send("key", json.dumps(about).encode() + b"\n")
     found, *_ = lines()
     assert json.loads(found[0]) == {"event": "done", "id": 1}

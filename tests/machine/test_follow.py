@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.machine.conversation import Agent, wait_for
 
+from becalm.load.record import load_of
 from becalm.verbs.watch import Watching, follow, live
 
 pytestmark = pytest.mark.machine
@@ -41,7 +42,7 @@ def events(agent, number):
 def test_a_process_is_followed_to_its_end(agent):
     script = "import time\nend = time.process_time() + .2\nwhile time.process_time() < end: pass"
     with program(script) as child:
-        number = agent.send("follow", pid=child.pid, period_ns=50 * MILLISECONDS, sources=["loadavg"])
+        number = agent.send("follow", pid=child.pid, period_ns=50 * MILLISECONDS, load=True)
         # Nobody waits for it meanwhile, so its end can be read from what is left of it.
         followed, done = events(agent, number)
     assert done["event"] == "done"
@@ -52,8 +53,11 @@ def test_a_process_is_followed_to_its_end(agent):
     assert last["process"]["state"] == "Z"
     assert last["process"]["run_ns"] >= 200 * MILLISECONDS
     assert last["process"]["user_ns"] + last["process"]["system_ns"] >= 150 * MILLISECONDS
-    assert last["sources"]["loadavg"]["states"]["running"] >= 1
-    assert last["page_bytes"] == os.sysconf("SC_PAGESIZE")
+    loads = [load_of(agent.greeting["load_columns"], each["load"]) for each in followed[1:]]
+    assert "load" not in followed[0], "there is no interval yet"
+    assert [load.first for load in loads] == list(range(len(loads)))
+    assert sum(load.busy_ns for load in loads) >= 150 * MILLISECONDS
+    assert all(load.queue_peak >= 0 and load.cost_ns > 0 and load.wait_ns is None for load in loads)
     for name in ("run_ns", "wait_ns", "slices", "voluntary", "involuntary", "minor_faults"):
         values = [each["process"][name] for each in followed]
         assert values == sorted(values), f"{name} never goes backwards"
@@ -149,7 +153,7 @@ def test_no_such_process_and_numbers_that_are_none(agent):
         assert agent.ask("follow", pid=pid, period_ns=50 * MILLISECONDS)["kind"] == "domain"
     own = agent.process.pid
     assert agent.ask("follow", pid=own, period_ns=0)["kind"] == "domain"
-    assert agent.ask("follow", pid=own, period_ns=10**9, sources=["none such"])["kind"] == "usage"
+    assert agent.ask("follow", pid=own, period_ns=10**9, sources=["stat"])["event"] == "error"
 
 
 def test_a_thread_is_no_process(agent):

@@ -192,14 +192,11 @@ def test_what_changes_below_a_root_is_told(tmp_path):
         agent.close()
 
 
-def test_unknown_sources_are_refused_and_the_table_describes_the_known(agent):
+def test_unknown_sources_are_refused(agent):
     refused = agent.ask("read", sources=["stat", "nothing"])
     assert (refused["event"], refused["kind"]) == ("error", "usage")
     assert "nothing" in refused["message"]
     assert reading(agent, []) == {}
-    table = agent.ask("read", sources=None, describe=True)["table"]
-    assert [row["name"] for row in table] == SOURCES
-    assert all(row[key] for row in table for key in ("files", "what", "unit", "trap", "absent"))
 
 
 @pytest.mark.skipif(shutil.which("vmstat") is None, reason="procps is not installed: apt-get install procps")

@@ -34,7 +34,8 @@ pub struct Wish {
     pub pid: i32,
     pub started: Option<u64>,
     pub period_ns: i64,
-    pub sources: Vec<String>,
+    /// Whether it is told what the machine did meanwhile.
+    pub load: bool,
     pub consumers: u32,
 }
 
@@ -81,6 +82,8 @@ struct Following<'a> {
     delays: bool,
     last: Account,
     readings: u64,
+    /// Whether an account was sent.
+    told: bool,
     /// CPU time of this thread when following began, ns.
     begun_ns: i64,
 }
@@ -117,11 +120,23 @@ impl<'a> Following<'a> {
         if last.state == "Z" {
             return Err(Failure::new("not_found", ended_before(wish.pid)));
         }
-        if !wish.sources.is_empty() {
-            // Names are checked, files opened.
-            reading.read(root, Some(&wish.sources), true)?;
+        if wish.load {
+            // Its first interval begins now.
+            reading.load(root);
         }
-        Ok(Self { wish, root, reading, held, process, taskstats, delays, last, readings: 1, begun_ns })
+        Ok(Self {
+            wish,
+            root,
+            reading,
+            held,
+            process,
+            taskstats,
+            delays,
+            last,
+            readings: 1,
+            told: false,
+            begun_ns,
+        })
     }
 
     fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
@@ -175,16 +190,13 @@ impl<'a> Following<'a> {
             "id": self.wish.id, "event": "followed", "at_ns": now_ns(), "process": self.last,
             "ended": ended, "whole": whole, "skipped": skipped, "cost_ns": spent() - self.begun_ns,
         });
-        if !self.wish.sources.is_empty() {
-            if let Ok(Value::Object(mut read)) = self.reading.read(self.root, Some(&self.wish.sources), true)
-            {
-                event["sources"] = read.remove("sources").unwrap_or_default();
-                event["page_bytes"] = read.remove("page_bytes").unwrap_or_default();
-            }
+        if let (true, Value::Object(fields)) = (self.wish.load && self.told, &mut event) {
+            fields.extend(self.reading.load(self.root));
         }
         if self.wish.consumers > 0 {
             event["consumers"] = self.reading.consumers(self.root, self.wish.consumers);
         }
+        self.told = true;
         talk.output.send(&event)
     }
 }

@@ -4,7 +4,7 @@
 //! (`output`, through an `outlet` that never blocks), `session` serves them, `defined` knows what steps name, `ready` and `measure` run steps (`streams`:
 //! their output), `machine` holds settings and `guard` outlives a killed agent to put them back, `restore` does that
 //! once and by itself, `booting` has the machine start with other kernel parameters, `read` tells what else the
-//! machine does, `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
+//! machine does (`intervals`: from one reading to the next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `copies`
 //! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init` is process 1 of a guest and
 //! `interface` its network. `main` sets the process up and hands over.
@@ -19,6 +19,7 @@ mod guard;
 mod init;
 mod input;
 mod interface;
+mod intervals;
 mod load;
 mod machine;
 mod measure;

@@ -44,6 +44,11 @@ impl Probe {
         (digest, end - begun)
     }
 
+    /// Why a source gave nothing at all at the last reading; None when it gave something.
+    pub fn lacks(&self, source: &str) -> Option<String> {
+        self.snapshot.section(source)?.absent()
+    }
+
     /// Why there was nothing of a source at the last reading, or not all of it.
     pub fn absent(&self, source: &str) -> Option<String> {
         let section = self.snapshot.section(source)?;

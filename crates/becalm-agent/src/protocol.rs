@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The protocol's version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One request: its number and what to do.
 #[derive(Debug)]
@@ -48,8 +48,9 @@ pub enum Action {
         sources: Option<Vec<String>>,
         #[serde(default)]
         changes: bool,
+        /// What the machine did since the reading before, as a record of load; then no sources but those that are named.
         #[serde(default)]
-        describe: bool,
+        load: bool,
         /// How many of the processes that used most CPU time are named.
         #[serde(default)]
         consumers: u32,
@@ -60,9 +61,9 @@ pub enum Action {
         #[serde(default)]
         started: Option<u64>,
         period_ns: i64,
-        /// Of the machine, in each event.
+        /// What the machine did meanwhile, in each event but the first.
         #[serde(default)]
-        sources: Vec<String>,
+        load: bool,
         #[serde(default)]
         consumers: u32,
     },

@@ -11,6 +11,7 @@ use becalm_core::source::table::{find, Row, TABLE};
 use becalm_core::source::Reader;
 use serde_json::{json, Map, Value};
 
+use crate::intervals::Intervals;
 use crate::protocol::Failure;
 
 /// Largest share of time that looking at all processes may take: with many of them it is done more rarely.
@@ -23,6 +24,7 @@ pub struct Reading {
     last: Option<Snapshot>,
     next: Snapshot,
     processes: Option<Looked>,
+    intervals: Option<Intervals>,
 }
 
 /// All processes, and when they were looked at.
@@ -53,6 +55,11 @@ impl Reading {
         told.unwrap_or_default()
     }
 
+    /// What the machine below a root did since the reading before: `load`, `unknown` and `absent`.
+    pub fn load(&mut self, root: &Path) -> Map<String, Value> {
+        self.intervals.get_or_insert_with(|| Intervals::new(root)).read()
+    }
+
     /// Read these sources below a root, or all of them; `changes`: also since the reading before.
     pub fn read(&mut self, root: &Path, names: Option<&[String]>, changes: bool) -> Result<Value, Failure> {
         let rows = rows(names)?;
@@ -81,11 +88,6 @@ impl Reading {
         let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Ok(json!({"sources": sources, "page_bytes": page_bytes}))
     }
-}
-
-/// What the table says of these sources, or of all; nothing is read.
-pub fn describe(names: Option<&[String]>) -> Result<Value, Failure> {
-    Ok(json!({"table": rows(names)?}))
 }
 
 fn rows(names: Option<&[String]>) -> Result<Vec<&'static Row>, Failure> {

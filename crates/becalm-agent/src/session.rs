@@ -30,7 +30,7 @@ use crate::measure::{system, Runner};
 use crate::observe::Observer;
 use crate::overhead::overhead;
 use crate::protocol::{self, Action, Failure, Request, Wanted};
-use crate::read::{describe, Reading};
+use crate::read::Reading;
 
 /// One conversation with becalm.
 pub struct Session {
@@ -149,18 +149,11 @@ impl Session {
                 Ok(json!({"facts": facts::collect(&root)}))
             }
             Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
-            Action::Read { sources, describe: true, .. } => describe(sources.as_deref()),
-            Action::Read { sources, changes, consumers, .. } => {
-                let root = self.machine.tree.path("/");
-                self.reading.read(&root, sources.as_deref(), changes).map(|mut answer| {
-                    if consumers > 0 {
-                        answer["consumers"] = self.reading.consumers(&root, consumers);
-                    }
-                    answer
-                })
+            Action::Read { sources, changes, load, consumers } => {
+                self.read(sources.as_deref(), changes, load, consumers)
             }
-            Action::Follow { pid, started, period_ns, sources, consumers } => {
-                let wish = Wish { id: request.id, pid, started, period_ns, sources, consumers };
+            Action::Follow { pid, started, period_ns, load, consumers } => {
+                let wish = Wish { id: request.id, pid, started, period_ns, load, consumers };
                 return follow(&wish, &self.machine.tree.path("/"), &mut self.reading, &mut self.talk);
             }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
@@ -186,6 +179,21 @@ impl Session {
             Action::Overhead { runs } => self.overhead(runs),
             Action::Stop {} | Action::Alive {} | Action::Bye {} => Ok(json!({})),
         })
+    }
+
+    fn read(&mut self, sources: Option<&[String]>, changes: bool, load: bool, consumers: u32) -> Answer {
+        let root = self.machine.tree.path("/");
+        let mut answer = match sources {
+            None if load => json!({}),
+            sources => self.reading.read(&root, sources, changes)?,
+        };
+        if let (true, Value::Object(fields)) = (load, &mut answer) {
+            fields.extend(self.reading.load(&root));
+        }
+        if consumers > 0 {
+            answer["consumers"] = self.reading.consumers(&root, consumers);
+        }
+        Ok(answer)
     }
 
     fn open(

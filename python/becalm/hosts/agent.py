@@ -17,6 +17,7 @@ from typing import Any
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts import Access, Noticed, TextSink
 from becalm.hosts.transport import Link
+from becalm.load.live import Reading, reading
 from becalm.load.record import LoadSink, Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.knob import Knob
@@ -24,7 +25,7 @@ from becalm.nouns.run import COLUMNS, Block, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 NOISE_LINES = 1000
 """How many lines may come before the greeting: a login shell's start-up files say something, or a console does."""
@@ -237,25 +238,22 @@ class AgentHost:
                 case "error":
                     raise _error(event)
 
-    def read(self, sources: Sequence[str], *, changes: bool = False, consumers: int = 0) -> dict[str, Any]:
-        """What the machine says now: `sources` by name, `page_bytes`, and `consumers` (docs/reference/protocol.md)."""
-        return self._ask({"do": "read", "sources": list(sources), "changes": changes, "consumers": consumers})
+    def read(self, *, consumers: int = 0) -> Reading:
+        """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""
+        return reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
-    def follow(
-        self, pid: int, period_ns: int, sources: Sequence[str], *, consumers: int = 0
-    ) -> Iterator[dict[str, Any]]:
-        """The events `followed` of a running process, then the one that is `done`; `stop` ends it."""
-        about = {"pid": pid, "period_ns": period_ns, "sources": list(sources), "consumers": consumers}
-        ident = self._send({"do": "follow", **about})
+    def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """The events `followed` of a running process, each with what the machine did, until it ends; `stop` ends it."""
+        ident = self._send({"do": "follow", "pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers})
         while True:
             event = self._read()
             if event.get("id") != ident:
                 continue
             if event["event"] == "error":
                 raise _error(event)
-            yield event
             if event["event"] == "done":
                 return
+            yield event, reading(self._load_columns, event)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from becalm.errors import UsageError
 from becalm.hosts import Host
+from becalm.load.live import Reading
 
 
 @runtime_checkable
@@ -19,14 +20,12 @@ class Watchable(Protocol):
         """What the machine is and allows."""
         ...
 
-    def read(self, sources: Sequence[str], *, changes: bool = False, consumers: int = 0) -> dict[str, Any]:
-        """What the machine says now, by source."""
+    def read(self, *, consumers: int = 0) -> Reading:
+        """What the machine did since the reading before; `consumers`: so many processes are named."""
         ...
 
-    def follow(
-        self, pid: int, period_ns: int, sources: Sequence[str], *, consumers: int = 0
-    ) -> Iterator[dict[str, Any]]:
-        """What a running process does, reading by reading."""
+    def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """What a running process does, reading by reading, and what the machine did meanwhile."""
         ...
 
     def stop(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from becalm.load.delay import Circumstances, Delay, delay, mund
 from becalm.load.record import Load
+from becalm.load.record import pooled as pooled_load
 from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
 from becalm.nouns.run import Outcome, Run
@@ -93,45 +94,21 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
     return spent + max(0, load.interval_ns - sum(run.wall_ns for run in inside))
 
 
-STATES = frozenset(
-    ("first", "last", "started_ns", "cpus", "queue", "queue_peak", "frequency_khz", "level", "scope", "samples")
-)
-"""Columns of a Load that do not add up over neighbouring intervals."""
-
-
 def pooled(found: Sequence[Observed]) -> Observed:
     """Several observations of one program as one: the same load held for all of them. Raises ValueError for none.
 
-    Counters are added, states averaged by time, times by runs. The run queue is sampled: an interval that was too short
-    for a sample says nothing of it, so the others speak for it.
+    Loads are put together as their columns say, times averaged by runs.
     """
     if len(found) == 1:
         return found[0]
     if not found:
         raise ValueError("Nothing to pool.")
-    loads = [each.load for each in found]
-    seconds = [max(load.interval_ns, 1) for load in loads]
+    load = pooled_load([each.load for each in found])
 
     def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
         known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
         return sum(known) / sum(weights) if len(known) == len(values) else None
 
-    def total(name: str) -> int | None:
-        values = [getattr(load, name) for load in loads]
-        return None if any(value is None for value in values) else sum(values)
-
-    sampled = [(each.queue, length) for each, length in zip(loads, seconds, strict=True) if each.queue is not None]
-    frequency = mean([load.frequency_khz for load in loads], seconds)
-    sums: dict[str, Any] = {name: total(name) for name in Load._fields if name not in STATES}
-    load = loads[0]._replace(
-        **sums,
-        last=max(each.last for each in loads),
-        queue=mean(*map(list, zip(*sampled, strict=True))) if sampled else None,
-        queue_peak=max((each.queue_peak for each in loads if each.queue_peak is not None), default=None),
-        frequency_khz=None if frequency is None else round(frequency),
-        samples=sum(each.samples for each in loads),
-        level=min(each.level for each in loads),
-    )
     runs = [each.times.runs for each in found]
     skipped = ("runs", "scope", "level")
     times: dict[str, Any] = {

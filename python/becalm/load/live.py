@@ -2,20 +2,21 @@
 
 Values only; `becalm.verbs.watch` makes them from what the agent says, `becalm.report.watch` shows them.
 
-Public: Consumer, Account, Followed, Instant, account.
+Public: Consumer, Account, Reading, Followed, Instant, account, reading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from becalm.load.record import LOAD_COLUMNS, TICK_NS, Load
+from becalm.load.record import TICK_NS, Load, load_of
 from becalm.nouns.codec import Json
+from becalm.nouns.tables import load_columns
 
-MACHINE = LOAD_COLUMNS[: LOAD_COLUMNS.index("level")]
-"""Columns of a Load that are of the machine, not of programs."""
+MACHINE = tuple(each.name for each in load_columns() if each.subject != "programs")
+"""Columns of a Load that are of the interval and the machine, not of programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,31 @@ def account(value: Mapping[str, Any]) -> Account:
     """An Account of what the agent sent; fields that a newer agent adds are left out."""
     known = {name: found for name, found in value.items() if name in _FIELDS}
     return Account(**{**known, "missing": tuple(value.get("missing", ()))})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the machine did since the reading before. `load`: None for the first reading, which ends no interval;
+    `unknown`: why columns of it are not known; `absent`: sources that the machine does not have, with reasons."""
+
+    load: Load | None
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    consumers: tuple[Consumer, ...] = ()
+
+
+def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
+    """A Reading of what the agent sent, whose loads have these columns."""
+    row = value.get("load")
+    # Nobody has looked at the processes where that would cost too much.
+    found = value.get("consumers") or {"used": (), "interval_ns": 1}
+    over_ns = found["interval_ns"]
+    return Reading(
+        None if row is None else load_of(columns, row),
+        dict(value.get("unknown", {})),
+        dict(value.get("absent", {})),
+        tuple(Consumer(each["pid"], each["name"], each["cpu_ns"], each["cpu_ns"] / over_ns) for each in found["used"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

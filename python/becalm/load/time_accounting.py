@@ -16,6 +16,7 @@ from typing import Any
 from becalm.load.record import Load
 from becalm.nouns.codec import Json
 from becalm.nouns.run import Run
+from becalm.nouns.tables import load_columns
 
 OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
@@ -72,10 +73,9 @@ class Times:
         return asdict(self)
 
 
-OWN = (
-    "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns", "copy_ns",
-    "irq_delay_ns", "quota_ns", "own_cpu_pressure_ns", "own_io_pressure_ns", "own_memory_pressure_ns", "tasks",
-)  # fmt: skip
+_SUMS = {each.name for each in load_columns() if each.subject == "programs" and each.kind == "difference"}
+
+OWN = tuple(each.name for each in fields(Times) if each.name in _SUMS)
 """Columns of a Load that are sums over its runs."""
 
 

@@ -29,33 +29,11 @@ class Step(NamedTuple):
 Block = tuple[Step, ...]
 """What a plan hands to a host at once; the host runs it without waiting for Python."""
 
-COLUMNS = (
-    "seq",
-    "workload",
-    "settings",
-    "round",
-    "padding",
-    "started_ns",
-    "wall_ns",
-    "user_ns",
-    "system_ns",
-    "wait_ns",
-    "max_rss_bytes",
-    "minor_faults",
-    "major_faults",
-    "voluntary",
-    "involuntary",
-    "outcome",
-    "status",
-    "left_behind",
-)
-"""Columns of a run, as the agent sends and the store keeps them (docs/reference/protocol.md)."""
-
 
 class Run(NamedTuple):
     """One measured execution, never edited. Units are in the names; None is unknown, never zero.
 
-    The fields are COLUMNS, in their order: a row of the agent is a Run.
+    The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run.
     """
 
     seq: int
@@ -81,6 +59,10 @@ class Run(NamedTuple):
     def warmup(self) -> bool:
         """True for a run that is kept but not counted."""
         return self.round < 0
+
+
+COLUMNS = Run._fields
+"""Columns of a run, as the agent sends and the store keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ class LoadColumn:
     """One column of a record of load (crates/becalm-core/src/load/table.rs).
 
     `subject`: what it is about; `kind`: whether it tells how far counters moved or how things stood; `source`: where
-    it is read ("taskstats", "group" and "agent" are no sources of the machine); `pooling`: what becomes of it when
+    it is read ("taskstats", "group" and "agent" are no sources of the machine); `reads`: the values of that source that
+    come into it, where one `*` stands for at least one character; `take`: how ("given": by the agent itself); `each`:
+    how much of the column's unit one of them is; `pooling`: what becomes of it when
     neighbouring records are put together; `always`: known in every record; `metric`: its name for Prometheus, with a
     label where several columns share one, empty where it is not exposed.
     """
@@ -50,6 +52,9 @@ class LoadColumn:
     always: bool
     metric: str
     meaning: str
+    take: Literal["sum", "count", "mean", "sampled", "given"]
+    reads: tuple[str, ...]
+    each: Literal["one", "tick", "page", "sector", "millisecond", "microsecond"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def rows(table: str) -> Sequence[Mapping[str, Any]]:
 @cache
 def load_columns() -> tuple[LoadColumn, ...]:
     """The columns of a record of load, in the order of the agent's rows."""
-    return tuple(LoadColumn(**row) for row in rows("load_columns"))
+    return tuple(LoadColumn(**{**row, "reads": tuple(row["reads"])}) for row in rows("load_columns"))
 
 
 @cache

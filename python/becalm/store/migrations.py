@@ -3,6 +3,8 @@
 An empty database (version 0) is made at the present version at once; STEPS[n] leads from version n + 1 to n + 2. One
 more version is one more function in STEPS, and the same change in schema.py. A step, once released, is never changed,
 and never uses the tables of schema.py, which describe the present only.
+
+A new column of loads takes no version: `extend` adds it, older versions of becalm read and write the others as before.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from sqlalchemy import Connection, inspect, select
 
 from becalm._version import VERSION
 from becalm.errors import StoreError
-from becalm.store.schema import META, METADATA
+from becalm.store.schema import LOAD, META, METADATA
 
 Step = Callable[[Connection], None]
 
@@ -72,6 +74,19 @@ def version(db: Connection) -> int:
     return 0
 
 
+def lacking(db: Connection) -> list[str]:
+    """Columns of loads that came after this database was made."""
+    there = set(db.exec_driver_sql(f"SELECT * FROM {LOAD.name} LIMIT 0").keys())
+    return [column.name for column in LOAD.columns if column.name not in there]
+
+
+def extend(db: Connection) -> None:
+    """Add the columns of loads that the database lacks: unknown for what is there."""
+    for name in lacking(db):
+        kind = LOAD.c[name].type.compile(db.dialect)
+        db.exec_driver_sql(f'ALTER TABLE {LOAD.name} ADD COLUMN "{name}" {kind}')
+
+
 def current(steps: Sequence[Step] = STEPS) -> int:
     """The version that the present schema has."""
     return 1 + len(steps)
@@ -94,3 +109,4 @@ def migrate(db: Connection, shown: str, steps: Sequence[Step] = STEPS) -> None:
     for number in range(max(found, 1), wanted if found else 0):
         steps[number - 1](db)
         db.execute(META.update().where(META.c.name == "schema_version").values(value=str(number + 1)))
+    extend(db)

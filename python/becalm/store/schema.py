@@ -1,14 +1,15 @@
 """The tables, for SQLite and PostgreSQL alike. docs/reference/store.md describes them.
 
-A run is stored as small as it goes (about sixty bytes): outcome as a number, start relative to the study's.
+The columns of runs and of loads are those of the engine's tables. A run is stored as small as it goes (about sixty
+bytes): outcome as a number, start relative to the study's.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
 
-from becalm.load.record import LOAD_COLUMNS
-from becalm.nouns.run import COLUMNS, Outcome
+from becalm.nouns.run import Outcome
+from becalm.nouns.tables import load_columns, run_columns
 
 METADATA = MetaData()
 
@@ -57,22 +58,20 @@ SETTINGS = Table(
     Column("knobs", Text, nullable=False),
 )
 
-_SMALL = {"outcome", "status"}
-_KNOWN = {"seq", "workload", "settings", "round", "padding", "started_ns", "wall_ns", "outcome", "left_behind"}
-
 RUN = Table(
     "run",
     METADATA,
     Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
     *(
         Column(
-            name,
-            SmallInteger if name in _SMALL else BigInteger,
-            primary_key=name == "seq",
-            nullable=name not in _KNOWN,
+            each.name,
+            # The outcome is stored as a number; an exit code has eight bits.
+            SmallInteger if each.name in ("outcome", "status") else BigInteger,
+            primary_key=each.name == "seq",
+            nullable=not each.always,
             autoincrement=False,
         )
-        for name in COLUMNS
+        for each in run_columns()
     ),
     Column("checksum", Integer),
     sqlite_with_rowid=False,
@@ -89,8 +88,7 @@ TEXT = Table(
     Column("stdout", Text, nullable=False),
 )
 
-_WORDS = {"scope": Text, "queue": Double}
-_ALWAYS = {"first", "last", "started_ns", "interval_ns", "samples", "level", "scope"}
+_FORMS = {"integer": BigInteger, "real": Double, "word": Text}
 
 LOAD = Table(
     "run_load",
@@ -98,17 +96,18 @@ LOAD = Table(
     Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
     *(
         Column(
-            name,
-            _WORDS.get(name, BigInteger),
-            primary_key=name == "first",
-            nullable=name not in _ALWAYS,
+            each.name,
+            _FORMS[each.form],
+            primary_key=each.name == "first",
+            nullable=not each.always,
             autoincrement=False,
         )
-        for name in LOAD_COLUMNS
+        for each in load_columns()
     ),
     sqlite_with_rowid=False,
 )
-"""`started_ns` is relative to the study's `created_ns`."""
+"""`started_ns` is relative to the study's `created_ns`. A database that is older than a column lacks it until it is
+opened (`migrations.extend`)."""
 
 SERIES = Table(
     "run_series",

@@ -30,7 +30,7 @@ from becalm.store import loads as recorded
 from becalm.store.checksum import checksums, fits
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
-from becalm.store.migrations import current, migrate, version
+from becalm.store.migrations import current, lacking, migrate, version
 from becalm.store.schema import HOST, OUTCOMES, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
 from becalm.store.stored import json_object, stored_study
 
@@ -60,7 +60,7 @@ class Store:
         try:
             with worded(store.shown):
                 with store._reading() as db:
-                    ready = version(db) == current()
+                    ready = version(db) == current() and not lacking(db)
                 if not ready:
                     with store._writing() as db:
                         migrate(db, store.shown)

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts import Access
 from becalm.hosts.watching import Watchable, watchable
-from becalm.load import interval
-from becalm.load.live import Account, Consumer, Followed, Instant, account
-from becalm.load.record import Load
+from becalm.load.live import Account, Followed, Instant, Reading, account
 from becalm.units import duration_ns
 
 SHORTEST_NS = 100_000_000
@@ -67,10 +64,9 @@ def live(watching: Watching) -> Iterator[Instant]:
     with hosts.open(watching.host, _access(watching)) as opened:
         host = watchable(opened)
         watching.connected(host)
-        host.read(interval.SOURCES, changes=True, consumers=CONSUMERS)
-        due, number, skipped = time.monotonic_ns(), 0, 0
+        host.read(consumers=CONSUMERS)
+        due, number, skipped, cost_ns = time.monotonic_ns(), 0, 0, 0
         while watching.count is None or number < watching.count:
-            began_ns = time.time_ns()
             due += period_ns
             late = time.monotonic_ns() - due
             if late > 0:
@@ -79,8 +75,9 @@ def live(watching: Watching) -> Iterator[Instant]:
                 due, skipped = due + missed * period_ns, skipped + missed
             if watching.ending.wait((due - time.monotonic_ns()) / 1e9):
                 return
-            answer = host.read(interval.SOURCES, changes=True, consumers=CONSUMERS)
-            yield _instant(number, answer, began_ns, skipped)
+            reading = host.read(consumers=CONSUMERS)
+            cost_ns += (reading.load and reading.load.cost_ns) or 0
+            yield _instant(number, reading, skipped, cost_ns)
             number += 1
 
 
@@ -95,44 +92,27 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
         host = watchable(opened)
         before: Account | None = None
         at_ns = number = 0
-        for event in host.follow(pid, period_ns, interval.SOURCES, consumers=CONSUMERS):
-            if event["event"] == "done":
-                return
+        for event, reading in host.follow(pid, period_ns, consumers=CONSUMERS):
             after = account(event["process"])
             if before is None:
                 # Only now there is something to stop.
                 watching.connected(host)
             elif watching.count is None or number < watching.count:
-                yield _followed(number, pid, before, after, event["at_ns"] - at_ns, event)
+                process = Followed(
+                    pid, before, after, event["at_ns"] - at_ns, bool(event["ended"]), bool(event["whole"])
+                )
+                seen = _instant(number, reading, event["skipped"], event["cost_ns"])
+                yield replace(seen, process=process)
                 number += 1
             before, at_ns = after, event["at_ns"]
             if watching.ending.is_set() or number == watching.count:
                 host.stop()
 
 
-def _followed(
-    number: int, pid: int, before: Account, after: Account, interval_ns: int, event: Mapping[str, Any]
-) -> Instant:
-    process = Followed(pid, before, after, interval_ns, bool(event["ended"]), bool(event["whole"]))
-    seen = _instant(number, event, time.time_ns() - interval_ns, event["skipped"])
-    return replace(seen, process=process, cost_ns=event["cost_ns"])
-
-
 def _access(watching: Watching) -> Access:
     return Access(sudo=watching.sudo, root=watching.root, title="becalm watch")
 
 
-def _instant(number: int, answer: Mapping[str, Any], began_ns: int, skipped: int) -> Instant:
-    sources = answer["sources"]
-    load: Load | None = interval.of(sources, answer["page_bytes"], number=number, started_ns=began_ns)
-    reasons = interval.absent(sources)
-    return Instant(number, time.time_ns(), load, _consumers(answer), None, reasons, skipped, answer.get("cost_ns", 0))
-
-
-def _consumers(answer: Mapping[str, Any]) -> tuple[Consumer, ...]:
-    """Who used most; empty where nobody has looked, which is done less often where there are many processes."""
-    found = answer.get("consumers") or {"used": (), "interval_ns": 1}
-    over_ns = found["interval_ns"]
-    return tuple(
-        Consumer(each["pid"], each["name"], each["cpu_ns"], each["cpu_ns"] / over_ns) for each in found["used"]
-    )
+def _instant(number: int, reading: Reading, skipped: int, cost_ns: int) -> Instant:
+    load = None if reading.load is None else reading.load._replace(first=number, last=number)
+    return Instant(number, time.time_ns(), load, reading.consumers, None, reading.absent, skipped, cost_ns)

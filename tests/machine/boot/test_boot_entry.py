@@ -41,7 +41,9 @@ class Starter(Agent):
 
     def __init__(self, root: Path, **popen: object) -> None:
         super().__init__(root, **popen)
-        self.done("open", protocol=1, environment={}, directory="/", title="a test", reboot=True)
+        self.done(
+            "open", protocol=self.greeting["protocol"], environment={}, directory="/", title="a test", reboot=True
+        )
 
     def boot(self, *words: str, **fields: object) -> dict[str, object]:
         return self.done("boot", parameters=list(words), **fields)

@@ -31,7 +31,8 @@ class Agent:
         )
         self.number = 0
         self.greeting = json.loads(self.process.stdout.readline())
-        done = self.ask("open", protocol=1, environment={"PATH": os.environ["PATH"]}, directory="/", title=title)
+        version = self.greeting["protocol"]
+        done = self.ask("open", protocol=version, environment={"PATH": os.environ["PATH"]}, directory="/", title=title)
         assert done["event"] == "done", done
 
     def __enter__(self) -> Agent:

@@ -6,6 +6,7 @@ import pytest
 
 from becalm.errors import BootError, MachineError, UsageError
 from becalm.hosts import Access, Reboots
+from becalm.hosts.agent import PROTOCOL
 from becalm.hosts.rebooting import RebootingHost
 from becalm.nouns.run import COLUMNS, Step
 from becalm.nouns.settings import Settings
@@ -35,7 +36,7 @@ class Kernel:
     def greet(self):
         self.answers = [
             json.dumps(
-                {"becalm-agent": "0", "protocol": 1, "uid": 0, "user": {}, "columns": list(COLUMNS)}
+                {"becalm-agent": "0", "protocol": PROTOCOL, "uid": 0, "user": {}, "columns": list(COLUMNS)}
             ).encode() + b"\n"
         ]  # fmt: skip
 

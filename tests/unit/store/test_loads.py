@@ -12,7 +12,7 @@ from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.store import Store
-from becalm.store.migrations import current
+from becalm.store.migrations import current, lacking, migrate
 from becalm.verbs.records import export, import_file, show
 
 DATA = ROOT / "tests" / "data/store"
@@ -144,3 +144,20 @@ def test_a_migrated_store_has_the_same_columns_as_a_new_one(tmp_path):
             described.append({table: sorted(rows) for table, rows in columns.items()})
         db.close()
     assert described[0] == described[1]
+
+
+def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writing(store):
+    """What an older becalm made: a table without the last column, at the present version."""
+    number, last = begin(store), LOAD_COLUMNS[-1]
+    with store._writing() as db:
+        db.exec_driver_sql(f"ALTER TABLE run_load DROP COLUMN {last}")
+    columns = ", ".join(("study_id", "first", "last", "started_ns", "interval_ns", "samples", "level", "scope"))
+    with store._writing() as db:
+        assert lacking(db) == [last]
+        db.exec_driver_sql(f"INSERT INTO run_load ({columns}) VALUES ({number}, 0, 4, 5, 100, 0, 1, 'tree')")
+        migrate(db, store.shown)
+        assert lacking(db) == []
+        migrate(db, store.shown)
+        db.exec_driver_sql(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
+    found = store.loads(number)
+    assert [(load.first, load.scope, getattr(load, last)) for load in found] == [(0, "tree", None), (5, "tree", None)]

@@ -1,6 +1,7 @@
 //! What one column of a record of load is: a row of `table::TABLE`.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// What a column is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,7 +47,8 @@ pub enum Form {
 }
 
 /// How much of a column's unit one of the kernel's numbers is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Each {
     One,
     /// Of USER_HZ (`source::TICK_NS`).
@@ -87,6 +89,23 @@ pub(super) enum Role {
     Given,
 }
 
+impl Serialize for Take {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (take, each) = match self {
+            Self::Sum { each, .. } => ("sum", *each),
+            Self::Count(_) => ("count", Each::One),
+            Self::Mean(_) => ("mean", Each::One),
+            Self::Sampled(_) => ("sampled", Each::One),
+            Self::Given => ("given", Each::One),
+        };
+        let mut fields = serializer.serialize_struct("Take", 3)?;
+        fields.serialize_field("take", take)?;
+        fields.serialize_field("reads", self.names())?;
+        fields.serialize_field("each", &each)?;
+        fields.end()
+    }
+}
+
 impl Take {
     pub(super) const fn role(&self) -> Role {
         match self {
@@ -124,6 +143,6 @@ pub struct Column {
     /// Name of its Prometheus metric, with a label where several columns share one; empty where it is not exposed.
     pub metric: &'static str,
     pub meaning: &'static str,
-    #[serde(skip)]
+    #[serde(flatten)]
     pub take: Take,
 }

@@ -12,12 +12,11 @@ pub mod machine;
 pub mod own;
 pub mod table;
 
-use std::io::Write;
-
 use column::Take;
 use counted::{COUNTED, STATES};
 use digest::{Change, Digest};
 use own::Own;
+use serde::{Serialize, Serializer};
 use table::TABLE;
 
 use crate::source::snapshot::Unknown;
@@ -36,6 +35,11 @@ impl Queue {
         self.sum += others;
         self.peak = self.peak.max(others);
         self.samples += 1;
+    }
+
+    /// To four decimals.
+    fn mean(&self) -> f64 {
+        (self.sum as f64 / self.samples as f64 * 1e4).round() / 1e4
     }
 }
 
@@ -58,6 +62,8 @@ pub struct Load {
 }
 
 /// A value of a column.
+#[derive(Serialize)]
+#[serde(untagged)]
 enum Cell {
     Integer(i64),
     Real(f64),
@@ -82,17 +88,8 @@ impl Load {
 
     /// Append the record as a JSON array in the order of the table.
     pub fn write(&self, out: &mut Vec<u8>) {
-        for index in 0..table::WIDTH {
-            out.push(if index == 0 { b'[' } else { b',' });
-            // Writing to a Vec cannot fail.
-            match self.cell(index) {
-                None => out.extend_from_slice(b"null"),
-                Some(Cell::Integer(value)) => drop(write!(out, "{value}")),
-                Some(Cell::Real(value)) => drop(write!(out, "{value:.4}")),
-                Some(Cell::Word(word)) => drop(write!(out, "\"{word}\"")),
-            }
-        }
-        out.push(b']');
+        // Numbers and words, written to a Vec: it cannot fail.
+        drop(serde_json::to_writer(out, self));
     }
 
     /// Why columns of the machine are not known, by name. `absent`: what is the matter with a source.
@@ -121,8 +118,7 @@ impl Load {
         match row.take {
             Take::Sum { .. } => self.counted[place(&COUNTED)?].ok().map(integer),
             Take::Count(_) | Take::Mean(_) => self.states[place(&STATES)?].ok().map(integer),
-            Take::Sampled(_) => (self.queue.samples > 0)
-                .then(|| Cell::Real(self.queue.sum as f64 / self.queue.samples as f64)),
+            Take::Sampled(_) => (self.queue.samples > 0).then(|| Cell::Real(self.queue.mean())),
             Take::Given => self.given(row.name),
         }
     }
@@ -149,6 +145,12 @@ impl Load {
             name => own.delays.value(name),
         };
         value.map(|value| Cell::Integer(value as i64))
+    }
+}
+
+impl Serialize for Load {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..table::WIDTH).map(|index| self.cell(index)))
     }
 }
 

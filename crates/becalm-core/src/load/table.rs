@@ -88,7 +88,7 @@ pub const TABLE: &[Column] = &[
         unit: "ns",
         source: "stat",
         metric: "becalm_cpu_seconds_total{mode=\"busy\"}",
-        meaning: "time of all CPUs in programs and in the kernel for them (user, nice and system, guests included); interrupts and steal left out; in ticks of 10 ms, as the next five",
+        meaning: "time of all CPUs in programs and in the kernel on their behalf: user, nice and system, guests included, interrupts and steal left out",
         take: sum(&["cpu.user", "cpu.nice", "cpu.system"], Each::Tick),
         ..MACHINE
     },

@@ -2,17 +2,20 @@
 
 Names follow Prometheus' rules: base units in the name, `_total` for what only grows, labels for what is of one kind.
 Counted things are exposed as sums since watching began, so that `rate()` is exact whatever the scrape interval is.
-One more metric is one more row of the tables. What the machine does not tell is not exposed, never zero.
+Which columns of a load are exposed, and by what name, is in the engine's table. What the machine does not tell is not
+exposed, never zero.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from becalm._version import VERSION
 from becalm.load.live import Account, Instant
 from becalm.load.record import Load
+from becalm.nouns.tables import LoadColumn, load_columns
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,37 +34,20 @@ class Row:
 
 SECONDS = 1e-9
 
-COUNTERS = (
-    *(Row("becalm_cpu_seconds_total", f"{mode}_ns", SECONDS, (("mode", mode),))
-      for mode in ("busy", "idle", "irq", "softirq", "steal")),
-    Row("becalm_iowait_seconds_total", "iowait_ns", SECONDS),
-    *(Row("becalm_pressure_seconds_total", f"pressure_{what}_ns", SECONDS, (("resource", what),))
-      for what in ("cpu", "io", "memory")),
-    Row("becalm_swap_out_bytes_total", "swap_out_bytes", 1),
-    Row("becalm_swap_in_bytes_total", "swap_in_bytes", 1),
-    Row("becalm_refaults_total", "refaults", 1),
-    Row("becalm_direct_reclaims_total", "direct_reclaims", 1),
-    Row("becalm_major_faults_total", "major_faults", 1),
-    Row("becalm_disk_read_bytes_total", "disk_read_bytes", 1),
-    Row("becalm_disk_written_bytes_total", "disk_write_bytes", 1),
-    Row("becalm_disk_busy_seconds_total", "disk_busy_ns", SECONDS),
-    Row("becalm_network_received_bytes_total", "net_in_bytes", 1),
-    Row("becalm_network_sent_bytes_total", "net_out_bytes", 1),
-    Row("becalm_network_packets_total", "net_packets", 1),
-    Row("becalm_network_errors_total", "net_errors", 1),
-    Row("becalm_loopback_bytes_total", "loopback_bytes", 1),
-    Row("becalm_nfs_calls_total", "nfs_calls", 1),
-    Row("becalm_nfs_retransmissions_total", "nfs_retransmissions", 1),
-    Row("becalm_interrupts_total", "interrupts", 1),
-    Row("becalm_context_switches_total", "switches", 1),
-    Row("becalm_thermal_throttles_total", "throttled", 1),
-)  # fmt: skip
+_FACTORS = {"ns": SECONDS, "kHz": 1000.0}
+"""From a column's unit to Prometheus' base unit."""
 
-GAUGES = (
-    Row("becalm_cpus", "cpus", 1),
-    Row("becalm_run_queue_tasks", "queue", 1),
-    Row("becalm_cpu_frequency_hertz", "frequency_khz", 1000),
-)
+
+def _row(column: LoadColumn) -> Row:
+    name, *label = re.split(r'[{}="]+', column.metric.rstrip('"}'))
+    return Row(name, column.name, _FACTORS.get(column.unit, 1), ((label[0], label[1]),) if label else ())
+
+
+_EXPOSED = [column for column in load_columns() if column.metric]
+
+COUNTERS = tuple(_row(column) for column in _EXPOSED if column.kind == "difference")
+
+GAUGES = tuple(_row(column) for column in _EXPOSED if column.kind == "state")
 
 PROCESS = (
     Row("becalm_process_cpu_seconds_total", "run_ns", SECONDS),
@@ -77,32 +63,20 @@ PROCESS = (
     Row("becalm_process_threads", "threads", 1),
 )
 
+
+def _helps() -> dict[str, str]:
+    """What the metrics of loads are: the columns' own words, label by label where several share a metric."""
+    helps: dict[str, str] = {}
+    for column in _EXPOSED:
+        row = _row(column)
+        said = "".join(f"{value}: " for _, value in row.labels) + column.meaning
+        helps[row.metric] = f"{helps[row.metric]}; {said}" if row.metric in helps else said[:1].upper() + said[1:]
+    return {metric: f"{said}." for metric, said in helps.items()}
+
+
 HELP = {
+    **_helps(),
     "becalm_info": "Version of becalm and the machine that it watches.",
-    "becalm_cpu_seconds_total": "Time of all CPUs by what it went to; busy leaves interrupts and steal out.",
-    "becalm_iowait_seconds_total": "Time of idle CPUs with a request under way; the kernel calls it unreliable.",
-    "becalm_pressure_seconds_total": "Time in which at least one task waited for the resource (PSI some).",
-    "becalm_swap_out_bytes_total": "Pages swapped out, zswap included; not block output.",
-    "becalm_swap_in_bytes_total": "Pages swapped in, zswap included.",
-    "becalm_refaults_total": "Pages that were read again soon after they had been dropped.",
-    "becalm_direct_reclaims_total": "How often a program had to free memory itself before it got some.",
-    "becalm_major_faults_total": "Page faults for which something was read.",
-    "becalm_disk_read_bytes_total": "Read from whole, physical disks.",
-    "becalm_disk_written_bytes_total": "Written to whole, physical disks.",
-    "becalm_disk_busy_seconds_total": "Time in which a disk had a request under way, summed over disks.",
-    "becalm_network_received_bytes_total": "Received by all interfaces but loopback.",
-    "becalm_network_sent_bytes_total": "Sent by all interfaces but loopback.",
-    "becalm_network_packets_total": "Packets received and sent by all interfaces but loopback.",
-    "becalm_network_errors_total": "Errors, drops and collisions.",
-    "becalm_loopback_bytes_total": "Bytes between programs of this machine.",
-    "becalm_nfs_calls_total": "Calls of the NFS client.",
-    "becalm_nfs_retransmissions_total": "Calls of the NFS client that were sent again.",
-    "becalm_interrupts_total": "Interrupts of the machine.",
-    "becalm_context_switches_total": "Context switches of the machine.",
-    "becalm_thermal_throttles_total": "How often heat slowed a core down.",
-    "becalm_cpus": "CPUs online.",
-    "becalm_run_queue_tasks": "Runnable tasks at the last reading, the watcher left out.",
-    "becalm_cpu_frequency_hertz": "Mean frequency of the CPUs at the last reading.",
     "becalm_process_cpu_seconds_total": "CPU time of all threads of the process that were seen.",
     "becalm_process_wait_seconds_total": "Time its threads were ready but not running.",
     "becalm_process_block_seconds_total": "Time its threads waited for block devices.",
