@@ -1,7 +1,7 @@
 """What every column of load promises, over the engine's table: one more row is one more run of these tests.
 
-Each is read by a real agent of directories that look like machines, and compared with what the raw numbers of its source
-come to by its row.
+Each is read by a real agent of directories that look like machines, and held against what the raw numbers of its
+source come to by its row.
 """
 
 import os

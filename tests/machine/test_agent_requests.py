@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from tests.machine.conversation import Agent, gather, processes_with, sh, wait_for
 
-from becalm.hosts.agent import agent_path
+from becalm.hosts.agent import PROTOCOL, agent_path
 from becalm.nouns.run import COLUMNS
 
 pytestmark = pytest.mark.machine
 
 
 def test_greeting(agent):
-    assert agent.greeting["protocol"] == 1
+    assert agent.greeting["protocol"] == PROTOCOL
     assert tuple(agent.greeting["columns"]) == COLUMNS
     assert agent.greeting["pid"] == agent.process.pid
     assert agent.greeting["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
