@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, null, select
 
+from becalm.errors import StoreError
 from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.store.migrations import lacking
 from becalm.store.schema import LOAD, SERIES, STUDY
 
 _CHUNK = 5_000
@@ -27,7 +29,9 @@ def insert(db: Connection, number: int, loads: Sequence[Load], series: Sequence[
 def loads(db: Connection, number: int) -> Iterator[Load]:
     """The loads of a study in the order of their runs."""
     created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
-    query = select(*(LOAD.c[name] for name in LOAD_COLUMNS)).where(LOAD.c.study_id == number).order_by(LOAD.c.first)
+    later = lacking(db)
+    columns = [null().label(name) if name in later else LOAD.c[name] for name in LOAD_COLUMNS]
+    query = select(*columns).where(LOAD.c.study_id == number).order_by(LOAD.c.first)
     for row in db.execution_options(yield_per=_CHUNK).execute(query):
         found = Load._make(row)
         yield found._replace(started_ns=found.started_ns + created_ns)
@@ -37,11 +41,20 @@ def series(db: Connection, number: int, seq: int) -> Series | None:
     """The series that holds a run; None when there is none."""
     held = (SERIES.c.study_id == number) & (SERIES.c.first <= seq) & (SERIES.c.last >= seq)
     text = db.execute(select(SERIES.c.series).where(held).limit(1)).scalar()
-    return None if text is None else Series.from_json(json.loads(text))
+    return None if text is None else _series(number, text)
 
 
 def all_series(db: Connection, number: int) -> Iterator[Series]:
     """The series of a study in the order of their runs."""
     query = select(SERIES.c.series).where(SERIES.c.study_id == number).order_by(SERIES.c.first)
     for (text,) in db.execute(query):
-        yield Series.from_json(json.loads(text))
+        yield _series(number, text)
+
+
+def _series(number: int, text: str) -> Series:
+    try:
+        return Series.from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"A series of the load in study {number} is damaged ({error}). Runs and the totals of their load can be read."
+        ) from error

@@ -7,6 +7,7 @@ disk when it returns.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -58,11 +59,13 @@ class Store:
         """
         store = cls(locate(given))
         try:
-            with worded(store.shown):
-                with store._reading() as db:
-                    ready = version(db) == current() and not lacking(db)
-                if not ready:
-                    with store._writing() as db:
+            with worded(store.shown), store._reading() as db:
+                ready = version(db) == current()
+                whole = ready and not lacking(db)
+            # One that may only be read can be read without the columns that came later.
+            with contextlib.nullcontext() if not ready else contextlib.suppress(StoreError):
+                if not whole:
+                    with worded(store.shown), store._writing() as db:
                         migrate(db, store.shown)
         except BaseException:
             store.close()

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
+from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.store import Store
 from becalm.store.location import locate
 
@@ -32,9 +33,15 @@ def test_a_store_that_may_only_be_read_can_be_read(tmp_path):
     with Store.open(str(path)) as store:
         number = store.begin(STUDY, FACTS)
         store.append(number, [run(0)])
+        store.append_loads(number, [Load(0, 0, 5, 10)])
+        with store._writing() as db:
+            # As if it came with a later becalm than the one that made the store.
+            db.exec_driver_sql(f"ALTER TABLE run_load DROP COLUMN {LOAD_COLUMNS[-1]}")
     script = f"""
 with Store.open({str(path)!r}) as store:
     assert len(list(store.runs({number}))) == 1
+    (load,) = store.loads({number})
+    assert load[:4] == (0, 0, 5, 10) and load[-1] is None, load
     try:
         store.conclude({number}, {{}})
     except StoreError as error:
