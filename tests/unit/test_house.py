@@ -91,11 +91,18 @@ def test_exit_codes_are_documented():
 
 
 def test_columns_and_outcomes_are_documented():
+    from becalm.hosts.agent import PROTOCOL
     from becalm.nouns.run import COLUMNS, Outcome
+    from becalm.nouns.tables import run_columns
 
     text = (ROOT / "docs/reference/protocol.md").read_text()
-    for word in (*COLUMNS, *Outcome):
-        assert f"`{word}`" in text, word
+    assert text.startswith(f"# The agent's protocol, version {PROTOCOL}\n")
+    assert f'"protocol":{PROTOCOL},' in text
+    # The table of the page is written from these.
+    assert "(columns.md)" in text
+    meanings = {column.name: column.meaning for column in run_columns()}
+    assert tuple(meanings) == COLUMNS
+    assert set(Outcome) <= set(re.findall(r"[a-z]+", meanings["outcome"]))
 
 
 def chapter(title):

@@ -56,5 +56,5 @@ def _series(number: int, text: str) -> Series:
         return Series.from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"A series of the load in study {number} is damaged ({error}). Runs and the totals of their load can be read."
+            f"A series of the load of study {number} is damaged ({error}). Its runs and their loads can be read."
         ) from error

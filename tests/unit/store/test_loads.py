@@ -4,6 +4,7 @@ import json
 import sqlite3
 
 import pytest
+from sqlalchemy import text
 from tests.places import ROOT
 
 from becalm.errors import StoreError, UsageError
@@ -161,3 +162,15 @@ def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writi
         db.exec_driver_sql(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
     found = store.loads(number)
     assert [(load.first, load.scope, getattr(load, last)) for load in found] == [(0, "tree", None), (5, "tree", None)]
+
+
+@pytest.mark.parametrize("damage", ["NaN", "[", '{"first": 5}', "Infinity"])
+def test_a_damaged_series_is_a_sentence_and_costs_nothing_else(store, damage):
+    number = begin(store)
+    store.append_loads(number, LOADS, [SERIES])
+    with store._writing() as db:
+        db.execute(text("UPDATE run_series SET series = :damage"), {"damage": damage})
+    for read in (lambda: store.series(number, 5), lambda: store.all_series(number)):
+        with pytest.raises(StoreError, match=f"study {number} is damaged"):
+            read()
+    assert (len(list(store.runs(number))), store.loads(number)) == (6, LOADS)
