@@ -39,6 +39,7 @@ _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _CHUNK = 20_000
+_STUDIES = 100
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -196,9 +197,9 @@ class Store:
     def _no_study(self, number: int) -> str:
         return f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has."
 
-    def studies(self, limit: int | None = None, kind: str | None = None) -> list[StoredStudy]:
-        """The studies, newest first."""
-        return self._studies(*([] if kind is None else [STUDY.c.kind == kind]), limit=limit)
+    def studies(self, limit: int | None = None, kind: str | None = None, *, facts: bool = True) -> list[StoredStudy]:
+        """The studies, newest first; without `facts`, which are the most of a study, these are empty."""
+        return self._studies(*([] if kind is None else [STUDY.c.kind == kind]), limit=limit, facts=facts)
 
     def in_group(self, group: str) -> list[int]:
         """Numbers of the studies that have this option `group`, the oldest first."""
@@ -312,13 +313,14 @@ class Store:
             query = select(RUN.c.seq).where((RUN.c.study_id == number) & (RUN.c.seq >= min(wanted, default=0)))
             return wanted - {seq for (seq,) in db.execute(query)}
 
-    def _studies(self, *conditions: Any, limit: int | None = None) -> list[StoredStudy]:
+    def _studies(self, *conditions: Any, limit: int | None = None, facts: bool = True) -> list[StoredStudy]:
         runs = select(func.count()).where(RUN.c.study_id == STUDY.c.id).scalar_subquery()
         # An outer join: a study whose machine is lost is a damaged study, not none.
         joined = select(STUDY, HOST.c.facts, runs).join(HOST, isouter=True)
         query = joined.where(*conditions).order_by(STUDY.c.id.desc())
         with worded(self.shown), self._reading() as db:
-            return [stored_study(db, row) for row in db.execute(query.limit(limit)).all()]
+            rows = db.execution_options(yield_per=_STUDIES).execute(query.limit(limit))
+            return [stored_study(db, row, facts=facts) for row in rows]
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -16,8 +16,11 @@ from becalm.store.schema import SETTINGS, WORKLOAD
 T = TypeVar("T")
 
 
-def stored_study(db: Connection, row: Row[Any]) -> StoredStudy:
-    """The study of a row of its table joined with its host's facts and the number of its runs."""
+def stored_study(db: Connection, row: Row[Any], *, facts: bool = True) -> StoredStudy:
+    """The study of a row of its table joined with its host's facts and the number of its runs.
+
+    Without `facts` they are looked at, but not kept.
+    """
     lost: list[str] = []
 
     def part(what: str, read: Callable[[], T], without: T) -> T:
@@ -47,13 +50,14 @@ def stored_study(db: Connection, row: Row[Any]) -> StoredStudy:
         host=part("its host", lambda: _text(row.host_name), "?"),
         title=part("its title", lambda: _text(row.title), "?"),
     )
+    known = part("what is known of its machine", lambda: json_object(row.facts), nothing)
     return StoredStudy(
         number=row.id,
         study=study,
         created_ns=part("when it began", lambda: int(row.created_ns), 0),
         becalm=part("which becalm made it", lambda: _text(row.becalm), "?"),
         environment=part("where it comes from", lambda: _text(row.environment), "?"),
-        facts=part("what is known of its machine", lambda: json_object(row.facts), nothing),
+        facts=known if facts else nothing,
         runs=row[-1],
         damaged=f"{' and '.join(lost)} cannot be read" if lost else "",
     )

@@ -33,7 +33,7 @@ def list_studies(store: str | None = None, *, limit: int | None = 20, kind: str 
     """The newest studies. Raises StoreError."""
     with Store.open(store) as opened:
         found = tuple(recover(opened))
-        return Listing(opened.shown, tuple(opened.studies(limit, kind)), found)
+        return Listing(opened.shown, tuple(opened.studies(limit, kind, facts=False)), found)
 
 
 def show(
