@@ -121,3 +121,14 @@ def test_options_of_the_tables_exist():
         parts = [part for part in text.split("`")[1::2] if not part.startswith(FOREIGN)]
         options = {match for part in parts for match in re.findall(r"(?<![\w-])--[a-z][a-z-]+", part)}
         assert options - known == set(), path
+
+
+def test_the_tests_that_the_threat_model_names_are_there():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/explanation/threat-model.md").read_text()))
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
+    assert len(named) > 20
+    assert named - there == set()
