@@ -35,6 +35,7 @@ autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_static_path = ["_static"]
+html_css_files = ["becalm.css"]
 html_copy_source = False
 html_show_sphinx = False
 

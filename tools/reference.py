@@ -89,14 +89,24 @@ def load_sources() -> str:
     )
 
 
+SUBJECTS = {"record": "Of the record itself", "machine": "Of the machine", "programs": "Of the measured programs"}
+
+
 def load_columns() -> str:
-    """The columns of a record of load."""
+    """The columns of a record of load, by what they are about."""
+    parts = []
+    for subject, title in SUBJECTS.items():
+        rows = [row for row in tables.load_columns() if row.subject == subject]
+        cells = ((code(row.name), row.unit, row.kind, code(row.source), row.meaning) for row in rows)
+        parts.append(f"### {title}\n\n" + table(("name", "unit", "kind", "source", "meaning"), cells))
+    return "\n".join(parts)
+
+
+def metrics() -> str:
+    """The names of load columns for Prometheus."""
     return table(
-        ("name", "unit", "kind", "subject", "source", "meaning", "metric"),
-        (
-            (code(row.name), row.unit, row.kind, row.subject, code(row.source), row.meaning, code(row.metric))
-            for row in tables.load_columns()
-        ),
+        ("metric", "column"),
+        ((code(row.metric), code(row.name)) for row in tables.load_columns() if row.metric),
     )
 
 
@@ -128,6 +138,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "knobs": knobs,
     "load-sources": load_sources,
     "load-columns": load_columns,
+    "metrics": metrics,
     "run-columns": run_columns,
     "methods": methods,
     "hosts": hosts,
