@@ -9,15 +9,13 @@ AGENT := python/becalm/becalm-agent
 # The engine's tables (knobs, columns, sources), which the Python package reads.
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-APT := postgresql hyperfine sudo gcc libc6-dev openssh-server openssh-client qemu-system-x86 cpio mmdebstrap sysstat \
-  procps slurmctld slurmd slurm-client munge
-# Kernels that guests are tested with: CFS and EEVDF.
-KERNELS := 6.1 6.12
 
-.PHONY: demo test fuzz lint docs build install check-tools debian-packages guest-kernels guest-image clean format
+.PHONY: demo test fuzz lint docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
+
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends
 
 check-tools:
 	@command -v cargo >/dev/null || { echo "Rust is missing: cargo was not found. Install it with rustup or your distribution."; exit 1; }
@@ -25,17 +23,14 @@ check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Name another one: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -y -q python3-venv; } || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -q && $(INSTALL) python3-venv; } || \
 	  { echo "Python's venv module is missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@command -v cc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -y -q gcc libc6-dev; } || \
+	@command -v cc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && $(INSTALL) gcc libc6-dev; } || \
 	  { echo "A C linker is missing. On Debian and Ubuntu: sudo apt-get install gcc libc6-dev"; exit 1; }
 
-debian-packages:
-	@missing=""; for p in $(APT); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
-	else echo "Not installed:$$missing. The tests that need them will be skipped and say so."; fi
+# What tools/programs.toml lists.
+debian-packages: check-tools
+	@$(PYTHON) tools/programs.py install
 
 %/bin/python: | check-tools
 	$(PYTHON) -m venv $*
@@ -81,26 +76,19 @@ demo: $(USER_VENV)/.demo
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-# Kept in the cache directory, 130 MB each; where they cannot be had, the tests that need them say so.
-guest-kernels: debian-packages build
-	@for v in $(KERNELS); do \
-	  $(BIN)/python -m becalm guest list 2>/dev/null | grep -q "^$$v[.-]" && continue; \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    $(BIN)/python -m becalm guest prepare $$v || { apt-get update -q; $(BIN)/python -m becalm guest prepare $$v; } || true; \
-	  else echo "The kernel $$v for guests is not here: becalm guest prepare $$v. The tests that need it will be skipped."; fi; done
+# Kernels, a Debian and an NFS server in the cache directory.
+guests: debian-packages build
+	@PYTHONPATH=. $(BIN)/python tools/prepare_guests.py
 
-# A Debian that boots by GRUB, for tests of other machines: 550 MB, kept beside the kernels.
-guest-image: debian-packages build
-	@PYTHONPATH=python $(BIN)/python tests/guest/image.py >/dev/null || echo "The tests that need it will be skipped."
-
-# Virtual machines mostly wait for their own clocks: their tests go on beside the others, and say so when those are done.
-GUESTS := $(VENV)/guest-tests.txt
-test: guest-kernels guest-image
+# Fails, too, when the machine is not afterwards as it was before.
+test: guests
 	cargo test --workspace --locked
-	@echo "The tests of virtual machines run meanwhile; what they say comes at the end."
-	@env --default-signal=INT,QUIT $(BIN)/python -m pytest -m guest >$(GUESTS) 2>&1 & guests=$$!; \
-	$(BIN)/python -m pytest -m 'not guest'; others=$$?; \
-	wait $$guests; guests=$$?; cat $(GUESTS); exit $$(( others || guests ))
+	$(BIN)/python tools/unchanged.py -- $(BIN)/python tools/run_tests.py
+
+# The README's two commands on minimal machines that have nothing but Rust and Python (as root; half an hour each).
+FRESH ?= debian-12 debian-13 ubuntu-24.04
+fresh: debian-packages
+	$(PYTHON) tools/fresh.py $(FRESH)
 
 # Bytes that nobody has thought of, for a minute, on any toolchain; the targets of cargo-fuzz are compiled, too.
 FUZZ ?= --seconds 60

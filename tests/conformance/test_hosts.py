@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 from tests.machine.far import Far
+from tests.needs import missing, need_module
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
@@ -49,7 +50,7 @@ def machines():
 @pytest.fixture(scope="module")
 def worker():
     """A worker of a cluster on this machine; one for all tests."""
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'becalm[cluster]'")
+    need_module("distributed")
     from becalm.hosts.cluster import opened
 
     with opened("local:1", print) as (name,):
@@ -65,7 +66,7 @@ def host(request, machines):
                 opened = machines(request.param)
             except (MachineError, UsageError) as error:
                 # Nothing is booted yet: QEMU or the kernel is missing.
-                pytest.skip(str(error))
+                missing(str(error))
         else:
             elsewhere = {"ssh": "far", "cluster": "worker"}.get(kind)
             name = request.getfixturevalue(elsewhere) if elsewhere else request.param

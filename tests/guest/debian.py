@@ -11,9 +11,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
 from tests.guest.image import Unavailable, command, image
 from tests.machine.far import free_port
+from tests.needs import missing
 
 from becalm.errors import MachineError
 
@@ -26,7 +26,7 @@ def image_or_skip():
     try:
         return image()
     except (Unavailable, MachineError) as why:
-        pytest.skip(f"no Debian image: {why}")
+        missing(f"no Debian image: {why}")
 
 
 class Debian:

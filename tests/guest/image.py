@@ -3,21 +3,21 @@
 `image()` gives the kept one, or builds it: `mmdebstrap` unpacks the packages (from the sources of this machine, which
 must be a Debian), `mke2fs -d` makes a file system of them without mounting anything, and the machine's first boot, from
 its kernel as a file, runs `grub-install` and `update-grub`. So neither root's rights, a loop device nor this machine's
-boot are touched. `python tests/guest/image.py` builds it beforehand, as `make guest-images` does.
+boot are touched. `make guests` builds it beforehand.
 """
 
-import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+import programs
 
 from becalm import paths
 from becalm.hosts.guest import qemu
@@ -139,13 +139,10 @@ def command(disk, *more, memory_mib=1024):
 
 
 def _build(shelf, place):
-    for tool, package in (
-        ("mmdebstrap", "mmdebstrap"),
-        (qemu.PROGRAM, "qemu-system-x86"),
-        ("ssh-keygen", "openssh-client"),
-    ):
-        if shutil.which(tool) is None:
-            raise Unavailable(f"{tool} is not installed: apt-get install {package}")
+    rows = {program: row for row in programs.table() for program in row.programs}
+    for tool in ("mmdebstrap", qemu.PROGRAM, "ssh-keygen", "mke2fs"):
+        if rows[tool].find(tool) is None:
+            raise Unavailable(f"{tool} is not installed: apt-get install {rows[tool].name}")
     sources = [
         path
         for path in (Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources"))
@@ -226,12 +223,3 @@ def _install(here):
         said = (error.stdout or b"").decode(errors="replace")
     if "GRUB-IS-INSTALLED" not in said:
         raise Unavailable(f"the first boot did not install GRUB; its console ends with: {said.strip()[-500:]}")
-
-
-if __name__ == "__main__":
-    try:
-        made = image()
-    except Unavailable as why:
-        sys.exit(f"No Debian image for the tests: {why}.")
-    with contextlib.suppress(BrokenPipeError):
-        print(made.disk)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.needs import missing, need
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
@@ -24,12 +25,11 @@ VERSIONS = ("6.1", "6.12")
 
 def needed(version):
     """Skip, and say why, where a guest with this kernel cannot be booted."""
-    if shutil.which(qemu.PROGRAM) is None:
-        pytest.skip(f"{qemu.PROGRAM} is not installed: apt-get install qemu-system-x86")
+    need(qemu.PROGRAM)
     try:
         return kernel.find(version)
     except UsageError:
-        pytest.skip(f"the kernel {version} is not kept: becalm guest prepare {version}")
+        missing(f"the kernel {version} is not kept: becalm guest prepare {version}")
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

@@ -6,12 +6,12 @@ over the guest's own loopback interface: `small_nfs`, since version 3 has other 
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.guest.ganesha import Ganesha, Unavailable
 from tests.guest.nfs_relay import Relay
+from tests.needs import missing, need
 
 from becalm import hosts
 from becalm.errors import UsageError
@@ -37,12 +37,11 @@ WORK = {"WRITE": WRITES, "READ": READS, "CREATE": DIRECTORIES, "REMOVE": DIRECTO
 
 def needed(version):
     """Skip, and say why, where a guest with this kernel cannot be booted."""
-    if shutil.which(qemu.PROGRAM) is None:
-        pytest.skip(f"{qemu.PROGRAM} is not installed: apt-get install qemu-system-x86")
+    need(qemu.PROGRAM)
     try:
         kernel.find(version)
     except UsageError:
-        pytest.skip(f"the kernel {version} is not kept: becalm guest prepare {version}")
+        missing(f"the kernel {version} is not kept: becalm guest prepare {version}")
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def server():
     try:
         running = Ganesha()
     except Unavailable as why:
-        pytest.skip(f"no NFS server: {why}")
+        missing(f"no NFS server: {why}")
     yield running
     running.close()
 

@@ -4,6 +4,8 @@ import contextlib
 import subprocess
 from pathlib import Path
 
+from tests.needs import need
+
 ZRAM = Path("/sys/block/zram0")
 
 
@@ -20,7 +22,7 @@ def zram(megabytes):
     (ZRAM / "disksize").write_text(f"{megabytes}M")
     try:
         subprocess.run(["mkswap", "/dev/zram0"], check=True, capture_output=True)
-        subprocess.run(["swapon", "/dev/zram0"], check=True)
+        subprocess.run([need("swapon", "swapoff"), "/dev/zram0"], check=True)
         yield
     finally:
         subprocess.run(["swapoff", "/dev/zram0"], check=False, capture_output=True)

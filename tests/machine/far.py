@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.needs import need
 
 from becalm.hosts import aliases
 from becalm.nouns.progress import Quiet
 
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 PRIVSEP = Path("/run/sshd")
 """Where sshd of root wants an empty directory; the system's own service makes it when it starts."""
 
@@ -27,8 +27,7 @@ class Far:
     """An sshd and a client configuration that reaches it as `far`; `name` is a name of `becalm host` for it."""
 
     def __init__(self, path: Path, *, prelude: str = "", home: str | None = None):
-        if SSHD is None:
-            pytest.skip("There is no sshd; Debian has it in openssh-server.")
+        sshd = need("sshd", "ssh", "ssh-keygen")
         if prelude and (os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0):
             pytest.skip("A private mount namespace needs root.")
         self.path, self.name = path, "far"
@@ -52,7 +51,7 @@ class Far:
         self.made_privsep = os.geteuid() == 0 and not PRIVSEP.exists()
         if self.made_privsep:
             PRIVSEP.mkdir(mode=0o755)
-        serve = [SSHD, "-D", "-e", "-f", str(path / "sshd_config")]
+        serve = [sshd, "-D", "-e", "-f", str(path / "sshd_config")]
         if prelude:
             serve = ["unshare", "-m", "sh", "-e", "-c", f'{prelude}\nexec "$@"', "sh", *serve]
         with (path / "sshd.log").open("wb") as log:

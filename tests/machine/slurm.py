@@ -3,24 +3,21 @@ their own, started as root, and ended with everything they started. Nothing of t
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import time
 
 import pytest
+from tests.needs import missing, need
 
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo", "squeue")
 
 
 class Slurm:
     """The node and its partition `batch`; `environment` makes sbatch and its like find it."""
 
     def __init__(self, path):
-        missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
-        if missing:
-            pytest.skip(f"There is no {missing[0]}; Debian has it in slurmctld, slurmd, slurm-client, munge.")
+        need(*PROGRAMS)
         if os.geteuid() != 0:
             pytest.skip("Slurm's daemons are started as root.")
         self.path, self.processes = path, []
@@ -83,7 +80,7 @@ class Slurm:
         with (self.path / f"{program}.out").open("wb") as out:
             self.processes.append(
                 subprocess.Popen(
-                    [shutil.which(program, path=PATH), *options],
+                    [need(program), *options],
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
@@ -109,7 +106,7 @@ class Slurm:
                     if (self.path / name).exists()
                 )
                 self.close()
-                pytest.skip(f"{program} does not start here: {said.strip()[-1500:] or 'it says nothing'}")
+                missing(f"{program} does not start here: {said.strip()[-1500:] or 'it says nothing'}")
             time.sleep(0.2)
 
     def close(self):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.needs import need
 
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.agent import agent_path
@@ -21,7 +22,7 @@ PATTERN = f"^{agent_path()} load"
 
 def nobody_loads():
     """No process of ours makes load any more."""
-    return subprocess.run(["pgrep", "-f", PATTERN], capture_output=True, check=False).returncode == 1
+    return subprocess.run([need("pgrep"), "-f", PATTERN], capture_output=True, check=False).returncode == 1
 
 
 def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.machine.far import Far
+from tests.needs import need_module
 
 from becalm.errors import MachineError
 from becalm.hosts import Access
@@ -20,7 +21,7 @@ from becalm.store import Store
 from becalm.study.multi_host import compare_on, run_on
 
 pytestmark = pytest.mark.machine
-pytest.importorskip("distributed", reason="Dask is not installed: pip install 'becalm[cluster]'")
+need_module("distributed")
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_a_worker_is_quiet(store):
 @pytest.fixture
 def through_ssh(tmp_path, monkeypatch):
     """Text for --cluster: a machine that we log in to, with our keys and known hosts; what it has in its /tmp."""
-    pytest.importorskip("asyncssh", reason="asyncssh is not installed: pip install 'becalm[cluster]'")
+    need_module("asyncssh")
     far = Far(tmp_path / "machine")
     try:
         home = tmp_path / "home/.ssh"

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -148,7 +149,7 @@ def test_a_known_load_is_seen():
     try:
         reading(agent, ["stat"])
         spinner = "import time\nwhile time.process_time() < 0.5: pass"
-        subprocess.run(["python3", "-c", spinner], check=True)
+        subprocess.run([sys.executable, "-c", spinner], check=True)
         moved = reading(agent, ["stat"], changes=True)["stat"]["changes"]
     finally:
         agent.close()
@@ -199,7 +200,7 @@ def test_unknown_sources_are_refused(agent):
     assert reading(agent, []) == {}
 
 
-@pytest.mark.skipif(shutil.which("vmstat") is None, reason="procps is not installed: apt-get install procps")
+@pytest.mark.needs("vmstat")
 def test_vmstat_counts_the_same(agent):
     """`vmstat -s` of procps reads the same counters: its reading lies between two of the agent's."""
     before = reading(agent, ["stat", "vmstat"])

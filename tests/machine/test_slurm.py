@@ -4,6 +4,7 @@ import os
 
 import pytest
 from tests.machine.slurm import Slurm
+from tests.needs import need_module
 
 from becalm.errors import MachineError
 from becalm.hosts.cluster import opened
@@ -13,7 +14,7 @@ from becalm.study.multi_host import compare_on
 from becalm.verbs.survey import survey
 
 pytestmark = pytest.mark.machine
-pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'becalm[cluster]'")
+need_module("dask_jobqueue")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from tests.machine.conversation import processes_with
 from tests.machine.far import Cutting, Far, free_port, keygen, until
+from tests.needs import need
 
 import becalm
 from becalm import hosts
@@ -341,7 +342,7 @@ def ada(another, tmp_path, more="", shell="/bin/sh"):
     return far
 
 
-needs_sudo = pytest.mark.skipif(shutil.which("sudo") is None, reason="There is no sudo.")
+needs_sudo = pytest.mark.needs("sudo")
 
 
 def test_a_machine_without_a_program_for_hashes(another):
@@ -391,10 +392,7 @@ def test_sudo_that_does_not_help_is_said_with_a_way_out(another, tmp_path, more,
 
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "tcsh", "fish"])
 def test_any_login_shell(another, tmp_path, shell):
-    path = shutil.which(shell)
-    if path is None:
-        pytest.skip(f"There is no {shell}.")
-    ada(another, tmp_path, shell=path)
+    ada(another, tmp_path, shell=shutil.which(shell) if shell in ("bash", "dash") else need(shell))
     assert check("far").user == "ada"
 
 

@@ -8,7 +8,6 @@ digits the tool prints. That holds whatever else the machine does.
 import contextlib
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import time
@@ -22,7 +21,7 @@ from becalm.study.load_generator import Loading
 
 pytestmark = [
     pytest.mark.machine,
-    pytest.mark.skipif(shutil.which("sadf") is None, reason="sysstat is not installed: apt-get install sysstat"),
+    pytest.mark.needs("sadf", "sar", "iostat"),
 ]
 
 SECONDS = 3
@@ -207,7 +206,7 @@ def test_iostat():
             bracket.holds("diskstats", [f"{name}.{ours}"], disks[name][theirs] * 2, 2)
 
 
-@pytest.mark.skipif(shutil.which("vmstat") is None, reason="procps is not installed: apt-get install procps")
+@pytest.mark.needs("vmstat")
 def test_vmstat():
     with everything():
         bracket, output = bracketed(

@@ -24,6 +24,7 @@ from tests.machine.boot.loaders import (
 )
 from tests.machine.restore.laptop import changed, put, snapshot, strays
 from tests.machine.restore.talk import Agent
+from tests.needs import need
 from tests.places import ROOT
 
 from becalm.hosts.agent import agent_path
@@ -61,7 +62,7 @@ def journal(root: Path) -> Path:
 def env(root: Path) -> dict[str, str]:
     """GRUB's environment block, as GRUB's own program reads it."""
     (path,) = root.glob("boot/grub*/grubenv")
-    done = subprocess.run(["grub-editenv", path, "list"], capture_output=True, text=True, check=True)
+    done = subprocess.run([need("grub-editenv"), path, "list"], capture_output=True, text=True, check=True)
     return dict(line.split("=", 1) for line in done.stdout.splitlines())
 
 
@@ -208,12 +209,12 @@ def test_grub_reads_what_is_written(kind, tmp_path):
     with Starter(root) as agent:
         armed = agent.boot(*WORDS)
     (path,) = root.glob("boot/grub*/custom.cfg")
-    subprocess.run(["grub-script-check", path], check=True)
+    subprocess.run([need("grub-script-check"), path], check=True)
     assert env(root) == {**held, "next_entry": armed["entry"]}
     # The whole menu with our lines where it reads them.
     whole = tmp_path / "whole"
     whole.write_text(next(root.glob("boot/grub*/grub.cfg")).read_text() + path.read_text())
-    subprocess.run(["grub-script-check", whole], check=True)
+    subprocess.run([need("grub-script-check"), whole], check=True)
     text = path.read_text()
     assert f"--id '{armed['entry']}'" in text
     assert "savedefault" not in text
@@ -320,7 +321,7 @@ def test_the_fall_back_is_a_timer_of_that_boot_only(tmp_path):
         assert f"ConditionKernelCommandLine=becalm.boot={armed['mark']}\n" in unit.read_text()
     assert "OnBootSec=90\n" in timer.read_text()
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", timer, service], capture_output=True, text=True, check=False
+        [need("systemd-analyze"), "verify", "--man=no", timer, service], capture_output=True, text=True, check=False
     )
     ours = [line for line in done.stderr.splitlines() if "becalm" in line]
     assert ours == []

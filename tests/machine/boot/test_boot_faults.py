@@ -26,6 +26,7 @@ from tests.machine.boot.loaders import (
 from tests.machine.boot.test_boot_entry import NEXT, WORDS, Starter, custom
 from tests.machine.restore.laptop import changed, put, snapshot, strays
 from tests.machine.restore.talk import Agent
+from tests.needs import need
 
 from becalm.hosts.agent import agent_path
 
@@ -221,7 +222,7 @@ def test_another_becalm_has_the_machine(tmp_path):
 
 
 def mount(*arguments: object) -> None:
-    done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run([need("mount"), *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"mounting is not possible here: {done.stderr.strip()}")
 

@@ -12,6 +12,7 @@ from tests.machine.boot.test_boot_entry import NEXT, WORDS, Starter, env
 from tests.machine.restore.laptop import changed, snapshot, strays
 from tests.machine.restore.stepping import Stepped
 from tests.machine.restore.talk import wait_for
+from tests.needs import need
 
 from becalm.hosts.agent import agent_path
 
@@ -66,7 +67,7 @@ def check_start(root: Path) -> str | None:
     else:
         assert f"### END becalm {mark} ###" in text
         (menu,) = [path for path in menus if path.name == "custom.cfg"]
-        subprocess.run(["grub-script-check", menu], check=True)
+        subprocess.run([need("grub-script-check"), menu], check=True)
     assert mark in (root / "etc/systemd/system/sysinit.target.wants/becalm-boot.timer").read_text()
     assert mark in (root / "etc/systemd/system/becalm-boot.service").read_text()
     assert mark in (root / "var/lib/becalm/boot").read_text()

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.needs import need
+
 FILES = [
     "/proc/sys/kernel/randomize_va_space",
     "/proc/sys/kernel/perf_event_max_sample_rate",
@@ -100,12 +102,12 @@ def swap_areas(directory: Path) -> Iterator[None]:
                 os.posix_fallocate(file.fileno(), 0, 1 << 20)
             path.chmod(0o600)
             run("mkswap", "-q", str(path))
-            run("swapon", str(path))
+            run(need("swapon", "swapoff"), str(path))
             on.append(str(path))
         if ZRAM.exists() and (ZRAM / "disksize").read_text().strip() == "0":
             (ZRAM / "disksize").write_text("4M")
             run("mkswap", "-q", "/dev/zram0")
-            run("swapon", "-p", "7", "/dev/zram0")
+            run(need("swapon"), "-p", "7", "/dev/zram0")
             on.append("/dev/zram0")
         yield
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.machine.restore.laptop import BOOT_ID, changed, laptop, put, snapshot, strays
 from tests.machine.restore.talk import Agent, end, guards, runs, wait_for
+from tests.needs import need
 
 from becalm.hosts.agent import agent_path
 
@@ -39,7 +40,7 @@ def restore(root, *options) -> subprocess.CompletedProcess[str]:
 
 
 def mount(*arguments) -> None:
-    done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run([need("mount"), *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"mounting is not possible here: {done.stderr.strip()}")
 

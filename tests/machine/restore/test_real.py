@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -57,8 +56,6 @@ def before(tmp_path_factory):
     """The machine with swap areas and two bound processes of ours. Whatever happens, it is put back."""
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
-    if shutil.which("mkswap") is None:
-        pytest.skip("needs mkswap")
     found = machine()
     cpus = sorted(os.sched_getaffinity(0))
     bound = [
@@ -214,14 +211,17 @@ def test_what_a_killed_study_leaves_running_is_let_out_of_its_group(before, supp
     with Agent() as agent:
         agent.define([supported[1]], ("/bin/sh", "-c", "setsid sleep 9999.125 & wait"))
         agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-        wait_for(lambda: sleepers())
-        (pid,) = sleepers()
-        assert "becalm-isolated" in Path(f"/proc/{pid}/cgroup").read_text()
-        agent.kill()
-        check(before)
-        for pid in sleepers():
-            assert "becalm" not in Path(f"/proc/{pid}/cgroup").read_text()
-            end(pid)
+        try:
+            wait_for(lambda: sleepers())
+            (pid,) = sleepers()
+            assert "becalm-isolated" in Path(f"/proc/{pid}/cgroup").read_text()
+            agent.kill()
+            check(before)
+            for pid in sleepers():
+                assert "becalm" not in Path(f"/proc/{pid}/cgroup").read_text()
+        finally:
+            for pid in sleepers():
+                end(pid)
 
 
 def sleepers():

@@ -1,7 +1,6 @@
 """The service that restores as the machine starts: what is installed, and that it works."""
 
 import os
-import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.machine.restore.laptop import changed, laptop, snapshot
 from tests.machine.restore.talk import Agent, end, guards
+from tests.needs import need
 
 from becalm.errors import MachineError
 from becalm.hosts.agent import agent_path
@@ -55,12 +55,10 @@ def test_an_ordinary_user_is_refused(monkeypatch):
 
 
 def test_systemd_understands_the_unit(tmp_path):
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("needs systemd-analyze")
     restore_service.install_service(tmp_path)
     unit = tmp_path / "becalm-restore.service"
     unit.write_text(restore_service.TEXT.replace(f"/{restore_service.AGENT}", str(tmp_path / restore_service.AGENT)))
-    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
+    done = subprocess.run([need("systemd-analyze"), "verify", str(unit)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "becalm-restore" not in done.stderr, "no warnings about this unit"
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.needs import need_module
 
 from becalm.cli.main import VERBS
 from becalm.cli.main import becalm as group
@@ -168,7 +169,7 @@ def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
         "import pyperf\nrunner = pyperf.Runner()\nrunner.bench_func('f', lambda: None)\n"
     )
     if "pyperf:" in line:
-        pytest.importorskip("pyperf", reason="pyperf is not installed")
+        need_module("pyperf")
     if "--try 12" in line:
         line = line.replace("--try 12", "--try 1")
         assert tune(["p"], host="sim:b:3", budget="4h", seed=5, dangerous=True, without="irq_affinity").settings

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.machine.restore.real import FILES, GROUPS
 from tests.machine.restore.talk import holders, wait_for
+from tests.needs import need
 
 import becalm
 from becalm.hosts.agent import agent_path
@@ -173,8 +174,6 @@ def python():
 
 def dropped():
     """A prefix that runs a command as nobody."""
-    if shutil.which("setpriv") is None:
-        pytest.skip("needs setpriv (util-linux)")
     account = pwd.getpwnam("nobody")
     return ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
 
@@ -237,16 +236,14 @@ def test_everybody_sees_what_is_on_and_only_root_takes_it_off(as_before, nobody)
 @pytest.fixture
 def sudo(nobody, as_before):
     """The ordinary user may start the agent through sudo while this lasts."""
-    if shutil.which("sudo") is None or not SUDOERS.parent.is_dir():
-        pytest.skip("needs sudo")
+    need("sudo", "visudo")
     if SUDOERS.exists():
         pytest.skip(f"{SUDOERS} is there already")
     new = SUDOERS.with_name("becalm-test.new")  # sudo reads no names with dots
     try:
         new.write_text(f"nobody ALL=(root) NOPASSWD: {agent_path()}\n")
         new.chmod(0o440)
-        if shutil.which("visudo"):
-            subprocess.run(["visudo", "-c", "-q", "-f", new], check=True)
+        subprocess.run([need("visudo"), "-c", "-q", "-f", new], check=True)
         new.rename(SUDOERS)
         probe = subprocess.run([*dropped(), "sudo", "-n", "-v"], capture_output=True, text=True)
         if probe.returncode != 0:

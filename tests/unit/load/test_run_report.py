@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
+from tests.needs import need_module
 from tests.unit.recorded import SECOND, load, run, series
 
 from becalm.errors import MachineError, UsageError
@@ -284,7 +285,7 @@ def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
 
 
 def test_parquet_has_types_and_nulls(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = need_module("pyarrow.parquet")
     path = tmp_path / "s.parquet"
     assert formats.write(document(), path) == 21
     found = parquet.read_table(path)

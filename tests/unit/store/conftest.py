@@ -8,25 +8,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.needs import need, need_module
 
 from becalm.store import Store
-
-
-def _binaries():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")) if Path("/usr/lib/postgresql").exists() else []
-    if found:
-        return found[-1].parent
-    on_path = shutil.which("initdb")
-    return Path(on_path).parent if on_path else None
 
 
 @pytest.fixture(scope="session")
 def postgresql():
     """URL of a private server on a Unix socket, with an empty database of its own for each caller."""
-    binaries = _binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL's server is not installed (apt-get install postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    binaries = Path(need("initdb", "pg_ctl")).parent
+    need_module("psycopg")
     # The server refuses to run as root, and a socket's path may have 107 bytes at most.
     directory = Path(tempfile.mkdtemp(prefix="becalm-pg-", dir="/tmp"))
     prefix = []

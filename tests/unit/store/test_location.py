@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.needs import need_module
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
@@ -92,7 +93,7 @@ with Store.open({str(path)!r}) as store:
     ],
 )
 def test_a_password_is_never_shown(given):
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    need_module("psycopg")
     location = locate(given)
     assert "secret" not in location.shown + location.identity
     assert location.shown.startswith("postgresql://ada")
@@ -105,7 +106,7 @@ def test_a_password_is_never_shown(given):
     [("postgresql://host:port/x", "cannot be read"), ("~no-such-user-at-all/runs.db", "no home directory")],
 )
 def test_places_that_are_none(given, words):
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    need_module("psycopg")
     with pytest.raises(StoreError, match=words):
         locate(given)
 

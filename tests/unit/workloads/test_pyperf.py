@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.needs import need
 
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
@@ -167,5 +168,7 @@ time.sleep(100)
         workloads.open([text])
     pid = (tmp_path / "started").read_text()
     if pid:
-        state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout
+        state = subprocess.run(
+            [need("ps"), "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False
+        ).stdout
         assert state.strip() == "" or state.startswith("Z")

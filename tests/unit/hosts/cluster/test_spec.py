@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.needs import need_module
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.cluster import opened
@@ -69,7 +70,7 @@ def test_a_worker_of_no_cluster():
 
 
 def test_slurm_where_there_is_none(monkeypatch, tmp_path):
-    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'becalm[cluster]'")
+    need_module("dask_jobqueue")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(MachineError, match="no sbatch on this machine"), opened("slurm", print):

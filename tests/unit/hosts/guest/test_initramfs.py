@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import stat
 import subprocess
 
@@ -68,7 +67,7 @@ def test_each_kind_of_entry(tmp_path):
     assert cpio.size == 3 * 4096, "two files and a link, in whole pages"
 
 
-@pytest.mark.skipif(shutil.which("cpio") is None, reason="cpio is not installed")
+@pytest.mark.needs("cpio")
 def test_cpio_reads_it_and_unpacks_the_same(tmp_path):
     def write(cpio):
         cpio.directory("/d")

@@ -3,12 +3,12 @@
 import gzip
 import lzma
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.needs import need
 from tests.unit.hosts.guest.elves import module, package, vmlinuz
 
 from becalm.cli.main import becalm
@@ -150,8 +150,7 @@ def test_modules_come_with_what_they_need_in_order_and_once(tmp_path):
 
 
 def zstd(data):
-    if shutil.which("zstd") is None:
-        pytest.skip("the program zstd is not here: apt-get install zstd")
+    need("zstd")
     return subprocess.run(["zstd", "-cq"], input=data, capture_output=True, check=True).stdout
 
 

@@ -189,8 +189,9 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
 @pytest.mark.machine
 def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhile_is_known(play, tmp_path):
     play(
-        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
-        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+        # In the background, or the shell would wait for the pipe's end before it heeds the signal.
+        f"trap 'trap - TERM; kill 0' TERM; exec 3<&0\n{{ {agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done; }} <&3 & wait'
     )
     with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
         host.define([Workload.of("sleep 2")], [Settings()])
@@ -244,7 +245,7 @@ def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, mon
     )
     monkeypatch.setattr("becalm.hosts.rebooting.RebootingHost._check", lambda host, part: None)
     with hosts.open("guest:6.1?accel=tcg") as host:
-        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; sleep 60; }}"
+        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; exec sleep 60; }}"
         script = Workload.of(once, shell=True)
         host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
         with pytest.raises(BootError, match=r"With idle=poll it does not last: .* panicked: later"):
@@ -256,8 +257,9 @@ def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, mon
 def test_a_guest_that_hangs_after_it_has_booted(play, tmp_path):
     # The agent's answers pass a copier that is stopped when somebody asks.
     play(
-        f"trap 'kill 0' TERM\n{agent_path()} serve | while read -r line; do\n"
-        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done'
+        # In the background, or the shell would wait for the pipe's end before it heeds the signal.
+        f"trap 'trap - TERM; kill 0' TERM; exec 3<&0\n{{ {agent_path()} serve | while read -r line; do\n"
+        f'while [ -e {tmp_path}/hang ]; do sleep 0.05; done; printf "%s\\n" "$line"; done; }} <&3 & wait'
     )
     with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
         host.define([Workload.of("true")], [Settings()])

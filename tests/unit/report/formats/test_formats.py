@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.needs import need, need_module
 from tests.places import ROOT
 
 from becalm.errors import BecalmError, UsageError
@@ -177,7 +177,7 @@ def test_a_baseline_is_found_by_name_then_by_place(store, tmp_path):
 
 @pytest.mark.machine
 def test_pyperf_itself_reads_ours(store, tmp_path):
-    pytest.importorskip("pyperf", reason="pyperf is not installed")
+    need_module("pyperf")
     (number,) = import_file(DATA / "hyperfine-1.20.json", store)
     path = tmp_path / "ours.json"
     path.write_text(export(number, format="pyperf", store=store))
@@ -188,8 +188,7 @@ def test_pyperf_itself_reads_ours(store, tmp_path):
 
 @pytest.mark.machine
 def test_what_hyperfine_itself_writes_is_read(store, tmp_path):
-    if shutil.which("hyperfine") is None:
-        pytest.skip("hyperfine is not installed (apt-get install hyperfine)")
+    need("hyperfine")
     path = tmp_path / "theirs.json"
     command = ["hyperfine", "--shell=none", "--runs", "3", "--export-json", str(path), "true", "sleep 0.01"]
     subprocess.run(command, check=True, capture_output=True)

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
+from tests.needs import need_module
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 
 from becalm.analysis.confirmation import judge
@@ -134,8 +135,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    need_module("jinja2")
+    need_module("matplotlib")
     programs = ("a <b> & c", "a-<b> & c")
     return html.page(verdict(judge(confirmation(TRUTH, 5, programs=2), programs), programs))
 
@@ -179,8 +180,8 @@ def test_pictures_are_well_formed_named_and_coloured_by_the_page(text: str) -> N
 
 
 def test_names_that_are_no_text_break_nothing() -> None:
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    need_module("jinja2")
+    need_module("matplotlib")
     odd = os.fsdecode(b"a\x07\xff$x_{$</svg>")
     truth = {**TRUTH, "$\\frac{x}$": TRUTH["pyperf"]}
     found = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
@@ -194,14 +195,14 @@ def test_names_that_are_no_text_break_nothing() -> None:
 
 
 def test_page_is_the_same_when_made_again(study: TuneVerdict) -> None:
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    need_module("jinja2")
+    need_module("matplotlib")
     assert html.page(study) == html.page(study)
 
 
 def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> None:
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    need_module("jinja2")
+    need_module("matplotlib")
     Page(html.page(unhelpful()))
     empty = replace(study, arms=(), steadier=(), contributions=(), course=(), settings={}, transfer=())
     for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
@@ -215,7 +216,7 @@ def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> N
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_what_is_not_installed_is_named(missing: str, study: TuneVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
     if missing == "matplotlib":
-        pytest.importorskip("jinja2")
+        need_module("jinja2")
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(UsageError, match=missing):
         html.page(study)

@@ -1,0 +1,168 @@
+"""The README's two commands on a minimal machine: `python tools/fresh.py debian-12 debian-13 ubuntu-24.04` (as root).
+
+mmdebstrap makes a tree with the distribution's smallest set of packages, Python, make and the certificates without
+which nothing can be fetched; Rust's toolchain of this machine is put beside it. `make demo` and `make test` then run in
+it, in mount and process namespaces of their own, with the kernel of this machine. What nobody has installed is missing
+there, and a failure with CI=true, as the Debians have it. On Ubuntu, which lacks Debian's kernels, it is a skip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = "python3,make,ca-certificates"
+CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
+COMMANDS = ("make demo", "make test")
+
+PASSED_ON = ("PIP_INDEX_URL", "PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO")
+PASSED_ON += ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""How this machine reaches the archives of packages."""
+
+UBUNTU_KEYS = "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
+UBUNTU_KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
+"""Holds the Archive Automatic Signing Key of 2018, F6EC B376 2474 EDA9 D21B 7022 8719 20D1 991B C93C."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A distribution to try: where it comes from. `strict`: what is missing there is a failure."""
+
+    suite: str
+    mirror: str
+    components: str
+    more: tuple[str, ...]
+    strict: bool
+
+
+DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
+SECURITY = "http://deb.debian.org/debian-security"
+SYSTEMS = {
+    "debian-12": System("bookworm", DEBIAN, "main", (f"{SECURITY} bookworm-security",), True),
+    "debian-13": System("trixie", DEBIAN, "main", (f"{SECURITY} trixie-security",), True),
+    "ubuntu-24.04": System("noble", UBUNTU, "main universe", (f"{UBUNTU} noble-updates",), False),
+}
+
+INSIDE = """
+mount --rbind /sys "$1/sys"
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+mount -t tmpfs -o mode=755 none "$1/run"
+mount --bind -o ro "$2" "$1/opt/rust"
+cd "$1"
+shift 2
+exec "$@"
+"""
+
+
+def make_tree(system: System, tree: Path) -> None:
+    """The minimal machine."""
+    keys: list[str] = []
+    if system.mirror == UBUNTU:
+        keys = [f"--keyring={ubuntu_keys(tree.parent)}"]
+    sources = [f"deb {where} {system.components}" for where in (f"{system.mirror} {system.suite}", *system.more)]
+    words = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", *keys, system.suite, str(tree)]
+    subprocess.run([*words, *sources], check=True)
+    shutil.copy(Path("/") / CERTIFICATES, tree / CERTIFICATES)
+    shutil.copy("/etc/resolv.conf", tree / "etc/resolv.conf")
+    (tree / "opt/rust").mkdir()
+    for name in ("cargo", "rustc", "rustdoc"):
+        (tree / "usr/local/bin" / name).symlink_to(f"/opt/rust/bin/{name}")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists() or (ROOT / name).is_symlink():
+            target = tree / "becalm" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+
+
+def ubuntu_keys(scratch: Path) -> Path:
+    """Ubuntu's archive keys, which Debian does not have: from a package whose checksum is known here."""
+    package = scratch / "keys.deb"
+    with urllib.request.urlopen(f"{UBUNTU}/{UBUNTU_KEYS}", timeout=60) as answer:
+        package.write_bytes(answer.read())
+    found = hashlib.sha256(package.read_bytes()).hexdigest()
+    if found != UBUNTU_KEYS_SHA256:
+        sys.exit(f"{UBUNTU}/{UBUNTU_KEYS} is not the package that is expected: its SHA-256 is {found}.")
+    subprocess.run(["dpkg", "-x", package, scratch / "keys"], check=True)
+    return scratch / "keys/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+
+
+def run(tree: Path, system: System, command: str) -> int:
+    """Run it in the tree, as root would on that machine. Returns the exit code."""
+    rust = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environment |= {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+    }
+    if system.strict:
+        environment["CI"] = "true"
+    own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-e", "-c", INSIDE, "sh", tree, rust]
+    inside = ["chroot", tree, "sh", "-c", f"cd /becalm && {command}"]
+    return subprocess.run([*own, *inside], env=environment, check=False).returncode
+
+
+def try_system(name: str, commands: tuple[str, ...], keep: bool) -> list[tuple[str, str, float, int]]:
+    """Name, command, seconds and exit code of each command; after a failure nothing more is tried."""
+    scratch = Path(tempfile.mkdtemp(prefix=f"becalm-fresh-{name}-", dir="/var/tmp"))
+    # Programs of the tests run as other users, too.
+    scratch.chmod(0o755)
+    tree, done = scratch / "tree", []
+    try:
+        began = time.monotonic()
+        make_tree(SYSTEMS[name], tree)
+        done.append((name, "(a minimal machine)", time.monotonic() - began, 0))
+        for command in commands:
+            print(f"\n=== {name}: {command}", flush=True)
+            began = time.monotonic()
+            code = run(tree, SYSTEMS[name], command)
+            done.append((name, command, time.monotonic() - began, code))
+            if code != 0:
+                break
+    finally:
+        if keep:
+            print(f"Kept: {tree}")
+        else:
+            # Nothing is mounted in it here: what was mounted has gone with its namespace.
+            shutil.rmtree(scratch, ignore_errors=True)
+    return done
+
+
+def main() -> int:
+    """Returns 0 when every command has ended well on every system."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; all when none is named")
+    parser.add_argument("--command", action="append", help="instead of `make demo` and `make test`")
+    parser.add_argument("--keep", action="store_true", help="leave the trees in /var/tmp")
+    given = parser.parse_args()
+    if unknown := set(given.systems) - SYSTEMS.keys():
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if os.geteuid() != 0:
+        parser.error("root is needed, for namespaces and packages")
+    done = []
+    for name in given.systems or SYSTEMS:
+        done += try_system(name, tuple(given.command or COMMANDS), given.keep)
+    print()
+    for name, command, seconds, code in done:
+        print(f"{name:<14} {command:<40} {seconds:7.0f} s  {'ok' if code == 0 else f'failed ({code})'}")
+    return int(any(code for *_, code in done))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Fetch what virtual machines of the tests are made of: kernels, a Debian that boots by GRUB, an NFS server.
+
+`PYTHONPATH=. python tools/prepare_guests.py`. It is kept in becalm's cache directory: 130 MB a kernel, 550 MB for the
+Debian. What is not available is said with its reason, and its tests will be skipped; with CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+from tests.guest import ganesha, image
+
+from becalm.errors import BecalmError, UsageError
+from becalm.hosts.guest import kernel
+
+KERNELS = ("6.1", "6.12")
+"""CFS and EEVDF."""
+
+
+def prepare_kernel(version: str) -> None:
+    """Have the kernel here. An old package index is fetched again."""
+    try:
+        kernel.find(version)
+    except UsageError:
+        try:
+            kernel.prepare(version)
+        except BecalmError:
+            if os.geteuid() != 0:
+                raise
+            subprocess.run(["apt-get", "update", "-q"], check=True)
+            kernel.prepare(version)
+
+
+def main() -> int:
+    """Prepare everything. Returns the exit code."""
+    parts: list[tuple[str, Callable[[], object]]] = [
+        *((f"the kernel {version} for guests", lambda v=version: prepare_kernel(v)) for version in KERNELS),
+        ("the Debian image", image.image),
+        ("the NFS server", ganesha.unpacked),
+    ]
+    lacking = False
+    for name, make in parts:
+        try:
+            make()
+        except (BecalmError, image.Unavailable, ganesha.Unavailable, OSError, subprocess.SubprocessError) as error:
+            lacking = True
+            print(f"{name[0].upper()}{name[1:]} is not here, and its tests cannot run: {error}", file=sys.stderr)
+    return int(lacking and os.environ.get("CI") == "true")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
