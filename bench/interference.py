@@ -27,8 +27,8 @@ from pathlib import Path
 from scipy.stats import t
 
 from becalm import hosts
-from becalm.load.record import Load, Series
-from becalm.nouns.run import Step
+from becalm.hosts import LoadDetail, Loads, MeasureRequest, runs_of
+from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from campaign import OUT, Record, describe, machine, save, saved, table
@@ -70,13 +70,13 @@ def measure(rounds: int, seconds: float) -> Record:
     with hosts.open("local") as host:
 
         def run(iterations: int, arm: str) -> int:
-            def keep(loads: Sequence[Load], series: Sequence[Series]) -> None:
-                used[arm].extend({"cpu_ns": load.cost_ns, "elapsed_ns": load.interval_ns} for load in loads)
-
             host.define([Workload(kernel="add", iterations=iterations)], [Settings()])
             with beside(BESIDE.get(arm)) as account:
-                batches = host.measure(0, (Step(0, 0, 0, 0),), on_load=keep if arm == BECALM else None)
-                (row,) = [row for batch in batches for row in batch]
+                detail = LoadDetail.TOTALS if arm == BECALM else LoadDetail.NONE
+                events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), detail)))
+                (row,) = runs_of(events)
+            loads = (load for event in events if isinstance(event, Loads) for load in event.loads)
+            used[arm].extend({"cpu_ns": load.cost_ns, "elapsed_ns": load.interval_ns} for load in loads)
             if account:
                 used[arm].append(account)
             return row.wall_ns

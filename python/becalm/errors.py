@@ -26,7 +26,11 @@ class MachineError(BecalmError):
 
 
 class StoreError(MachineError):
-    """The store cannot be read or written."""
+    """The store cannot be read or written. `unsaved`: runs, as a becalm file, that no other place took either."""
+
+    def __init__(self, sentence: str, *, unsaved: str = "") -> None:
+        super().__init__(sentence)
+        self.unsaved = unsaved
 
 
 class LostError(MachineError):

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 from tests.machine.far import Far
+from tests.measuring import ran, told
 from tests.needs import missing, need_module
 
 from becalm import hosts
@@ -83,8 +84,7 @@ def test_facts_name_the_host_and_its_abilities(host):
 
 
 def test_runs_come_in_order_with_the_numbers_asked_for(host):
-    block = tuple(Step(0, 0, 16, number) for number in range(-1, 9))
-    rows = [run for batch in host.measure(5, block) for run in batch]
+    rows = ran(host, *(Step(0, 0, 16, number) for number in range(-1, 9)), first=5)
     assert [run.seq for run in rows] == list(range(5, 15))
     assert [run.round for run in rows] == list(range(-1, 9))
     assert all(run.outcome == "ok" and run.wall_ns > 0 and run.padding == 16 for run in rows)
@@ -96,23 +96,20 @@ def test_runs_come_in_order_with_the_numbers_asked_for(host):
 def test_who_can_start_again_can_be_asked_for_a_boot(host):
     assert not host.reboots or isinstance(host, hosts.Reboots)
     if host.reboots:
-        host.fresh_boot()
-        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        assert [run.outcome for run in ran(host, fresh_boot=True)] == ["ok"]
         assert host.boot_ns is not None
 
 
 def test_loads_come_after_their_runs_or_not_at_all(host):
     """A host may know nothing of what else the machine did; what it tells belongs to runs that were delivered."""
     delivered, loads = [], []
-
-    def sink(found, series):
-        loads.extend(found)
-        assert series == ()
-        assert all(set(range(load.first, load.last + 1)) <= set(delivered) for load in found)
-
-    block = tuple(Step(0, 0, 0, number) for number in range(5))
-    for batch in host.measure(7, block, on_load=sink):
-        delivered.extend(run.seq for run in batch)
+    block = [Step(0, 0, 0, number) for number in range(5)]
+    for event in told(host, *block, first=7, detail=hosts.LoadDetail.TOTALS):
+        delivered.extend(run.seq for run in hosts.runs_of([event]))
+        if isinstance(event, hosts.Loads):
+            loads.extend(event.loads)
+            assert event.series == ()
+            assert all(set(range(load.first, load.last + 1)) <= set(delivered) for load in event.loads)
     assert delivered == list(range(7, 12))
     spans = [(load.first, load.last) for load in loads]
     assert spans == sorted(spans)
@@ -127,8 +124,7 @@ def test_overhead_gives_as_many_values_as_asked(host):
 
 def test_stop_between_blocks_does_no_harm(host):
     host.stop()
-    rows = [run for batch in host.measure(0, (Step(0, 0, 0, 0),)) for run in batch]
-    assert len(rows) == 1
+    assert len(ran(host)) == 1
 
 
 def test_every_row_has_words():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.guest.debian import BOOT_LIMIT_S, Debian
+from tests.measuring import ran
 
 import becalm
 from becalm import hosts
@@ -20,7 +21,6 @@ from becalm.hosts import Access, aliases
 from becalm.hosts.ssh import host as ssh
 from becalm.hosts.ssh import reconnecting
 from becalm.nouns.progress import Quiet
-from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.store import Store
@@ -170,8 +170,8 @@ def test_an_entry_that_was_not_started_is_said_and_the_rest_goes_on(bench, monke
     with hosts.open("bench", Access(sudo=True, reboot=True, say=said.append)) as host:
         host.define([Workload.of("true")], [Settings(), Settings.of({"mitigations": "off"})], dangerous=True)
         with pytest.raises(BootError, match="did not come up with mitigations=off"):
-            list(host.measure(0, (Step(0, 1, 0, 0),)))
-        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+            ran(host, (0, 1))
+        assert [run.outcome for run in ran(host)] == ["ok"]
         host.settle()
     assert said == ["bench is restarted with mitigations=off."], "it was not restarted for the rest"
     assert line_of(bench) == line

@@ -9,13 +9,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.measuring import ran, ran_and_said, told
 from tests.needs import missing, need
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.hosts import Access
+from becalm.hosts import Access, Noticed
 from becalm.hosts.guest import kernel, qemu
-from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 
@@ -52,14 +52,9 @@ def said(host, *steps, settings=({},)):
     """What workloads said; `steps`: pairs of a workload and the index of its settings."""
     host.define([work for work, _ in steps], [Settings.of(each) for each in settings])
     texts = {}
-    block = tuple(Step(index, which, 0, 0) for index, (_, which) in enumerate(steps))
-    rows = [
-        run
-        for part in host.measure(0, block, on_text=lambda seq, err, out: texts.update({seq: out + err}))
-        for run in part
-    ]
+    rows, texts = ran_and_said(host, *((index, which) for index, (_, which) in enumerate(steps)))
     assert [run.outcome for run in rows] == ["ok"] * len(steps), (rows, texts)
-    return [texts.get(index, "").strip() for index in range(len(steps))]
+    return ["".join(reversed(texts.get(index, ()))).strip() for index in range(len(steps))]
 
 
 def test_it_is_another_kernel(guest):
@@ -111,7 +106,8 @@ def test_a_setting_is_on_for_its_steps_and_off_for_the_others(guest):
     before, during, after = said(guest, (read, 0), (read, 1), (read, 0), settings=({}, changed))
     assert before == after == "1\n60"
     assert during == "20\n1"
-    assert guest.noticed().drift == ()
+    (noticed,) = (each for each in told(guest, (0, 1)) if isinstance(each, Noticed))
+    assert noticed.drift == ()
 
 
 def test_settings_are_held_and_released_and_every_place_comes_back(guest):
@@ -145,8 +141,7 @@ def test_an_isolated_cpu_is_isolated_for_the_kernel_too(guest):
 
 def test_orphans_and_time_limits_as_anywhere(guest):
     guest.define([shell("sleep 100 & exit 0"), Workload.of("sleep 100", timeout=0.3), shell("exit 3")], [Settings()])
-    steps = tuple(Step(index, 0, 0, 0) for index in range(3))
-    rows = [run for part in guest.measure(0, steps, stop_on_failure=False) for run in part]
+    rows = ran(guest, (0, 0), (1, 0), (2, 0), stop_on_failure=False)
     assert [run.outcome for run in rows] == ["ok", "timeout", "failed"]
     assert (rows[0].left_behind, rows[2].status) == (1, 3)
 
@@ -232,4 +227,4 @@ def test_a_kernel_that_panics_a_guest_without_memory_and_another_user():
         assert line.endswith("nosmt threadirqs")
         host.define([Workload.of("tail /dev/zero")], [Settings()])
         with pytest.raises(WorkloadError, match=r"ran out of memory \(256 MiB\).*mem=512M"):
-            list(host.measure(0, (Step(0, 0, 0, 0),)))
+            ran(host)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.guest.test_guest_boots import VERSIONS, becalm, needed, said, shell
+from tests.measuring import ran, ran_and_said
 
 from becalm import hosts
 from becalm.errors import BootError
 from becalm.hosts.guest import qemu
-from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -43,8 +43,7 @@ def guest(request):
 def measured(host, *steps, settings):
     """Rows of workloads, as `said` makes them."""
     host.define([work for work, _ in steps], [Settings.of(each) for each in settings], dangerous=True)
-    block = tuple(Step(index, which, 0, 0) for index, (_, which) in enumerate(steps))
-    return [run for part in host.measure(0, block) for run in part]
+    return ran(host, *((index, which) for index, (_, which) in enumerate(steps)))
 
 
 def ticks(text):
@@ -78,12 +77,10 @@ def test_all_of_them_by_their_effect_in_one_boot(guest):
     settings = ({"cpus": "1"}, ALL)
     texts = {}
     guest.define(programs, [Settings.of(each) for each in settings], dangerous=True)
-    block = tuple(Step(program, which, 0, 0) for which in (0, 1) for program in range(len(programs)))
-    rows = [
-        run for part in guest.measure(0, block, on_text=lambda seq, _, out: texts.update({seq: out})) for run in part
-    ]
+    rows, texts = ran_and_said(guest, *((program, which) for which in (0, 1) for program in range(len(programs))))
     assert {run.outcome for run in rows} == {"ok"}, rows
-    before, after = ([texts[seq].strip() for seq in range(len(programs) * n, len(programs) * (n + 1))] for n in (0, 1))
+    outputs = [texts[seq][1].strip() for seq in range(2 * len(programs))]
+    before, after = outputs[: len(programs)], outputs[len(programs) :]
 
     assert ticks(after[0])[1] < 0.3 * ticks(before[0])[1], "the tick is off while one program runs alone"
     assert after[1].split() == ["Cpus_allowed_list:", "1", "1"], "bound to the CPU that the kernel isolated"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.guest.ganesha import Ganesha, Unavailable
 from tests.guest.nfs_relay import Relay
+from tests.measuring import observed
 from tests.needs import missing, need
 
 from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts.guest import kernel, qemu
-from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 
@@ -65,14 +65,7 @@ def relay(server):
 
 def one(guest, seq, workload):
     """The record of load around one run that ends well, and what it printed."""
-    loads, texts = [], {}
-    taken = guest.measure(
-        seq,
-        (Step(workload, 0, 0, 0),),
-        on_text=lambda at, err, out: texts.update({at: (err, out)}),
-        on_load=lambda found, series: loads.extend(found),
-    )
-    (run,) = [row for rows in taken for row in rows]
+    (run,), texts, loads = observed(guest, (workload, 0), first=seq)
     assert run.outcome == "ok", texts
     (load,) = loads
     return load, texts.get(seq, ("", ""))[1]

@@ -12,11 +12,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from becalm import hosts
-from becalm.hosts import Access
+from becalm.hosts import Access, LoadDetail, Loads, MeasureRequest, runs_of
 from becalm.load.demand import Demand
 from becalm.load.time_accounting import of
 from becalm.load.waterfall import waterfall
-from becalm.nouns.run import Step
+from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.study.load_generator import Loading
@@ -35,15 +35,14 @@ def main():
     """Measure one run, and print what is known of it and of the load meanwhile."""
     request = json.loads(sys.argv[1])
     demand = request.get("demand")
-    loads = []
     with hosts.open("local", Access()) as host:
         workload = Workload(argv=tuple(request["argv"]), directory=request.get("directory"))
         host.define([workload], [Settings.of(request.get("settings"))])
         with Loading(Demand.from_json(demand)) if demand else nullcontext() as loading:
             before = spent(loading)
-            block = (Step(0, 0, 0, 0),)
-            taken = host.measure(0, block, on_load=lambda found, series: loads.extend(found))
-            (run,) = [row for rows in taken for row in rows]
+            events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), LoadDetail.TOTALS)))
+            (run,) = runs_of(events)
+            loads = [load for each in events if isinstance(each, Loads) for load in each.loads]
             load_ns = spent(loading) - before
             made = loading.end() if loading else None
     times = of([run], loads[0])

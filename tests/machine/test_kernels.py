@@ -1,6 +1,7 @@
 """The kernels built into the agent."""
 
 import pytest
+from tests.measuring import ran
 
 from becalm import hosts
 from becalm.nouns.run import Step
@@ -16,8 +17,7 @@ MIB = 1 << 20
 def test_every_kernel_of_a_survey_runs_and_uses_what_it_says(kernel):
     with hosts.open("local") as host:
         host.define([kernel, Workload(kernel="add", iterations=1)], [Settings()])
-        block = tuple(Step(index % 2, 0, 0, index // 2) for index in range(6))
-        rows = [run for rows in host.measure(0, block) for run in rows]
+        rows = ran(host, *(Step(index % 2, 0, 0, index // 2) for index in range(6)))
     assert all(run.outcome == "ok" and run.wall_ns > 0 for run in rows)
     large = [run.max_rss_bytes > 60 * MIB for run in rows]
     # The table belongs to the run and goes with it.

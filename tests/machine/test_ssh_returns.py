@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from tests.machine.far import Cutting, keygen, until
 from tests.machine.test_ssh import QUICK, STAT_INTERVAL, as_root
+from tests.measuring import told
 
 import becalm
 from becalm import hosts
 from becalm.errors import LostError, RefusedError
-from becalm.hosts import Access
+from becalm.hosts import Access, Runs
 from becalm.hosts.ssh import connection, install, reconnecting
 from becalm.hosts.ssh import host as ssh
 from becalm.nouns.run import Step
@@ -92,13 +93,15 @@ def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_end
     spools = set(Path("/dev/shm").glob("becalm-spool-*"))
     with hosts.open("far", Access(say=said.append)) as host:
         host.define([program], [Settings()])
-        for rows in host.measure(0, tuple(Step(0, 0, 0, index) for index in range(100))):
+        for event in told(host, *(Step(0, 0, 0, index) for index in range(100))):
+            if not isinstance(event, Runs):
+                continue
             if not seen:
                 enough = made.stat().st_size + 5
                 far.stall()
                 # Some more, of which nothing will be heard but by way of the spool.
                 until(partial(longer, made, enough))
-            seen += rows
+            seen += event.rows
         (own,) = set(Path("/dev/shm").glob("becalm-spool-*")) - spools
     own.unlink()
     assert [run.seq for run in seen] == list(range(100))

@@ -10,6 +10,7 @@ from tests.unit.small_machine import MODEL, Repeatable, Trouble
 
 from becalm import hosts
 from becalm.analysis import confirmation
+from becalm.hosts import Runs
 from becalm.hosts.simulated import machine
 from becalm.nouns.diagnosis import Noise
 from becalm.nouns.run import Run
@@ -83,17 +84,16 @@ class Replay:
         self.iterations.append(workload.iterations)
         return [""]
 
-    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
-        for index, step in enumerate(block):
+    def measure(self, request):
+        for index, step in enumerate(request.block.steps):
             wall_ns = round(self.iterations[-1] * self._noise(self._number))
             self._number += 1
             started_ns, self._now_ns = self._now_ns, self._now_ns + wall_ns + 50_000
-            yield [
-                Run(
-                    first + index, 0, 0, step.round, 0, started_ns, wall_ns, wall_ns, 0, 0, None, None, None, None,
-                    None, "ok", 0, 0,
-                )
-            ]  # fmt: skip
+            run = Run(
+                request.first + index, 0, 0, step.round, 0, started_ns, wall_ns, wall_ns, 0, 0, None, None, None, None,
+                None, "ok", 0, 0,
+            )  # fmt: skip
+            yield Runs([run])
 
     def overhead(self, runs):
         return [500_000] * runs, [540_000 + 1000 * (index % 3) for index in range(runs)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.errors import RefusedError, UnsettledError
-from becalm.hosts import Noticed
+from becalm.hosts import Noticed, Runs, RunText
 from becalm.hosts.simulated.host import SimHost
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
@@ -87,10 +87,10 @@ class Repeatable(SimHost):
         self._base_ns = np.array([float(self._base(each)) for each in workloads])
         return [each.name for each in workloads]
 
-    def measure(self, first, block, *, on_text=None, on_load=None, load="totals", stop_on_failure=True):
+    def measure(self, request):
         rows, refused = [], self.trouble.refuses | (self.trouble.later if len(self.programs) > 1 else {})
-        for index, step in enumerate(block):
-            seq, settings = first + index, dict(self.defined[step.settings].values)
+        for index, step in enumerate(request.block.steps):
+            seq, settings = request.first + index, dict(self.defined[step.settings].values)
             # A single program: how long it takes is looked at before the study begins.
             if seq == self.trouble.stops_at and len(self.programs) > 1:
                 self.trouble.stops_at = None
@@ -98,15 +98,16 @@ class Repeatable(SimHost):
                 break
             for name, value in refused.items():
                 if settings.get(name) == value:
-                    yield rows
+                    yield Runs(rows)
                     raise RefusedError(f"{name} does not take {value}.")
-            rows.append(self._one(seq, step, settings, on_text))
-            if stop_on_failure and self._bad(step, settings):
-                break
-        yield rows
-
-    def noticed(self):
-        return Noticed(drift=self.trouble.drift)
+            rows.append(self._one(seq, step))
+            if self._bad(step, settings):
+                rows[-1] = rows[-1]._replace(outcome="failed", status=1)
+                yield RunText(seq, "it went wrong", "")
+                if request.stop_on_failure:
+                    break
+        yield Runs(rows)
+        yield Noticed(drift=self.trouble.drift)
 
     def settle(self):
         if self.trouble.unsettled:
@@ -117,15 +118,12 @@ class Repeatable(SimHost):
             f"{name}={value}" in self.trouble.fails for name, value in settings.items()
         )
 
-    def _one(self, seq, step, settings, on_text):
+    def _one(self, seq, step):
         rng = np.random.default_rng([self.seed, seq])
         state = self._states[step.settings]
         noise = float((state.sizes * rng.standard_normal(len(state.sizes))).sum())
         wall = max(1, round(self._base_ns[step.workload] * state.time * (1 + noise)))
-        bad = self._bad(step, settings)
-        if bad and on_text is not None:
-            on_text(seq, "it went wrong", "")
         return Run(
             seq, step.workload, step.settings, step.round, step.padding, BEGAN_NS + PERIOD_NS * seq, wall, wall, 0,
-            None, None, None, None, None, None, "failed" if bad else "ok", int(bad), 0,
+            None, None, None, None, None, None, "ok", 0, 0,
         )  # fmt: skip

@@ -15,7 +15,7 @@ import click
 
 from becalm._version import VERSION
 from becalm.cli.echo import echo
-from becalm.errors import BecalmError
+from becalm.errors import BecalmError, StoreError
 
 VERBS = {
     "run": ("becalm.cli.run", "Measure one program: how long, how scattered, and why."),
@@ -133,6 +133,8 @@ def main() -> NoReturn:
     except BecalmError as error:
         if os.environ.get("BECALM_TRACE"):
             traceback.print_exc()
+        if isinstance(error, StoreError) and error.unsaved:
+            echo(error.unsaved, err=True)
         _leave(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader (head, less) has seen enough.

@@ -9,19 +9,19 @@ import contextlib
 import importlib.resources
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
-from becalm.hosts import Access, Noticed, TextSink
+from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.hosts.transport import Link
 from becalm.load.live import Reading, reading
-from becalm.load.record import LoadSink, Series, load_of
+from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.knob import Knob
-from becalm.nouns.run import COLUMNS, Block, Run
+from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -79,7 +79,6 @@ class AgentHost:
 
     def _start(self, name: str) -> None:
         self.name = name
-        self._noticed = Noticed()
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
 
@@ -188,52 +187,32 @@ class AgentHost:
         """Remove all that `boot` wrote: `places`, `unsettled`, `sentence`, as `restore`."""
         return self._ask({"do": "unboot"})
 
-    def noticed(self) -> Noticed:
-        """What the last block showed of its settings."""
-        return self._noticed
-
     def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
-        """Run the steps; see `becalm.hosts.Host`. Errors of single runs are raised after their rows were yielded.
-
-        What nobody wants to know is not observed.
-        """
-        wanted = "none" if on_load is None else load
-        request = {"do": "measure", "first": first, "steps": block, "stop_on_failure": stop_on_failure, "load": wanted}
-        ident = self._send(request)
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
+        """Run the steps; see `becalm.hosts.Host`."""
+        about = {"first": request.first, "steps": request.block.steps, "stop_on_failure": request.stop_on_failure}
+        ident = self._send({"do": "measure", **about, "load": str(request.detail)})
         while True:
             event = self._read()
             if event.get("id") != ident:
                 continue
             match event["event"]:
                 case "runs":
-                    yield self._runs(event["rows"])
+                    yield Runs(self._runs(event["rows"]))
                 case "text":
-                    if on_text is not None:
-                        on_text(event["seq"], event.get("stderr") or "", event.get("stdout") or "")
-                case "loads" if on_load is not None:
-                    on_load([load_of(self._load_columns, row) for row in event["rows"]], ())
-                case "series" if on_load is not None:
-                    on_load((), [Series.from_json(event)])
+                    yield RunText(event["seq"], event.get("stderr") or "", event.get("stdout") or "")
+                case "loads":
+                    yield Loads([load_of(self._load_columns, row) for row in event["rows"]])
+                case "series":
+                    yield Loads(series=[Series.from_json(event)])
                 case "output":
-                    stream = sys.stderr if event["stream"] == "stderr" else sys.stdout
-                    stream.write(event["text"])
-                    stream.flush()
+                    yield Written(event["stream"], event["text"])
                 case "done":
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
-                    self._noticed = Noticed(remarks, drift, switching_ns, event.get("unknown", {}))
+                    yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}))
                     return
                 case "error":
                     raise _error(event)

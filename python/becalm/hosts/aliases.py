@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts import TABLE
 from becalm.hosts.ssh.address import parse
+from becalm.hosts.table import TABLE
 from becalm.paths import config_dir, made
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")

@@ -9,8 +9,8 @@ import os
 import subprocess
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost, agent_path
+from becalm.hosts.protocol import Access
 from becalm.hosts.transport import ProcessLink
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from becalm.hosts import Access, Noticed, TextSink
-from becalm.load.record import LoadSink
+from becalm.hosts.events import Event, Runs
+from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.nouns.knob import Knob
-from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -46,32 +46,21 @@ class NullHost:
         """Nothing to set."""
         return []
 
-    def noticed(self) -> Noticed:
-        """Nothing was set."""
-        return Noticed()
-
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """Everything exists here."""
         return [each.argv[0] if each.argv else "" for each in workloads]
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Rows as the agent would send them; nothing is observed."""
         self._stopped = False
-        for start in range(0, len(block), BATCH):
+        steps = request.block.steps
+        for start in range(0, len(steps), BATCH):
             if self._stopped:
                 return
-            yield [self._run(first + index, *block[index]) for index in range(start, min(start + BATCH, len(block)))]
+            batch = steps[start : start + BATCH]
+            yield Runs([self._run(request.first + start + index, *step) for index, step in enumerate(batch)])
 
     def _run(self, seq: int, workload: int, settings: int, padding: int, round: int) -> Run:
         # A multiplicative hash instead of a generator: cheap, and no two neighbours alike.

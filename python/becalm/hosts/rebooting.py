@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import BootError, UsageError
-from becalm.hosts import Noticed, TextSink
 from becalm.hosts.agent import AgentHost
-from becalm.load.record import LoadSink
+from becalm.hosts.events import Event, Runs
+from becalm.hosts.protocol import MeasureRequest
 from becalm.nouns.knob import Knob
-from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.run import Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -85,42 +85,30 @@ class RebootingHost(AgentHost):
                 raise self._bad[each.parameters]
         return self._tell({index for index, each in enumerate(parts) if each and each.parameters == self._booted})
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """As on every host; the machine is started again before a step that needs other kernel parameters.
 
         Raises BootError, after the rows of the steps before, when it does not come up with them or does not take them.
         """
         self._stopped = False
-        seen = Noticed()
-        for part, steps in itertools.groupby(block, self._needed):
-            piece: tuple[Step, ...] = tuple(steps)
+        self._stale = self._stale or request.block.fresh_boot
+        done = 0
+        for part, steps in itertools.groupby(request.block.steps, self._needed):
+            piece = request.after(done, done + len(tuple(steps)))
             self._have(part)
             if self._stopped:
                 break
-            if missing := {step.settings for step in piece} - self._told:
+            if missing := {step.settings for step in piece.block.steps} - self._told:
                 # What the agent does not take is of these settings: the others it has taken on this boot.
                 self._tell(self._told | missing)
             count, good = 0, True
-            for rows in super().measure(
-                first, piece, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
-            ):
-                count += len(rows)
-                good = good and all(run.outcome == Outcome.OK for run in rows)
-                yield rows
-            first += count
-            now = self._noticed
-            remarks = tuple(dict.fromkeys((*seen.remarks, *now.remarks)))
-            seen = self._noticed = Noticed(remarks, (*seen.drift, *now.drift), seen.switching_ns + now.switching_ns)
-            if count < len(piece) or (stop_on_failure and not good):
+            for event in super().measure(piece):
+                if isinstance(event, Runs):
+                    count += len(event.rows)
+                    good = good and all(run.outcome == Outcome.OK for run in event.rows)
+                yield event
+            done += count
+            if count < len(piece.block.steps) or (request.stop_on_failure and not good):
                 break
 
     def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
@@ -139,10 +127,6 @@ class RebootingHost(AgentHost):
             for knob, each in words.items()
         ]
         return [*changes, *super().plan(part.live, dangerous=dangerous)]
-
-    def fresh_boot(self) -> None:
-        """Have the next steps on a boot of their own, even if the one before had the same parameters."""
-        self._stale = True
 
     def stop(self) -> None:
         """End the current block, also between a boot and its first run."""

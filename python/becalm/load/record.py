@@ -9,7 +9,7 @@ unknown, never zero. The columns are rows of the engine's table: those of the ag
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -187,7 +187,3 @@ class Series:
 
 def _number_or_unknown(value: object) -> bool:
     return value is None or type(value) is int or (type(value) is float and math.isfinite(value))
-
-
-LoadSink = Callable[[Sequence[Load], Sequence[Series]], None]
-"""Takes what was recorded of finished runs."""

@@ -26,8 +26,18 @@ class Step(NamedTuple):
     round: int
 
 
-Block = tuple[Step, ...]
-"""What a plan hands to a host at once; the host runs it without waiting for Python."""
+Steps = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a plan hands to a host at once; the host runs it without waiting for Python.
+
+    `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel.
+    """
+
+    steps: Steps
+    fresh_boot: bool = False
 
 
 class Run(NamedTuple):

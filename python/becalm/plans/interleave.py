@@ -46,7 +46,7 @@ def _draw(numbers: range, programs: int, rng: np.random.Generator) -> Block:
     table[:, :, 0] = np.argsort(uniform[:, 1:], axis=1)
     table[:, :, 2] = (uniform[:, :1] * LARGEST_PADDING).astype(np.int64)
     table[:, :, 3] = np.array(numbers)[:, np.newaxis]
-    return tuple(map(Step._make, table.reshape(-1, 4).tolist()))
+    return Block(tuple(map(Step._make, table.reshape(-1, 4).tolist())))
 
 
 def _rounds(history: History, goal: StoppingRule) -> int:

@@ -19,9 +19,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from becalm.nouns.progress import Progress, ProgressListener, Quiet, SearchProgress
+from becalm.nouns.progress import Progress, ProgressListener, SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Difference, Verdict
+from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
 from becalm.wording.measurement import counted, duration, percent, spent
 
@@ -69,8 +70,8 @@ def listener(
         yield Warnings(out)
 
 
-class Warnings(Quiet):
-    """Says what a person should know now, and nothing else."""
+class Warnings(PassOn):
+    """Says what a person should know now, and nothing of its own."""
 
     def __init__(self, out: Console) -> None:
         self._out = out

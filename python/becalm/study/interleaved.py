@@ -17,7 +17,8 @@ from becalm.analysis.contamination import USUAL, Rule, contaminated
 from becalm.analysis.diagnostics import contaminated as findings_of_load
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import MachineError, WorkloadError
-from becalm.load.record import Load, LoadSink, Series
+from becalm.hosts import Event, Loads, Runs
+from becalm.load.record import Load
 from becalm.nouns.history import History
 from becalm.nouns.progress import Progress
 from becalm.nouns.run import Averages, Block, Run
@@ -27,7 +28,7 @@ from becalm.nouns.verdict import Difference, Finding, Stopped, Summary, Verdict
 from becalm.nouns.workload import Workload
 from becalm.plans.interleave import interleave
 from becalm.store import Store
-from becalm.study.measure import Sink, measure
+from becalm.study.measure import measure
 from becalm.study.options import MeasureOptions
 from becalm.study.session import open_session
 from becalm.wording import measurement
@@ -96,21 +97,13 @@ class InterleavedStudy:
         """Whether contaminated rounds are left out."""
         return self.measuring.drop_contaminated is not None
 
-    def watch(self, sink: Sink, loads: LoadSink | None) -> tuple[Sink, LoadSink | None]:
-        """The same sinks, through which the contamination of rounds is seen."""
-        if loads is None:
-            return sink, None
-        keep = loads
-
-        def rows_seen(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
-            sink(rows, texts)
-            self._runs.extend(rows)
-
-        def loads_seen(found: Sequence[Load], series: Sequence[Series]) -> None:
-            keep(found, series)
-            self._loads.extend(found)
-
-        return rows_seen, loads_seen
+    def take(self, event: Event) -> None:
+        """See of what a host tells which rounds are contaminated."""
+        match event:
+            case Runs(rows) if self.measuring.load:
+                self._runs.extend(rows)
+            case Loads(loads):
+                self._loads.extend(loads)
 
     def _look_at_load(self) -> None:
         """Decide on the rounds of the last block, before their times are looked at."""
@@ -235,8 +228,12 @@ def measure_interleaved(
         state.number = opened.shown
         measuring.listener.started(state.number, state.names, goal)
         try:
-            sink, loads = state.watch(opened.sink(study), opened.loads())
-            measure(opened.host, state.plan, state.history, sink, measuring.listener, opened.noticed, loads)
+
+            def take(event: Event) -> None:
+                opened.take(event)
+                state.take(event)
+
+            measure(opened.host, state.plan, state.history, take, detail=opened.detail)
         except MachineError as error:
             raise type(error)(f"{error}{measurement.kept(state.number, state.history.rounds)}") from error
         opened.settle()

@@ -121,12 +121,9 @@ def campaign(
     with open_session(measuring, "becalm explain --designed") as opened:
         opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
         number = opened.begin(study)
-        recorded = opened.loads()
         measuring.listener.started(number, measurement.short([made.name]), StoppingRule(runs=len(plan.steps)))
         try:
-            measure(
-                opened.host, state.plan, state.history, opened.sink(study), measuring.listener, opened.noticed, recorded
-            )
+            measure(opened.host, state.plan, state.history, opened.take, detail=opened.detail)
         finally:
             state.end()
         opened.settle()
@@ -214,7 +211,7 @@ class _Conduct:
         if self._begun < 0:
             self._begun = 0
             self._since_ns = time.monotonic_ns()
-            return tuple(self._run(number - WARMUPS) for number in range(WARMUPS))
+            return Block(tuple(self._run(number - WARMUPS) for number in range(WARMUPS)))
         if self._begun == 0:
             each_ns = (time.monotonic_ns() - self._since_ns) / WARMUPS
             self._repeat = int(min(max(BLOCK_NS / each_ns, 1.0), LARGEST_BLOCK))
@@ -226,7 +223,7 @@ class _Conduct:
         if not step.reference:
             self._loading = Loading(step.demand)
         time.sleep(SETTLE_S)
-        block = tuple(self._run(self._begun) for _ in range(self._repeat))
+        block = Block(tuple(self._run(self._begun) for _ in range(self._repeat)))
         self._begun += 1
         return block
 

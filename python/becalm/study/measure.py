@@ -1,8 +1,8 @@
 """The one measuring loop.
 
-`measure` asks a plan for a block, hands it to a host, and gives every row to the sink (the store) before the history
-sees it. Ctrl-C is a flag here, not an exception: the current run is aborted, everything finished is kept, and the
-loop ends as if the plan had said so. A second Ctrl-C is the usual exception.
+`measure` asks a plan for a block, hands it to a host, and gives what the host tells to whoever keeps it before the
+history sees the runs. Ctrl-C is a flag here, not an exception: the current run is aborted, everything finished is kept,
+and the loop ends as if the plan had said so. A second Ctrl-C is the usual exception.
 """
 
 from __future__ import annotations
@@ -14,14 +14,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
-from becalm.hosts import Host, Noticed
-from becalm.load.record import LoadSink
-from becalm.nouns.progress import ProgressListener
+from becalm.hosts import Event, Host, LoadDetail, MeasureRequest, Runs
 from becalm.nouns.run import Block, Run
 from becalm.study import interrupts
-
-Sink = Callable[[Sequence[Run], dict[int, tuple[str, str]]], None]
-"""Takes finished runs and the texts (standard error, standard output) of some of them, by sequence number."""
 
 
 class Record(Protocol):
@@ -42,35 +37,23 @@ def measure(
     host: Host,
     plan: Callable[[Remembered], Block | None],
     history: Remembered,
-    sink: Sink,
-    listener: ProgressListener,
-    noticed: Callable[[Noticed], None] | None = None,
-    loads: LoadSink | None = None,
-    load: str = "totals",
+    take: Callable[[Event], None],
+    *,
+    detail: LoadDetail = LoadDetail.NONE,
+    stop_on_failure: bool = True,
 ) -> None:
     """Run blocks until the plan is done, a workload fails, or the person interrupts.
 
-    `noticed` is told, after each block, what the host saw of its settings; `loads` takes what else the machine did,
-    which is not observed without it: in totals or, with `load` "series", over time as well. Raises what the host, a
-    sink or `noticed` raises; rows a host has delivered have been given to the sink by then.
+    `take` is given every event, of runs before the history sees them. `detail`: how closely it is observed what else
+    the machine does. `stop_on_failure`: whether the rest of a block is left out after a run that does not end well.
+    Raises what the host, the plan or `take` raises; what the host has told was taken by then.
     """
-    texts: dict[int, tuple[str, str]] = {}
-
-    def on_text(seq: int, stderr: str, stdout: str) -> None:
-        texts[seq] = (stderr, stdout)
-
     with _interrupts(host, history):
         while not history.interrupted and (block := plan(history)) is not None:
-            for rows in host.measure(history.next_seq, block, on_text=on_text, on_load=loads, load=load):
-                sink(rows, dict(texts))
-                texts.clear()
-                history.extend(rows)
-                listener.running(history.next_seq)
-            if texts:
-                sink((), dict(texts))
-                texts.clear()
-            if noticed is not None:
-                noticed(host.noticed())
+            for event in host.measure(MeasureRequest(history.next_seq, block, detail, stop_on_failure)):
+                take(event)
+                if isinstance(event, Runs):
+                    history.extend(event.rows)
             if history.failure is not None:
                 return
 

@@ -21,12 +21,13 @@ from typing import Any
 from becalm.analysis.meta_analysis import per_host, pool
 from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
-from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.survey import Machine
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding, Stopped, Verdict
 from becalm.nouns.workload import Workload
+from becalm.report.program_output import PassOn
 from becalm.store import Store
 from becalm.study import interrupts
 from becalm.study.multi_host_progress import MergedProgress
@@ -67,7 +68,7 @@ def _together(
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     group = secrets.token_hex(8)
     confidence = float(options.pop("confidence", 0.95))
-    listener: ProgressListener = options.pop("listener", None) or Quiet()
+    listener: ProgressListener = options.pop("listener", None) or PassOn()
     store = options.get("store")
     with machines(hosts, options.pop("cluster", None), listener) as names:
 

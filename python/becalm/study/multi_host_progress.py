@@ -72,6 +72,11 @@ class MergedProgress:
         with self._lock:
             self.listener.warned(f"{host}: {sentence}")
 
+    def wrote(self, stream: str, text: str) -> None:
+        """A program on a host has written something."""
+        with self._lock:
+            self.listener.wrote(stream, text)
+
     def searching(self, host: str, state: SearchProgress) -> None:
         """A search on a host has come to its next question."""
         with self._lock:
@@ -106,3 +111,7 @@ class HostProgress(Quiet):
     def warned(self, sentence: str) -> None:
         """Something a person should know now."""
         self._gathered.warned(self._host, sentence)
+
+    def wrote(self, stream: str, text: str) -> None:
+        """A program has written something."""
+        self._gathered.wrote(stream, text)

@@ -15,11 +15,12 @@ from typing import Any, cast
 from becalm.analysis.contamination import USUAL, Rule, rule
 from becalm.errors import UsageError
 from becalm.nouns.option import refuse_unknown
-from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.report.program_output import PassOn
 from becalm.units import fraction, limit_ns
 
 
@@ -54,7 +55,7 @@ class MeasureOptions:
     allow_reboot: bool = False
     title: str = ""
     group: str = ""
-    listener: ProgressListener = field(default_factory=Quiet)
+    listener: ProgressListener = field(default_factory=PassOn)
 
     @property
     def place(self) -> str | None:

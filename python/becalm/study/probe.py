@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from becalm.errors import BootError, RefusedError
-from becalm.hosts import Host, Reboots
+from becalm.hosts import Host, MeasureRequest, Reboots
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
-from becalm.nouns.run import Step
+from becalm.nouns.run import Block, Step
 from becalm.nouns.search_space import Candidate, Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -117,7 +117,7 @@ def _put_on(opened: StudySession, kernel: Workload, found: Space, knobs: set[str
 
 def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
     opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
-    for _ in opened.host.measure(0, (Step(0, 0, 0, 0),)):
+    for _ in opened.host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)))):
         pass
 
 

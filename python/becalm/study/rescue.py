@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -17,10 +16,10 @@ from becalm.report.document import Document
 from becalm.report.formats.becalm_json import write
 
 
-def rescue(rows: Sequence[Run], study: Study) -> str:
-    """Write the runs as becalm JSON: into the state directory, else a temporary one, else to standard error.
+def rescue(rows: Sequence[Run], study: Study) -> tuple[str, str]:
+    """Write the runs as becalm JSON into the state directory, else a temporary one.
 
-    Returns where they are.
+    Gives the file's path; when neither takes it, none, and the text instead.
     """
     text = write(Document(study, rows, created_ns=time.time_ns()))
     name = f"rescued-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
@@ -32,6 +31,5 @@ def rescue(rows: Sequence[Run], study: Study) -> str:
                 file.write(text)
         except (OSError, MachineError):
             continue
-        return str(path)
-    sys.stderr.write(text)
-    return "the lines above"
+        return str(path), ""
+    return "", text

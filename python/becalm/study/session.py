@@ -1,4 +1,4 @@
-"""Everything that a study needs while it is measured: store, spool, host, and a sink, opened and closed in that order.
+"""Everything that a study needs while it is measured: store, spool and host, opened and closed in that order.
 
 `studying` is what `run`, `compare` and `tune` share. Whatever fails, what was measured is in the store (or rescued
 beside it) and the host has ended what it started and put back what it changed.
@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
-from becalm.hosts import Access, Host, Noticed
-from becalm.load.record import Load, LoadSink, Series
+from becalm.hosts import Access, Event, Host, LoadDetail, Loads, Noticed, Runs, RunText, Written
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Spool, Store, recover
-from becalm.study.measure import Sink
 from becalm.study.options import MeasureOptions
 from becalm.study.rescue import rescue
 from becalm.wording import measurement
@@ -35,21 +33,25 @@ class StudySession:
     measuring: MeasureOptions
     _spool: Spool
     number: int | None = None
+    study: Study | None = None
     drifted: dict[str, Finding] = field(default_factory=dict)
     """Places that somebody else changed while they were held, and what is to be said of them."""
 
     unsettled: UnsettledError | None = None
     _said: set[str] = field(default_factory=set)
+    _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """What runs wrote that are not stored yet."""
 
     def begin(self, study: Study) -> int:
         """Record that the study begins."""
+        self.study = study
         self.number = self.store.begin(study, self.host.facts())
         self._spool.assign(self.number)
         return self.number
 
     def resume(self, stored: StoredStudy) -> int:
         """Go on with a stored study."""
-        self.number = stored.number
+        self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
         return self.number
 
@@ -58,41 +60,55 @@ class StudySession:
         """The study's number for the person; None when nothing is kept."""
         return None if self.measuring.store is False else self.number
 
-    def sink(self, study: Study) -> Sink:
-        """Takes finished runs into the store, or rescues them."""
+    @property
+    def detail(self) -> LoadDetail:
+        """How closely the load of the machine is observed."""
+        return LoadDetail.TOTALS if self.measuring.load else LoadDetail.NONE
 
-        def keep(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
-            assert self.number is not None
-            try:
-                self.store.append(self.number, rows, texts)
-            except StoreError as error:
-                raise StoreError(f"{error} {self._safe(rows, study)}") from error
+    def take(self, event: Event) -> None:
+        """Keep what a host tells, and tell the person what concerns them. Raises StoreError; runs are rescued then."""
+        assert self.number is not None
+        match event:
+            case RunText(seq, stderr, stdout):
+                self._texts[seq] = (stderr, stdout)
+            case Runs(rows):
+                self._keep(rows)
+                if rows:
+                    self.measuring.listener.running(rows[-1].seq + 1)
+            case Loads(loads, series):
+                self.store.append_loads(self.number, loads, series)
+            case Written(stream, text):
+                self.measuring.listener.wrote(stream, text)
+            case Noticed():
+                if self._texts:
+                    self._keep(())
+                self._tell(event)
 
-        return keep
+    def _keep(self, rows: Sequence[Run]) -> None:
+        assert self.number is not None
+        assert self.study is not None
+        texts, self._texts = self._texts, {}
+        try:
+            self.store.append(self.number, rows, texts)
+        except StoreError as error:
+            said, carried = self._safe(rows, self.study)
+            raise StoreError(f"{error} {said}", unsaved=carried) from error
 
-    def _safe(self, rows: Sequence[Run], study: Study) -> str:
-        """Where runs are that the store could not take: in the spool, or rescued; never in both."""
+    def _safe(self, rows: Sequence[Run], study: Study) -> tuple[str, str]:
+        """Where runs are that the store did not take: in the spool, or rescued, never both. And what no file took."""
         lost = self._spool.lacking(rows)
         waiting = len(rows) - len(lost)
-        said = []
+        said, carried = [], ""
         if waiting:
             said.append(f"{measurement.counted(waiting, 'run')} will be put into it when becalm opens it again.")
         if lost:
-            path, verb = rescue(lost, study), "is" if len(lost) == 1 else "are"
-            runs = measurement.counted(len(lost), "run")
-            said.append(f"{runs} that it could not take {verb} in {path}; `becalm import` reads them.")
-        return " ".join(said)
+            path, carried = rescue(lost, study)
+            runs, verb = measurement.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
+            place = f"in {path}; `becalm import` reads them." if path else "above, for a file and `becalm import`."
+            said.append(f"{runs} that it could not take {verb} {place}")
+        return " ".join(said), carried
 
-    def loads(self) -> LoadSink | None:
-        """Takes what else the machine did meanwhile into the store; None when that is not wanted."""
-
-        def keep(loads: Sequence[Load], series: Sequence[Series]) -> None:
-            assert self.number is not None
-            self.store.append_loads(self.number, loads, series)
-
-        return keep if self.measuring.load else None
-
-    def noticed(self, found: Noticed) -> None:
+    def _tell(self, found: Noticed) -> None:
         """Tell the person what a block showed of its settings."""
         for remark in found.remarks:
             # The same remark comes with other counts each time its settings are put on.

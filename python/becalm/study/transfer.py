@@ -13,10 +13,11 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
-from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.report.program_output import PassOn
 from becalm.study.multi_host import machines, on_hosts
 from becalm.verbs.tune import tune
 from becalm.wording import multi_host
@@ -34,7 +35,7 @@ def tune_on(
     `options` as for `becalm.tune`, without `host`. Hosts that are lost do not stop the others. Raises UsageError, and
     what `becalm.tune` raises for the first host.
     """
-    listener: ProgressListener = options.pop("listener", None) or Quiet()
+    listener: ProgressListener = options.pop("listener", None) or PassOn()
     store = options.get("store")
     options["group"] = secrets.token_hex(8)
     if options.pop("resume", None) is not None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
-from becalm.hosts import Reboots
 from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, Sample, TrialDesign
 from becalm.nouns.excluded import Excluded
@@ -93,19 +92,16 @@ class TuneStudy:
 
         def plan(trials: TrialLog) -> Block | None:
             nonlocal current
-            block = trials.block(asked, self.study.seed)
-            if block:
-                current = block[0].settings
-            if trials.boots_anew(block) and isinstance(self.opened.host, Reboots):
-                self.opened.host.fresh_boot()
-            return block or None
+            steps = trials.block(asked, self.study.seed)
+            if not steps:
+                return None
+            current = steps[0].settings
+            return Block(steps, fresh_boot=trials.boots_anew(steps))
 
-        sink, listener = self.opened.sink(self.study), self.opened.measuring.listener
         try:
             self._define(asked)
             try:
-                opened = self.opened
-                measure(opened.host, plan, self.trials, sink, listener, opened.noticed, opened.loads())
+                measure(self.opened.host, plan, self.trials, self.opened.take, detail=self.opened.detail)
             except RefusedError as error:
                 if not self.settings[current].values:
                     raise

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.methods.protocol import Ask, Sample
-from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.run import Outcome, Run, Step, Steps
 from becalm.stats.arrays import Floats
 
 PAUSE_NS = 600_000_000_000
@@ -117,7 +117,7 @@ class TrialLog:
         failed = (self.cell(loop, settings, program).failed for loop in asked.loops for program in asked.programs)
         return settings in self.refused or any(failed)
 
-    def block(self, asked: NumberedAsk, seed: int) -> Block:
+    def block(self, asked: NumberedAsk, seed: int) -> Steps:
         """The next steps of an ask: one arm in one loop, or what an interruption left of it; empty when it is done.
 
         The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need
@@ -138,11 +138,11 @@ class TrialLog:
     def _boot(self, settings: int) -> int:
         return self.boots.get(settings, 0)
 
-    def boots_anew(self, block: Block) -> bool:
-        """Whether the machine must start again before a block although the run before had the same parameters."""
-        if not block or self._last is None:
+    def boots_anew(self, steps: Steps) -> bool:
+        """Whether the machine must start again before some steps although the run before had the same parameters."""
+        if not steps or self._last is None:
             return False
-        loop, settings = block[0].round, block[0].settings
+        loop, settings = steps[0].round, steps[0].settings
         loop = loop if loop >= 0 else -1 - loop
         return self._boot(settings) == self._boot(self._last[1]) and self._own(self._last[0], loop)
 
@@ -158,7 +158,7 @@ class TrialLog:
         ]
         return len(gaps), float(np.median(gaps)) if gaps else None
 
-    def _missing(self, asked: NumberedAsk, loop: int, settings: int) -> Block:
+    def _missing(self, asked: NumberedAsk, loop: int, settings: int) -> Steps:
         if self.lost(asked, settings):
             return ()
         steps: list[Step] = []

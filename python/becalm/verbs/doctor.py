@@ -10,7 +10,7 @@ from becalm import hosts
 from becalm.analysis.machine_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Access, Host
+from becalm.hosts import Access, Event, Host, MeasureRequest, Runs, runs_of
 from becalm.nouns.diagnosis import Diagnosis, Noise, Overhead
 from becalm.nouns.history import History
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
@@ -90,21 +90,23 @@ def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tupl
     kept: list[Run] = []
     history = History(1)
 
-    def sink(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
-        kept.extend(run for run in rows if not run.warmup and run.outcome == Outcome.OK)
+    def take(event: Event) -> None:
+        if isinstance(event, Runs) and event.rows:
+            kept.extend(run for run in event.rows if not run.warmup and run.outcome == Outcome.OK)
+            listener.running(event.rows[-1].seq + 1)
 
     def plan(history: History) -> Block | None:
         if history.next_seq == 0:
-            return tuple(Step(0, 0, 0, index - WARMUP) for index in range(WARMUP))
+            return Block(tuple(Step(0, 0, 0, index - WARMUP) for index in range(WARMUP)))
         share = history.elapsed_ns / budget_ns
         listener.progressed(Progress(history.elapsed_ns, history.rounds, history.next_seq, min(1.0, share), None))
         left_ns = budget_ns * (1 - OVERHEAD_SHARE) - history.elapsed_ns
         if left_ns <= 0:
             return None
         size = max(1, round(min(left_ns, BLOCK_NS) / KERNEL_NS))
-        return tuple(Step(0, 0, 0, history.next_round + index) for index in range(size))
+        return Block(tuple(Step(0, 0, 0, history.next_round + index) for index in range(size)))
 
-    run_plan(machine, plan, history, sink, listener)
+    run_plan(machine, plan, history, take)
     if history.interrupted:
         return kept, None
     asked = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
@@ -114,8 +116,8 @@ def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tupl
 def _calibrate(machine: Host) -> int:
     """Iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
     machine.define([_kernel(CALIBRATION_ITERATIONS)], [Settings()])
-    block = tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS))
-    shortest = min(run.wall_ns for rows in machine.measure(0, block) for run in rows)
+    block = Block(tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS)))
+    shortest = min(run.wall_ns for run in runs_of(machine.measure(MeasureRequest(0, block))))
     return max(1, round(CALIBRATION_ITERATIONS * KERNEL_NS / max(1, shortest)))
 
 

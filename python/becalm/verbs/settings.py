@@ -13,17 +13,18 @@ from typing import Any
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
-from becalm.hosts import Access
+from becalm.hosts import Access, Event, Noticed, Runs, RunText, Written
 from becalm.hosts.agent import AgentHost
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.history import History
 from becalm.nouns.knob import Knob, find
-from becalm.nouns.progress import Quiet
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, RestoredPlace, Status
 from becalm.nouns.workload import Output, Workload
 from becalm.profiles import Profile
+from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, described, machine_of, named
 
@@ -44,6 +45,7 @@ def apply(
     dangerous: bool = False,
     strict: bool = False,
     dry_run: bool = False,
+    listener: ProgressListener | None = None,
 ) -> ApplyResult:
     """Put a profile's settings on: for the time of `command`, else until `reset`.
 
@@ -55,6 +57,7 @@ def apply(
         dangerous: consent to settings that can make the machine slow, hot or hard to reach.
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
         dry_run: say what would be written, write nothing.
+        listener: told what the command writes where it cannot write itself; None: passed on to our own output.
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError.
     """
@@ -72,7 +75,7 @@ def apply(
         if dry_run:
             return ApplyResult(profile.name, plan, skipped, elsewhere, dry_run=True)
         if command is not None:
-            code, remarks = _run(agent, settings, command, dangerous)
+            code, remarks = _run(agent, settings, command, dangerous, listener or PassOn())
             agent.settle()
             return ApplyResult(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
@@ -161,7 +164,7 @@ def _change(row: Mapping[str, Any]) -> Change:
 
 
 def _run(
-    machine: AgentHost, settings: Settings, command: Sequence[str], dangerous: bool
+    machine: AgentHost, settings: Settings, command: Sequence[str], dangerous: bool, listener: ProgressListener
 ) -> tuple[int, tuple[str, ...]]:
     """Run a command once; its exit code as a shell would give it, and remarks on the settings."""
     given = _input() if machine.name == "local" else None
@@ -169,23 +172,30 @@ def _run(
     machine.define([workload], [settings], dangerous=dangerous)
     history = History(1)
     runs: list[Run] = []
-    said: dict[int, tuple[str, str]] = {}
+    said: list[str] = []
+    remarks: list[str] = []
 
-    def sink(rows: Sequence[Run], texts: dict[int, tuple[str, str]]) -> None:
-        runs.extend(rows)
-        said.update(texts)
+    def take(event: Event) -> None:
+        match event:
+            case Runs(rows):
+                runs.extend(rows)
+            case RunText(_, stderr):
+                said.append(stderr)
+            case Written(stream, text):
+                listener.wrote(stream, text)
+            case Noticed():
+                remarks.extend(event.remarks)
 
     def plan(history: History) -> Block | None:
-        return None if history.next_seq else (Step(0, 0, 0, 0),)
+        return None if history.next_seq else Block((Step(0, 0, 0, 0),))
 
-    measure(machine, plan, history, sink, Quiet())
+    measure(machine, plan, history, take)
     if not runs or runs[0].outcome == Outcome.REFUSED:
-        stderr = said.get(0, ("", ""))[0]
-        raise MachineError(f"The command was not run. {stderr}".strip())
+        raise MachineError(f"The command was not run. {''.join(said)}".strip())
     if history.interrupted:
         return 130, ()
     code = runs[0].status or 0
-    return (128 - code if code < 0 else code), machine.noticed().remarks
+    return (128 - code if code < 0 else code), tuple(remarks)
 
 
 def _input() -> str | None:

@@ -62,7 +62,7 @@ class _Rounds:
             return None
         chosen = [index for index, cell in enumerate(self.cells) if number >= 0 or not cell.together]
         order = [chosen[index] for index in self.rng.permutation(len(chosen))]
-        return tuple(Step(index, self.cells[index].tuning, 0, number) for index in order)
+        return Block(tuple(Step(index, self.cells[index].tuning, 0, number) for index in order))
 
 
 def suite(
@@ -116,27 +116,13 @@ def suite(
         measuring.listener.started(
             opened.shown, measurement.short([each.name for each in workloads]), StoppingRule(runs=runs)
         )
-        sink = opened.sink(study)
-        measure(_Lasting(opened.host), state.plan, state, sink, measuring.listener, opened.noticed, opened.loads())
+        # When a program fails, the others are rated all the same.
+        measure(opened.host, state.plan, state, opened.take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
             raise _nothing(state, workloads, opened.store.texts(opened.number or 0))
         made = ratings(about, settings, state.rows, study=opened.shown, host=measuring.host, runs=runs)
         return replace(made, sentence=concluding(made))
-
-
-class _Lasting:
-    """A host whose blocks go on when a program fails: the others are rated all the same."""
-
-    def __init__(self, host: Any) -> None:
-        self._host = host
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._host, name)
-
-    def measure(self, first: int, block: Block, **options: Any) -> Any:
-        """As the host, without stopping at a failure."""
-        return self._host.measure(first, block, **{**options, "stop_on_failure": False})
 
 
 def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.nouns.history import History
-from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Step
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.survey import Machine, SurveyResult
 from becalm.nouns.workload import Workload
+from becalm.report.program_output import PassOn
 from becalm.store import Store
 from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts
@@ -81,7 +82,7 @@ def survey(
     chosen = fraction(rate)
     if not 0 < chosen < 1:
         raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {rate}.")
-    listener: ProgressListener = measuring.listener or Quiet()
+    listener: ProgressListener = measuring.listener or PassOn()
     group = secrets.token_hex(8)
     named = {"rate": chosen, "at_least": fraction(at_least)}
     with machines(hosts, cluster, listener) as names:
@@ -114,7 +115,7 @@ def _measured(
         opened.host.define(study.workloads, study.settings)
         number = opened.begin(study)
         measuring.listener.started(opened.shown, [each.name for each in works], goal)
-        measure(opened.host, plan, history, opened.sink(study), measuring.listener, opened.noticed, opened.loads())
+        measure(opened.host, plan, history, opened.take, detail=opened.detail)
         opened.settle()
         found = machine_of_runs(opened.store, number, study, history, opened.host.facts())
         return found if opened.shown is not None else replace(found, study=None)
@@ -123,7 +124,7 @@ def _measured(
 def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
     """One loop: each work `runs` times in a row, in random order of works; loop -1 warms up."""
     rounds = range(-WARMUPS, 0) if loop < 0 else range(loop * runs, (loop + 1) * runs)
-    return tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds)
+    return Block(tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds))
 
 
 def machine_of_runs(store: Store, number: int, study: Study, history: History, facts: Mapping[str, Any]) -> Machine:

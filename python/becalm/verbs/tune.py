@@ -13,9 +13,10 @@ from typing import Any
 
 from becalm import workloads as sources
 from becalm.errors import UsageError, WorkloadError
+from becalm.hosts import MeasureRequest, runs_of
 from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, TrialDesign
-from becalm.nouns.run import Step
+from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
@@ -206,8 +207,9 @@ def _kernel(opened: StudySession, programs: Sequence[Workload]) -> Workload | No
 
     def shortest(workload: Workload, runs: int) -> float:
         opened.host.define([workload], [NO_SETTINGS])
-        block = tuple(Step(0, 0, 0, index) for index in range(runs))
-        times = [run.wall_ns for rows in opened.host.measure(0, block) for run in rows if run.outcome == "ok"]
+        block = Block(tuple(Step(0, 0, 0, index) for index in range(runs)))
+        made = runs_of(opened.host.measure(MeasureRequest(0, block)))
+        times = [run.wall_ns for run in made if run.outcome == "ok"]
         return float(min(times, default=0))
 
     with contextlib.suppress(WorkloadError, UsageError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
+from becalm.hosts import Event, LoadDetail, Loads
 from becalm.load.record import Load, Series
 from becalm.load.run_report import Watched
 from becalm.load.time_accounting import Times, middle
@@ -77,9 +78,8 @@ class _One:
 
     def measure(self) -> None:
         """Run it. An interrupted run is a run; what was recorded is in the store when this returns or raises."""
-        host, listener = self.opened.host, self.opened.measuring.listener
-        loads = None if self.opened.loads() is None else self._keep
-        measure(host, self._plan, self, self.opened.sink(self.study), listener, self.opened.noticed, loads, "series")
+        detail = LoadDetail.SERIES if self.opened.measuring.load else LoadDetail.NONE
+        measure(self.opened.host, self._plan, self, self._take, detail=detail)
 
     def extend(self, rows: Sequence[Run]) -> None:
         """Take the finished run."""
@@ -94,14 +94,13 @@ class _One:
         )
 
     def _plan(self, state: _One) -> Block | None:
-        return None if state.next_seq else (Step(0, 0, 0, 0),)
+        return None if state.next_seq else Block((Step(0, 0, 0, 0),))
 
-    def _keep(self, loads: Sequence[Load], series: Sequence[Series]) -> None:
-        self.loads += loads
-        self.series += series
-        keep = self.opened.loads()
-        if keep is not None:
-            keep(loads, series)
+    def _take(self, event: Event) -> None:
+        self.opened.take(event)
+        if isinstance(event, Loads):
+            self.loads += event.loads
+            self.series += event.series
 
 
 def _unloaded(reference: str | float, workload: Workload, measuring: MeasureOptions) -> dict[str, Any]:

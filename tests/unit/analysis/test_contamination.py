@@ -12,6 +12,7 @@ from becalm.analysis.contamination import USUAL, contaminated, rule
 from becalm.analysis.diagnostics import of_series
 from becalm.analysis.outlier_reasons import reason
 from becalm.errors import MachineError, UsageError
+from becalm.hosts import LoadDetail, Loads, Runs
 from becalm.hosts.null import NullHost
 from becalm.load.record import Load
 from becalm.nouns.history import History
@@ -138,21 +139,20 @@ def test_dropped_rounds_do_not_count():
 class Contaminated(NullHost):
     """Every fifth round lies beside a load that makes it twice as long."""
 
-    def measure(self, first, block, *, on_load=None, **options):
-        for rows in super().measure(first, block, **options):
-            slow = [run.round % self.every == min(3, self.every - 1) for run in rows]
+    def measure(self, request):
+        for event in super().measure(request):
+            slow = [run.round % self.every == min(3, self.every - 1) for run in event.rows]
             # A tenth of a second each: much more than the resolution of the counters.
-            rows = [run._replace(wall_ns=100 * run.wall_ns, user_ns=100 * run.user_ns) for run in rows]
+            rows = [run._replace(wall_ns=100 * run.wall_ns, user_ns=100 * run.user_ns) for run in event.rows]
             rows = [run._replace(wall_ns=2 * run.wall_ns) if s else run for run, s in zip(rows, slow, strict=True)]
-            yield rows
-            if on_load is not None:
+            yield Runs(rows)
+            if request.detail is not LoadDetail.NONE:
                 busy = [2 * run.wall_ns if s else run.wall_ns for run, s in zip(rows, slow, strict=True)]
-                on_load(
+                yield Loads(
                     [
                         Load(run.seq, run.seq, run.started_ns, run.wall_ns, cpus=2, busy_ns=each, steal_ns=0)
                         for run, each in zip(rows, busy, strict=True)
-                    ],
-                    (),
+                    ]
                 )
 
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from becalm.errors import BootError, MachineError, UsageError
-from becalm.hosts import Access, Reboots
+from becalm.hosts import Access, MeasureRequest, Noticed, Reboots, runs_of
 from becalm.hosts.agent import PROTOCOL
 from becalm.hosts.rebooting import RebootingHost
-from becalm.nouns.run import COLUMNS, Step
+from becalm.nouns.run import COLUMNS, Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -127,9 +127,9 @@ def opened(*settings, **options):
     return host, kernel
 
 
-def run(host, *which, first=0, padding=()):
+def run(host, *which, first=0, padding=(), fresh_boot=False):
     block = tuple(Step(0, each, 13 if index in padding else 0, 0) for index, each in enumerate(which))
-    return [run.seq for rows in host.measure(first, block) for run in rows]
+    return [run.seq for run in runs_of(host.measure(MeasureRequest(first, Block(block, fresh_boot))))]
 
 
 def boots(kernel):
@@ -138,14 +138,16 @@ def boots(kernel):
 
 def test_it_boots_where_parameters_change_and_nowhere_else():
     host, kernel = opened(NONE, CORE, LIVE, IDLE)
-    assert run(host, 0, 2, 1, 1, 3, 0, first=7) == [7, 8, 9, 10, 11, 12]
+    steps = tuple(Step(0, each, 0, 0) for each in (0, 2, 1, 1, 3, 0))
+    events = list(host.measure(MeasureRequest(7, Block(steps))))
+    assert [run.seq for run in runs_of(events)] == [7, 8, 9, 10, 11, 12]
     assert boots(kernel) == [("isolcpus=1",), ("idle=poll",), ()]
     lines = {each[1]: each[2:] for each in kernel.log if each[0] == "run"}
     assert lines[8] == ((), {"swappiness": 1})
     assert lines[9] == (("isolcpus=1",), {"cpus": "1"}), "the program is bound to the isolated CPUs"
     assert lines[11] == (("idle=poll",), {"swappiness": 1}), "the rest is the agent's"
-    seen = host.noticed()
-    assert (seen.remarks, seen.switching_ns) == (("after 8", "after 10", "after 11", "after 12"), 20)
+    seen = [(each.remarks, each.switching_ns) for each in events if isinstance(each, Noticed)]
+    assert seen == [((f"after {last}",), 5) for last in (8, 10, 11, 12)]
     assert isinstance(host, Reboots)
     assert host.boot_ns > 0
 
@@ -173,8 +175,7 @@ def test_a_boot_of_its_own_although_the_parameters_are_the_same():
     run(host, 1)
     run(host, 1)
     assert len(boots(kernel)) == 1
-    host.fresh_boot()
-    run(host, 1, 1)
+    run(host, 1, 1, fresh_boot=True)
     assert boots(kernel) == [("isolcpus=1",)] * 2
 
 

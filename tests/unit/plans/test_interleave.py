@@ -26,7 +26,7 @@ def test_every_round_runs_every_program_once_with_one_padding(programs, seed, wa
     history, goal, rng = History(programs), StoppingRule(runs=20, warmup=warmup), np.random.default_rng(seed)
     steps = []
     while not goal.exhausted(history):
-        block = interleave(history, goal, rng)
+        block = interleave(history, goal, rng).steps
         steps += block
         advance(history, block)
     rounds = {}
@@ -42,7 +42,7 @@ def test_order_is_random_and_repeats_with_the_seed():
     def order(seed):
         return [
             s.workload
-            for s in interleave(_measured(2, 200), StoppingRule(runs=400, warmup=0), np.random.default_rng(seed))
+            for s in interleave(_measured(2, 200), StoppingRule(runs=400, warmup=0), np.random.default_rng(seed)).steps
         ]
 
     assert order(1) == order(1)
@@ -67,12 +67,12 @@ def _step(workload, number):
 def test_blocks_fit_the_budget():
     goal = StoppingRule(budget_ns=10**9, warmup=0)
     history = _measured(2, 400, 1_000_000)
-    block = interleave(history, goal, np.random.default_rng(0))
+    block = interleave(history, goal, np.random.default_rng(0)).steps
     assert 0 < len(block) * 1_000_000 <= 10**9 - history.elapsed_ns + 2_000_000
 
 
 def test_a_block_is_bounded_however_short_the_program():
-    block = interleave(_measured(1, 100, 10), StoppingRule(budget_ns=10**12, warmup=0), np.random.default_rng(0))
+    block = interleave(_measured(1, 100, 10), StoppingRule(budget_ns=10**12, warmup=0), np.random.default_rng(0)).steps
     assert len(block) <= LARGEST_BLOCK
 
 
@@ -87,7 +87,7 @@ def test_budget_is_exhausted_when_half_a_round_no_longer_fits():
 def test_one_round_is_always_run_even_when_the_budget_is_tiny():
     history = History(2)
     assert not StoppingRule(budget_ns=1).exhausted(history)
-    assert len(interleave(history, StoppingRule(budget_ns=1, warmup=0), np.random.default_rng(0))) == 2
+    assert len(interleave(history, StoppingRule(budget_ns=1, warmup=0), np.random.default_rng(0)).steps) == 2
 
 
 @pytest.mark.parametrize("goal", [StoppingRule(budget_ns=2000), StoppingRule(runs=20), StoppingRule()])

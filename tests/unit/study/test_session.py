@@ -8,6 +8,7 @@ from tests.unit.store.test_spool import line
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
+from becalm.hosts import Runs
 from becalm.store import Spool, Store, recover
 from becalm.study.session import StudySession
 from becalm.verbs.records import import_file
@@ -18,7 +19,7 @@ def session(store):
     with Store.open(store) as opened:
         spool = Spool.create(opened)
         made = StudySession(opened, None, None, spool)
-        made.number = opened.begin(STUDY, FACTS)
+        made.study, made.number = STUDY, opened.begin(STUDY, FACTS)
         spool.assign(made.number)
         yield made
 
@@ -39,7 +40,7 @@ def test_runs_that_are_in_the_spool_wait_there_and_come_once(session, store, tmp
     os.write(session._spool.fileno(), b"".join(map(line, rows)))
     failing(monkeypatch)
     with pytest.raises(StoreError, match=r"disk is full.* 3 runs will be put into it when becalm opens it again\."):
-        session.sink(STUDY)(rows, {})
+        session.take(Runs(rows))
     assert rescued(tmp_path) == []
     session._spool.__exit__(StoreError, StoreError("x"), None)
     monkeypatch.undo()
@@ -55,7 +56,7 @@ def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store,
     os.write(session._spool.fileno(), line(rows[0]) + line(rows[1])[:-20])
     failing(monkeypatch)
     with pytest.raises(StoreError, match=r"1 run will be put .*; `becalm import` reads them|2 runs that it could"):
-        session.sink(STUDY)(rows, {})
+        session.take(Runs(rows))
     (path,) = rescued(tmp_path)
     assert [row[0] for row in json.loads(path.read_text())["runs"]["rows"]] == [1, 2]
     monkeypatch.undo()
@@ -63,3 +64,13 @@ def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store,
     (number,) = import_file(path, store)
     with Store.open(store) as opened:
         assert [each.seq for each in opened.runs(number)] == [1, 2]
+
+
+def test_runs_that_no_file_takes_travel_with_the_error(session, tmp_path, monkeypatch):
+    failing(monkeypatch)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "nowhere"))
+    with pytest.raises(StoreError, match=r"2 runs that it could not take are above") as caught:
+        session.take(Runs([run(0), run(1)]))
+    assert [row[0] for row in json.loads(caught.value.unsaved)["runs"]["rows"]] == [0, 1]

@@ -75,14 +75,16 @@ class Starting(Repeatable):
             raise BootError(f"{ignored[0]} was given, but this kernel has none.", (ignored[0],))
         return anew
 
-    def measure(self, first, block, **options):
-        for boot, steps in itertools.groupby(block, lambda step: machine.at_boot(self.defined[step.settings])):
+    def measure(self, request):
+        self._stale, done = self._stale or request.block.fresh_boot, 0
+        whole = request.block.steps
+        for boot, steps in itertools.groupby(whole, lambda step: machine.at_boot(self.defined[step.settings])):
             steps = tuple(steps)
             anew = self._have(boot)
             if len(self.programs) > 1:
                 self.blocks.append((boot, anew, steps[0].round))
-            yield from super().measure(first, steps, **options)
-            first += len(steps)
+            yield from super().measure(request.after(done, done + len(steps)))
+            done += len(steps)
 
 
 @pytest.fixture
@@ -298,7 +300,7 @@ def test_a_profile_is_compared_without_what_the_kernel_ignores_of_its_values():
             if "pstate_driver" in tried[-1]:
                 raise BootError("It does not start.")
 
-        def measure(self, first, block):
+        def measure(self, request):
             return iter(())
 
     opened = SimpleNamespace(host=Picky(), measuring=SimpleNamespace(dangerous=False))

@@ -14,11 +14,11 @@ import time
 from typing import Any
 
 from becalm.errors import MachineError
-from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost, Surroundings
 from becalm.hosts.cluster import session
 from becalm.hosts.cluster.spec import RESOURCE
 from becalm.hosts.cluster.workers import Worker, find
+from becalm.hosts.protocol import Access
 
 ASK_S = 10.0
 """How long one question waits at the worker: a sixth of the silence after which it gives the front up."""

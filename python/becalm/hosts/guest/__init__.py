@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.hosts import Access, TextSink
 from becalm.hosts.agent import agent_path
+from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
+from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.hosts.rebooting import Parameters, RebootingHost
-from becalm.load.record import LoadSink
-from becalm.nouns.run import Block, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -114,27 +113,17 @@ class GuestHost(RebootingHost):
                 raise
             raise self._refused(parameters, f"With {' '.join(parameters)} it does not start: {error}") from error
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """As on every host; a run that the guest's kernel killed for want of memory is an error that says so.
 
         A guest that ends or hangs on a boot with parameters for settings does not take these: BootError.
         """
         killed = False
         try:
-            for rows in super().measure(
-                first, block, on_text=on_text, on_load=on_load, load=load, stop_on_failure=stop_on_failure
-            ):
-                killed = killed or any(run.outcome == "failed" and run.status == -9 for run in rows)
-                yield rows
+            for event in super().measure(request):
+                if isinstance(event, Runs):
+                    killed = killed or any(run.outcome == "failed" and run.status == -9 for run in event.rows)
+                yield event
         except MachineError as error:
             if not (self._lost and self._parameters):
                 raise

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Access, Noticed, TextSink
+from becalm.hosts.events import Event, Runs
+from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Machine, Running, State
-from becalm.load.record import LoadSink
 from becalm.nouns.knob import Knob
-from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
@@ -145,10 +145,6 @@ class SimHost:
         """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
         return [Knob.from_json(row) for row in self.machine.knobs()]
 
-    def noticed(self) -> Noticed:
-        """Nobody else changes a simulated machine."""
-        return Noticed()
-
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
@@ -169,20 +165,13 @@ class SimHost:
             "Try: becalm compare --host sim:drift 'spin 20ms' 'spin 20.2ms'"
         )
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Rows as the agent would send them; a block ends with the first failed run where that is asked for.
 
         Nothing is observed: a simulated machine does nothing else.
         """
+        first, block = request.first, request.block.steps
+        self._stale = self._stale or request.block.fresh_boot
         steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
         factors, failed = self._running.runs(self._states, steps[:, 1])
         if self._noise is not None:
@@ -199,13 +188,9 @@ class SimHost:
             )  # fmt: skip
             rows.append(run)
             self._now_ns += wall_ns + GAP_NS
-            if bad and stop_on_failure:
+            if bad and request.stop_on_failure:
                 break
-        yield rows
-
-    def fresh_boot(self) -> None:
-        """Have the next steps on a boot of their own."""
-        self._stale = True
+        yield Runs(rows)
 
     def _have(self, boot: Settings) -> None:
         """Start the machine again where these settings of the boot are not those of the last one."""

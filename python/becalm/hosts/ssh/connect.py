@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import LostError
-from becalm.hosts import Access
 from becalm.hosts.agent import Surroundings, agent_path
+from becalm.hosts.protocol import Access
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
 from becalm.hosts.ssh.connection import Connection

@@ -10,7 +10,7 @@ import contextlib
 import time
 
 from becalm.errors import BecalmError, BootError, LostError, RefusedError, UnsettledError
-from becalm.hosts import Access
+from becalm.hosts.protocol import Access
 from becalm.hosts.rebooting import Parameters
 from becalm.hosts.ssh.connect import Route
 from becalm.hosts.ssh.reconnecting import ReconnectingHost, settled

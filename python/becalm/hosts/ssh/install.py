@@ -14,7 +14,7 @@ from pathlib import Path
 
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
-from becalm.hosts import Access
+from becalm.hosts.protocol import Access
 from becalm.hosts.ssh.connection import MARK, Connection
 
 ELF_MACHINES = {

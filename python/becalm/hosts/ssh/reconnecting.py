@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
-from becalm.hosts import TextSink
+from becalm.hosts.events import Event, Runs
+from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected, PreviousAgent, Route
 from becalm.hosts.ssh.connection import FAILED, NOTHING
 from becalm.hosts.transport import ProcessLink
-from becalm.load.record import LoadSink
-from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 
 LIFE_SECONDS = 15
@@ -55,42 +55,27 @@ class ReconnectingHost(RebootingHost):
     def _look_around(self) -> None:
         """See with what the machine runs: it may have been restarted."""
 
-    def measure(
-        self,
-        first: int,
-        block: Block,
-        *,
-        on_text: TextSink | None = None,
-        on_load: LoadSink | None = None,
-        load: str = "totals",
-        stop_on_failure: bool = True,
-    ) -> Iterator[list[Run]]:
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """As on every host. When the connection is lost it is made again, and what had not arrived is run again."""
         done = 0
         while True:
             try:
-                for rows in super().measure(
-                    first + done,
-                    block[done:],
-                    on_text=on_text,
-                    on_load=on_load,
-                    load=load,
-                    stop_on_failure=stop_on_failure,
-                ):
-                    done += len(rows)
-                    yield rows
+                for event in super().measure(request.after(done)):
+                    if isinstance(event, Runs):
+                        done += len(event.rows)
+                    yield event
                 return
             except LostError as error:
                 try:
-                    kept = _following(self._return(error), first + done)
+                    kept = _following(self._return(error), request.first + done)
                 except LostError:
                     if self._stopped:
                         return
                     raise
             if kept:
                 done += len(kept)
-                yield kept
-            if done == len(block):
+                yield Runs(kept)
+            if done == len(request.block.steps):
                 return
 
     def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:

@@ -11,16 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.measuring import ran, ran_and_said, told
 from tests.unit.hosts.guest.elves import module, package, vmlinuz
 from tests.unit.hosts.guest.test_initramfs import entries
 
 from becalm import hosts
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
-from becalm.hosts import Access
+from becalm.hosts import Access, runs_of
 from becalm.hosts.agent import agent_path
 from becalm.hosts.guest import kernel, qemu
 from becalm.hosts.guest.options import parse
-from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 
@@ -166,13 +166,8 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
         assert not play.log.exists(), "it boots when it is needed"
         kept = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
         assert host.define([kept], [Settings()]) == ["/bin/echo"]
-        texts = []
-        rows = [
-            run
-            for part in host.measure(0, (Step(0, 0, 0, 0),), on_text=lambda *each: texts.append(each))
-            for run in part
-        ]
-        assert (rows[0].outcome, texts[0][2]) == ("ok", "hello\n")
+        rows, texts = ran_and_said(host)
+        assert (rows[0].outcome, texts[0][1]) == ("ok", "hello\n")
         host.define([kept], [Settings(), Settings.of({"nice": 1})])
         assert len(play.log.read_text().splitlines()) == 1
         host.define([Workload.of("/bin/ls /")], [Settings()])
@@ -196,11 +191,11 @@ def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhi
     with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
         host.define([Workload.of("sleep 2")], [Settings()])
         host._wanted = dataclasses.replace(host._wanted, limit_s=0.5)
-        rows = [run for part in host.measure(0, (Step(0, 0, 0, 0),)) for run in part]
+        rows = ran(host)
         assert [run.outcome for run in rows] == ["ok"], "it was asked, and lives"
         (tmp_path / "hang").touch()
         with pytest.raises(MachineError, match=r"stopped answering for 0\.5 s in the middle of its work"):
-            list(host.measure(1, (Step(0, 0, 0, 0),)))
+            ran(host, (0, 0), first=1)
 
 
 @pytest.mark.machine
@@ -218,8 +213,8 @@ def test_a_boot_that_fails_refuses_its_settings_and_the_guest_goes_on_without(pl
         host.define([Workload.of("true")], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
         for _ in range(2):
             with pytest.raises(BootError, match=f"With idle=poll it does not start: .*{says}"):
-                list(host.measure(0, (Step(0, 1, 0, 0),)))
-            assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+                ran(host, (0, 1))
+            assert [run.outcome for run in ran(host)] == ["ok"]
         boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]
         assert len(boots) == 1 + (says != "did not boot within 5 s"), "it is not tried for ever"
 
@@ -232,7 +227,7 @@ def test_a_panic_that_does_not_come_again_refuses_nothing(play, tmp_path, monkey
     monkeypatch.setattr("becalm.hosts.rebooting.RebootingHost._check", lambda host, part: None)
     with hosts.open("guest:6.1?accel=tcg") as host:
         host.define([Workload.of("true")], [Settings.of({"idle": "poll"})], dangerous=True)
-        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+        assert [run.outcome for run in ran(host)] == ["ok"]
         assert len([line for line in play.log.read_text().splitlines() if "idle=poll" in line]) == 2
 
 
@@ -249,8 +244,8 @@ def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, mon
         script = Workload.of(once, shell=True)
         host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
         with pytest.raises(BootError, match=r"With idle=poll it does not last: .* panicked: later"):
-            list(host.measure(0, (Step(0, 1, 0, 0),)))
-        assert [run.outcome for rows in host.measure(0, (Step(0, 0, 0, 0),)) for run in rows] == ["ok"]
+            ran(host, (0, 1))
+        assert [run.outcome for run in ran(host)] == ["ok"]
 
 
 @pytest.mark.machine
@@ -296,7 +291,7 @@ def test_a_guest_that_ends_in_the_middle_is_a_sentence_and_leaves_nothing(play, 
         with pytest.raises(
             MachineError, match=r"ended with its machine .the guest's kernel panicked: Attempted to kill"
         ):
-            list(host.measure(0, (Step(0, 0, 0, 0),)))
+            ran(host, (0, 0))
     assert list(scratch.iterdir()) == []
 
 
@@ -307,7 +302,7 @@ def test_a_program_killed_for_want_of_memory_is_said_after_its_row(play):
         host.define([Workload.of("kill -9 $$", shell=True)], [Settings()])
         rows = []
         with pytest.raises(WorkloadError, match=r"ran out of memory \(1024 MiB\): .* mem=2048M"):
-            rows.extend(run for part in host.measure(0, (Step(0, 0, 0, 0),)) for run in part)
+            rows.extend(runs_of(told(host, (0, 0))))
         assert [run.status for run in rows] == [-9]
 
 

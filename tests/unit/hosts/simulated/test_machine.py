@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.measuring import ran
 
 from becalm import hosts
 from becalm.errors import UsageError, WorkloadError
@@ -85,8 +86,8 @@ def test_combinations_come_near_the_published_spreads(name, names, untouched, re
 def test_runs_have_the_spread_and_the_mean_of_their_settings():
     with hosts.open("sim:laptop-a:7") as host:
         host.define([Workload.of("hmmsearch")], [Settings(), settings("aslr")])
-        block = tuple(Step(0, i % 2, 0, i) for i in range(20000))
-        wall = np.array([run.wall_ns for batch in host.measure(0, block) for run in batch]) / 1e9
+        block = [Step(0, i % 2, 0, i) for i in range(20000)]
+        wall = np.array([run.wall_ns for run in ran(host, *block)]) / 1e9
     for index, (spread, mean) in enumerate([(5.76, 38.9), PUBLISHED["aslr"]]):
         one = wall[index::2]
         assert one.mean() == pytest.approx(mean, rel=0.01)
@@ -107,8 +108,8 @@ def test_the_seed_decides_and_the_size_of_blocks_does_not():
     def walls(name, sizes):
         with hosts.open(name) as host:
             host.define([Workload.of("spin 1s")], [Settings()])
-            blocks = [tuple(Step(0, 0, 0, i) for i in range(size)) for size in sizes]
-            return [run.wall_ns for block in blocks for batch in host.measure(0, block) for run in batch]
+            blocks = [[Step(0, 0, 0, i) for i in range(size)] for size in sizes]
+            return [run.wall_ns for block in blocks for run in ran(host, *block)]
 
     assert walls("sim:c:4", [30]) == walls("sim:c:4", [7, 23])
     assert walls("sim:c:4", [30]) != walls("sim:c:5", [30])
@@ -156,12 +157,12 @@ def test_a_machine_of_ones_own(tmp_path):
         rows = {row.name: row for row in host.knobs()}
         assert (rows["smt"].supported, rows["smt"].reason) == (False, "this processor has no SMT")
         host.define([Workload.of("x")], [settings("swap", "transparent_hugepages")])
-        block = tuple(Step(0, 0, 0, i) for i in range(400))
-        runs = [run for batch in host.measure(0, block, stop_on_failure=False) for run in batch]
+        block = [Step(0, 0, 0, i) for i in range(400)]
+        runs = ran(host, *block, stop_on_failure=False)
         failed = [run for run in runs if run.outcome == "failed"]
         assert 150 < len(failed) < 250
         assert {run.status for run in failed} == {1}
-        cut = [run for batch in host.measure(0, block) for run in batch]
+        cut = ran(host, *block)
         assert [run.outcome == "failed" for run in cut] == [False] * (len(cut) - 1) + [True]
 
 

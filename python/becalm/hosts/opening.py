@@ -1,0 +1,37 @@
+"""From a name as `--host` takes it to a Host."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from becalm.errors import UsageError
+from becalm.hosts import aliases
+from becalm.hosts.protocol import Access, Host
+from becalm.hosts.table import TABLE
+
+
+def open(name: str = "local", access: Access | None = None) -> Host:
+    """Open a host by its name. Raises UsageError for an unknown kind, MachineError when it cannot be reached."""
+    kind, _, rest = name.partition(":")
+    for row in TABLE:
+        if row.kind == kind:
+            opener: Callable[[str, Access], Host] = getattr(importlib.import_module(row.module), row.opener)
+            return opener(rest, access or Access())
+    if name in aliases.names():
+        found = aliases.find(name)
+        return open(found.url, replace(access or Access(), config=found.config, called=name))
+    raise unknown(name)
+
+
+def unknown(name: str) -> UsageError:
+    """What to say of a name that no host has."""
+    kind = name.partition(":")[0]
+    near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *aliases.names()], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
+    return UsageError(
+        f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}; and names that `becalm host add` gives."
+    )

@@ -1,0 +1,33 @@
+"""A block of steps, run on a host without a study."""
+
+from becalm.hosts import LoadDetail, Loads, MeasureRequest, RunText, runs_of
+from becalm.nouns.run import Block, Step
+
+
+def told(host, *steps, first=0, fresh_boot=False, **asked):
+    """Everything that a host tells of steps; a step is a Step, or (workload, settings). A generator."""
+    block = Block(tuple(each if isinstance(each, Step) else Step(*each, 0, 0) for each in steps), fresh_boot)
+    return host.measure(MeasureRequest(first, block, **asked))
+
+
+def ran(host, *steps, **asked):
+    """The runs of steps; without any, of one step of the first workload."""
+    return list(runs_of(told(host, *(steps or [(0, 0)]), **asked)))
+
+
+def ran_and_said(host, *steps, **asked):
+    """The runs, and what they wrote by number: (standard error, standard output)."""
+    events = list(told(host, *(steps or [(0, 0)]), **asked))
+    return list(runs_of(events)), {each.seq: (each.stderr, each.stdout) for each in events if isinstance(each, RunText)}
+
+
+def loads_of(events):
+    """The records of load among events."""
+    return [load for each in events if isinstance(each, Loads) for load in each.loads]
+
+
+def observed(host, *steps, **asked):
+    """The runs, what they wrote, and the load around them."""
+    events = list(told(host, *(steps or [(0, 0)]), detail=LoadDetail.TOTALS, **asked))
+    texts = {each.seq: (each.stderr, each.stdout) for each in events if isinstance(each, RunText)}
+    return list(runs_of(events)), texts, loads_of(events)
