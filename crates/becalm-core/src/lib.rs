@@ -10,6 +10,7 @@ pub mod exec;
 pub mod facts;
 pub mod knob;
 pub mod load;
+mod refusal;
 pub mod run_columns;
 pub mod source;
 pub mod stress;

@@ -1,106 +1,138 @@
-//! What the machine does at this moment, as raw counters: two readings make a rate.
+//! What the machine does at this moment, as raw counters: two readings make a rate. The sources of load read them.
+
+use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 
 use super::read::{Known, Machine, Subject};
+use crate::source::file::Place;
+use crate::source::snapshot::Snapshot;
+use crate::source::table::find;
+use crate::source::Reader;
 
 /// Load averages, running tasks, pressure, and CPU time since boot in ticks of USER_HZ (1/100 s).
 pub fn collect(machine: &Machine) -> Value {
+    // What takes longer (accounts of control groups) is no matter of facts.
+    let place = Place::new(&machine.path("")).brief(|_| Vec::new());
+    let sources = ["loadavg", "psi", "stat"];
+    let seen = Reader::new(&place, sources.iter().filter_map(|name| find(name))).snapshot();
     let mut load = Subject::default();
-    let line = machine.line("proc/loadavg");
-    load.put("averages", line.clone().and_then(|line| averages(&line)));
-    load.put("running_tasks", line.clone().and_then(|line| tasks(&line, 0)));
-    load.put("tasks", line.and_then(|line| tasks(&line, 1)));
-    load.put("pressure", pressure(machine));
-    let stat = machine.text("proc/stat");
-    load.put("cpu_ticks", stat.and_then(|text| cpu_ticks(&text)));
+    let averages = ["load1_hundredths", "load5_hundredths", "load15_hundredths"];
+    let averages: Known<Vec<u64>> = averages.iter().map(|name| value(&seen, "loadavg", name)).collect();
+    load.put(
+        "averages",
+        averages.map(|of| of.into_iter().map(|each| each as f64 / 100.0).collect::<Vec<_>>()),
+    );
+    load.put("running_tasks", value(&seen, "loadavg", "running"));
+    load.put("tasks", value(&seen, "loadavg", "tasks"));
+    load.put("pressure", pressure(&seen));
+    load.put("cpu_ticks", cpu_ticks(&seen));
     load.finish()
 }
 
-/// Averages over 1, 5 and 15 minutes.
-fn averages(line: &str) -> Known<Vec<f64>> {
-    let numbers: Vec<f64> = line.split_whitespace().take(3).filter_map(|word| word.parse().ok()).collect();
-    if numbers.len() == 3 && numbers.iter().all(|number| number.is_finite()) {
-        return Ok(numbers);
-    }
-    Err("/proc/loadavg does not begin with three numbers".to_owned())
+fn value(seen: &Snapshot, source: &str, name: &str) -> Known<u64> {
+    seen.value(source, name).ok_or_else(|| absent(seen, source, &format!("its {name} could not be read")))
 }
 
-/// "2/361", the fourth word: running (this process among them) and all tasks.
-fn tasks(line: &str, which: usize) -> Known<u64> {
-    let word = line.split_whitespace().nth(3).and_then(|word| word.split('/').nth(which)?.parse().ok());
-    word.ok_or_else(|| "/proc/loadavg names no tasks".to_owned())
+/// Why a source says nothing, or `otherwise` when it says something.
+fn absent(seen: &Snapshot, source: &str, otherwise: &str) -> String {
+    let section = seen.section(source).filter(|section| section.absent().is_some());
+    let first = section.and_then(|section| section.missing.first()).map(|reason| reason.to_string());
+    first.unwrap_or_else(|| format!("{}: {otherwise}", find(source).map_or(source, |row| row.files[0])))
 }
 
 /// Pressure stall information: share of the last 10 s (percent) and total (µs) in which some task waited.
-fn pressure(machine: &Machine) -> Known<Value> {
-    let mut found = Map::new();
-    let mut reason = String::new();
-    for resource in ["cpu", "io", "memory"] {
-        match machine.text(&format!("proc/pressure/{resource}")) {
-            Ok(text) => {
-                let value = |key: &str| {
-                    let some = text.lines().find(|line| line.starts_with("some "))?;
-                    some.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-                };
-                let average =
-                    value("avg10").and_then(|word| word.parse::<f64>().ok()).filter(|n| n.is_finite());
-                let total = value("total").and_then(|word| word.parse::<u64>().ok());
-                found.insert(resource.to_owned(), json!({"some_avg10": average, "some_total_us": total}));
-            }
-            Err(why) => reason = why,
-        }
-    }
+fn pressure(seen: &Snapshot) -> Known<Value> {
+    let resource = |name: &&str| {
+        let number = |what: &str| seen.value("psi", &format!("{name}.some.{what}"));
+        let (average, total) = (number("avg10_hundredths"), number("total_us"));
+        let shown = json!({"some_avg10": average.map(|share| share as f64 / 100.0), "some_total_us": total});
+        (average.is_some() || total.is_some()).then(|| ((*name).to_owned(), shown))
+    };
+    let found: Map<String, Value> = ["cpu", "io", "memory"].iter().filter_map(resource).collect();
     if found.is_empty() {
-        return Err(reason);
+        return Err(absent(seen, "psi", "nothing could be read"));
     }
     Ok(found.into())
 }
 
-/// Per "cpu…" line of /proc/stat: all ticks, those not idle, and those a hypervisor took. Guest time is part of user.
-fn cpu_ticks(stat: &str) -> Known<Value> {
-    let mut cpus = Map::new();
-    for line in stat.lines().take_while(|line| line.starts_with("cpu")) {
-        let mut words = line.split_whitespace();
-        let Some(name) = words.next() else { continue };
-        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-        let [user, nice, system, idle, rest @ ..] = ticks.as_slice() else { continue };
-        let later = |index: usize| rest.get(index).copied();
-        let waiting = later(0).unwrap_or(0);
-        let parts =
-            [*user, *nice, *system, later(1).unwrap_or(0), later(2).unwrap_or(0), later(3).unwrap_or(0)];
-        let busy = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(*part));
-        let total = busy.saturating_add(*idle).saturating_add(waiting);
-        cpus.insert(name.to_owned(), json!({"total": total, "busy": busy, "steal": later(3)}));
+/// Per CPU, and "cpu" for all: all ticks, those not idle, and those a hypervisor took. Guest time is part of user.
+fn cpu_ticks(seen: &Snapshot) -> Known<Value> {
+    let section = seen.section("stat").ok_or_else(|| absent(seen, "stat", ""))?;
+    // In one pass: a large machine has tens of thousands of numbers.
+    let mut rows: Vec<(String, BTreeMap<String, u64>)> = Vec::new();
+    for (name, _, value) in seen.named(section) {
+        let Some(((cpu, what), value)) = name.rsplit_once('.').zip(value) else { continue };
+        match rows.last_mut().filter(|(row, _)| row == cpu) {
+            Some((_, ticks)) => drop(ticks.insert(what.to_owned(), value)),
+            None => rows.push((cpu.to_owned(), BTreeMap::from([(what.to_owned(), value)]))),
+        }
     }
+    let whole = rows.into_iter().filter_map(|(cpu, ticks)| Some((cpu, total_busy_steal(&ticks)?)));
+    let cpus: Map<String, Value> = whole.collect();
     if cpus.is_empty() {
-        return Err("/proc/stat has no line that begins with cpu".to_owned());
+        return Err(absent(seen, "stat", "it has no line that begins with cpu"));
     }
     Ok(cpus.into())
+}
+
+/// Of one CPU, where the first four times are known: older kernels lack some of the others.
+fn total_busy_steal(ticks: &BTreeMap<String, u64>) -> Option<Value> {
+    let known = |what: &str| ticks.get(what).copied();
+    let sum = |parts: &[&str]| {
+        parts.iter().fold(0_u64, |sum, part| sum.saturating_add(known(part).unwrap_or_default()))
+    };
+    ["user", "nice", "system", "idle"].map(known).into_iter().collect::<Option<Vec<_>>>()?;
+    let busy = sum(&["user", "nice", "system", "irq", "softirq", "steal"]);
+    let total = busy.saturating_add(sum(&["idle", "iowait"]));
+    Some(json!({"total": total, "busy": busy, "steal": known("steal")}))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    /// What is said of these files of a machine.
+    fn said(name: &str, files: &[(&str, &str)]) -> Value {
+        let root = std::env::temp_dir().join(format!("becalm-facts-load-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("proc/pressure")).unwrap();
+        for (file, text) in files {
+            fs::write(root.join("proc").join(file), text).unwrap();
+        }
+        let found = collect(&Machine::new(&root));
+        fs::remove_dir_all(root).unwrap();
+        found
+    }
 
     #[test]
     fn old_kernels_without_steal_say_so() {
-        let ticks = cpu_ticks("cpu  10 1 5 100 2 3 4\ncpu0 10 1 5 100 2 3 4\nintr 5\n").unwrap();
-        assert_eq!(ticks["cpu"], json!({"total": 125, "busy": 23, "steal": null}));
-        let ticks = cpu_ticks("cpu  10 1 5 100 2 3 4 6 0 0\n").unwrap();
-        assert_eq!(ticks["cpu"], json!({"total": 131, "busy": 29, "steal": 6}));
-        assert!(cpu_ticks("cpu  10 x\n").is_err());
-        assert!(cpu_ticks("").is_err());
-        let huge = cpu_ticks("cpu 18446744073709551615 18446744073709551615 1 1\n").unwrap();
-        assert_eq!(huge["cpu"]["total"], u64::MAX);
+        let old = said("old", &[("stat", "cpu  10 1 5 100 2 3 4\ncpu0 10 1 5 100 2 3 4\nintr 5\n")]);
+        assert_eq!(old["cpu_ticks"]["cpu0"], json!({"total": 125, "busy": 23, "steal": null}));
+        let new = said("new", &[("stat", "cpu  10 1 5 100 2 3 4 6 0 0\n")]);
+        assert_eq!(new["cpu_ticks"]["cpu"], json!({"total": 131, "busy": 29, "steal": 6}));
+        for (name, text) in [("garbage", "cpu  10 x\n"), ("empty", "")] {
+            let bad = said(name, &[("stat", text)]);
+            assert!(bad["cpu_ticks"].is_null() && bad["missing"]["cpu_ticks"].is_string(), "{bad}");
+        }
     }
 
     #[test]
     fn load_lines_are_read_or_refused() {
-        assert_eq!(averages("0.17 0.33 0.48 2/361 4711").unwrap(), [0.17, 0.33, 0.48]);
-        assert_eq!(tasks("0.17 0.33 0.48 2/361 4711", 1).unwrap(), 361);
-        for bad in ["", "a b c", "0.1 0.2", "nan 1 2 1/2 3", "0.1 0.2 0.3 x/y"] {
-            assert!(averages(bad).is_err() || tasks(bad, 0).is_err(), "{bad}");
+        let good = said("good", &[("loadavg", "0.17 0.33 0.48 2/361 4711\n")]);
+        assert_eq!(good["averages"], json!([0.17, 0.33, 0.48]));
+        assert_eq!((&good["running_tasks"], &good["tasks"]), (&json!(2), &json!(361)));
+        assert_eq!(good["missing"]["pressure"], "/proc/pressure/cpu does not exist");
+        for (index, bad) in ["", "a b c", "0.1 0.2", "nan 1 2 1/2 3", "0.1 0.2 0.3 x/y"].iter().enumerate() {
+            let bad = said(&format!("bad{index}"), &[("loadavg", bad)]);
+            assert!(bad["averages"].is_null() || bad["tasks"].is_null(), "{bad}");
         }
+    }
+
+    #[test]
+    fn pressure_is_told_of_what_there_is() {
+        let text = "some avg10=6.41 avg60=6.49 avg300=11.20 total=2173\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        let found = said("psi", &[("pressure/io", text)]);
+        assert_eq!(found["pressure"], json!({"io": {"some_avg10": 6.41, "some_total_us": 2173}}));
     }
 }

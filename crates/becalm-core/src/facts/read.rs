@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use crate::refusal::refusal;
+
 /// A fact, or the reason in words why it is not known.
 pub type Known<T> = Result<T, String>;
 
@@ -171,26 +173,6 @@ pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Why a file could not be read, in words.
-pub(crate) fn refusal(path: &str, error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENOTDIR) => format!("/{path} does not exist"),
-        Some(libc::EACCES) => format!("/{path} may not be read by this user (EACCES)"),
-        Some(libc::EPERM) => {
-            format!("/{path} is refused by the kernel, whoever asks (EPERM): a lockdown or a sandbox")
-        }
-        Some(code) => format!("/{path} cannot be read: {}", errno_words(code)),
-        None => format!("/{path} cannot be read: {error}"),
-    }
-}
-
-/// An errno with its meaning, as strerror(3) gives it.
-pub fn errno_words(code: i32) -> String {
-    let text = io::Error::from_raw_os_error(code).to_string();
-    let words = text.split(" (os error").next().unwrap_or_default();
-    format!("{words} (errno {code})")
-}
-
 /// The beginning of a text that may be long, for a message.
 pub fn short(text: &str) -> String {
     text.chars().take(60).collect()
@@ -251,6 +233,5 @@ mod tests {
         let machine = Machine::new(Path::new("/nonexistent"));
         assert_eq!(machine.line("proc/x").unwrap_err(), "/proc/x does not exist");
         assert_eq!(machine.names("proc").unwrap_err(), "/proc does not exist");
-        assert_eq!(errno_words(libc::ENOSPC), "No space left on device (errno 28)");
     }
 }

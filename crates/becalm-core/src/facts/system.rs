@@ -3,7 +3,8 @@
 use std::io;
 use std::mem;
 
-use super::read::{errno_words, Known};
+use super::read::Known;
+use crate::refusal::errno_words;
 
 /// A hardware event of perf_event_open(2) that becalm wants to count.
 pub struct Event {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::exec::now_ns;
-use crate::facts::read::refusal;
+use crate::refusal::refusal;
 
 /// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
 pub type Reason = Arc<str>;

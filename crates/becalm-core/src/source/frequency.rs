@@ -1,13 +1,14 @@
 //! The CPUs' frequencies and how often heat slowed them down (Documentation/admin-guide/pm/cpufreq.rst,
 //! arch/x86/kernel/cpu/mce/therm_throt.c).
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::bytes::{lines, number};
 use super::file::{Buffer, Kept, Place, Reason};
 use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
-use crate::facts::read::Machine;
 
 static FREQUENCY: [Column; 5] = [
     state("frequency_khz"),
@@ -83,17 +84,26 @@ impl Source for Frequency {
 impl Frequency {
     /// Which files there are, once for each set of CPUs online: looking for files that are not costs as much as reading.
     fn find(&mut self) {
-        let machine = Machine::new(self.place.root());
-        let cpus = machine.numbered("sys/devices/system/cpu", "cpu").unwrap_or_default();
+        let root = self.place.root();
+        let cpus = cpus(&root.join("sys/devices/system/cpu"));
         let many = cpus.len() * FILES.len() > MOST_OPEN;
         let found = cpus.iter().map(|cpu| {
             let files = FILES.map(|file| {
                 let path = format!("sys/devices/system/cpu/cpu{cpu}/{file}");
-                let kept = machine.exists(&path).then(|| Kept::new(&self.place, &path))?;
+                let kept = root.join(&path).exists().then(|| Kept::new(&self.place, &path))?;
                 Some(if many { kept.opened_each_time() } else { kept })
             });
             Cpu { name: format!("cpu{cpu}"), files }
         });
         self.cpus = found.filter(|cpu| cpu.files.iter().any(Option::is_some)).collect();
     }
+}
+
+/// Numbers of the CPUs that have a directory, ascending.
+fn cpus(directory: &Path) -> Vec<u32> {
+    let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut found: Vec<u32> =
+        names.filter_map(|name| name.to_str()?.strip_prefix("cpu")?.parse().ok()).collect();
+    found.sort_unstable();
+    found
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::account::Account;
 use super::bytes::{lines, number, split_once, Words};
 use super::pid_stat::PidStat;
-use crate::facts::read::refusal;
+use crate::refusal::refusal;
 
 /// What is summed over threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
