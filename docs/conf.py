@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import reference  # noqa: E402
+import session  # noqa: E402
 
 from becalm._version import VERSION  # noqa: E402
 
@@ -50,6 +51,22 @@ class Table(SphinxDirective):
         return self.parse_text_to_nodes(reference.TABLES[self.arguments[0]](), allow_section_headings=True)
 
 
+class Session(SphinxDirective):
+    """```{becalm-session}```: command lines, shown with what they print (tools/session.py)."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """One block of code."""
+        try:
+            text = session.played("\n".join(self.content))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        # Not "console": what becalm prints is no shell.
+        return [nodes.literal_block(text, text, language="text")]
+
+
 def setup(app: Sphinx) -> None:
-    """Make the directive known."""
+    """Make the directives known."""
     app.add_directive("becalm-table", Table)
+    app.add_directive("becalm-session", Session)

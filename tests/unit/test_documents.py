@@ -27,7 +27,7 @@ ACTS = {"--install-completion", "--show-completion"}
 
 def lines(text):
     """Command lines of a document, and whether each is whole: those of code blocks are, mentions need not be."""
-    for block in re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             if match := re.match(r"(?:\$ )?(becalm( .*|$))", line):
                 yield match[1], True
