@@ -132,3 +132,11 @@ def test_the_tests_that_the_threat_model_names_are_there():
     }
     assert len(named) > 20
     assert named - there == set()
+
+
+def test_blocks_that_benches_fill_stand_on_lines_of_their_own():
+    for document in DOCUMENTS:
+        marks = re.findall(r"<!-- (/?)([\w-]+) -->", document.read_text())
+        alone = re.findall(r"^<!-- (/?)([\w-]+) -->$", document.read_text(), re.MULTILINE)
+        assert marks == alone, document.name
+        assert [name for end, name in marks if not end] == [name for end, name in marks if end], document.name
