@@ -24,9 +24,10 @@ from scipy.special import stdtrit
 
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.disturbance import KINDS
-from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running, catalogue
+from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running
 from becalm.methods import TABLE, Row
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun
+from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 from campaign import OUT
@@ -123,9 +124,9 @@ class Simulation:
 def space_of(model: Machine, dangerous: bool) -> Space:
     """All that the machine supports; dangerous candidates only on consent."""
     candidates = tuple(
-        Candidate(row["name"], row["steady"], Group(row["group"]), tuple(row["needs"]), row["confines"])
+        Candidate(row.name, row.tuned_value, Group(row.group), row.requires, row.restricts_cpus, row.conflicts)
         for row in model.knobs()
-        if row["supported"] and (dangerous or row["group"] != Group.DANGEROUS)
+        if row.tuned_value is not None and row.supported and (dangerous or Group(row.group) is not Group.DANGEROUS)
     )
     values = {each.knob: each.value for each in candidates}
     lists = tuple((name, Settings.of({k: values[k] for k in knobs if k in values})) for name, knobs in LISTS.items())
@@ -151,7 +152,7 @@ def random_machine(seed: int) -> Machine:
     """A machine that nobody thought of: two to six noises of any kind and size that a quarter of the settings reduce,
     some of them further by two settings together, and up to four settings that add noise."""
     rng = np.random.default_rng([seed, 99])
-    knobs = [(name, row["steady"]) for name, row in catalogue().items() if "steady" in row]
+    knobs = [(row.name, row.tuned_value) for row in catalogue() if row.tuned_value is not None]
     kinds = [kind for kind in KINDS if kind != "drift"]
     noises = [Noise("the program itself", "normal", _size(rng, 0.0008, 0.4), ())]
     for number in range(int(rng.integers(2, 7))):

@@ -23,6 +23,7 @@ from python_reference import python
 from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
+from becalm.nouns.knob import catalogue
 from becalm.report.formats import FORMATS
 
 AGENT = Path(__file__).parents[1] / "python/becalm/becalm-agent"
@@ -55,7 +56,8 @@ def knobs() -> str:
     for scope, title in SCOPES.items():
         own = [row for row in rows if row["scope"] == scope]
         overview = (
-            (f"[`{row['name']}`](#{row['name']})", row["domain"], code(row["steady"]), row["group"]) for row in own
+            (f"[`{row['name']}`](#{row['name']})", row["domain"]["words"], code(row["tuned_value"]), row["group"])
+            for row in own
         )
         parts += [f"## {title}\n", table(("name", "values", "tried", "group"), overview), *map(knob, own)]
     return "\n".join(parts)
@@ -63,19 +65,32 @@ def knobs() -> str:
 
 def knob(row: Row) -> str:
     """The section of one knob."""
-    needs = ", ".join([*([row["privilege"]] if row["privilege"] else []), *map(code, row["needs"])])
+    needs = ", ".join([*([row["privilege"]] if row["privilege"] else []), *map(code, row["requires"])])
+    boot = row["boot"] or {"parameters": (), "known_from": ""}
+    scale = {"log": "logarithmic"}.get(row["domain"].get("scale"), "")
     facts = {
-        "Values": row["domain"],
-        "Tried by `becalm tune`": code(row["steady"]),
+        "Values": row["domain"]["words"],
+        "Scale": scale,
+        "Tried by `becalm tune`": code(row["tuned_value"]),
         "Group": row["group"],
-        "Why it matters": row["matters"],
+        "Why it matters": row["rationale"],
         "What it costs": row["costs"],
         "Needs": needs,
-        "Kernel parameters": code(" ".join(row["parameters"] or ()).replace("{}", "…")),
+        "Kernel parameters": code(" ".join(boot["parameters"]).replace("{}", "…")),
+        "Known from": boot["known_from"],
+        "Not available means": row["absent"],
         "Source": row["source"],
     }
     lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]
     return f"### `{row['name']}`\n\n" + "\n".join(lines) + "\n"
+
+
+def boot_effects() -> str:
+    """What shows that a kernel has taken a setting of the boot."""
+    return table(
+        ("setting", "known from"),
+        ((code(row.name), row.boot.known_from) for row in catalogue() if row.boot is not None),
+    )
 
 
 def load_sources() -> str:
@@ -136,6 +151,7 @@ def formats() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "knobs": knobs,
+    "boot-effects": boot_effects,
     "load-sources": load_sources,
     "load-columns": load_columns,
     "metrics": metrics,

@@ -6,14 +6,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running, State, catalogue
+from becalm.hosts.simulated.machine import ABSENT, Effect, Machine, Noise, Running, State
 from becalm.methods import TABLE
 from becalm.methods.protocol import Ask, Sample, SearchRun, TrialDesign
+from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
-ROWS = [row for row in catalogue().values() if "steady" in row]
-KNOBS = [(row["name"], row["steady"]) for row in ROWS]
+ROWS = [row for row in catalogue() if row.tuned_value is not None and row.name not in ABSENT]
+KNOBS = [(row.name, row.tuned_value) for row in ROWS]
 EFFECTS = st.builds(
     Effect,
     st.frozensets(st.sampled_from(KNOBS), min_size=1, max_size=2),
@@ -56,12 +57,12 @@ def answered(running: Running, states: list[State], ask: Ask) -> list[Sample]:
 @given(MACHINES, st.sets(st.integers(0, len(ROWS) - 1)), RULES, st.sampled_from(TABLE), st.integers(0, 99))
 def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machine, chosen, rule, row, seed):
     candidates = tuple(
-        Candidate(r["name"], r["steady"], Group(r["group"]), tuple(r.get("needs", ())), r.get("confines", False))
+        Candidate(r.name, r.tuned_value, Group(r.group), r.requires, r.restricts_cpus, r.conflicts)
         for i, r in enumerate(ROWS)
         if i in chosen
     )
     values = {each.knob: each.value for each in candidates}
-    needs = {each.knob: set(each.needs) for each in candidates}
+    requires = {each.knob: set(each.requires) for each in candidates}
     search, running = SearchRun(row.load(), Space(candidates), rule, seed), Running(machine, seed)
     used, failed, asked = 0, set(), {Settings()}
     while search.ask is not None:
@@ -71,7 +72,9 @@ def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machi
         assert len(set(ask.arms)) == len(ask.arms) > 0
         assert ask.best in asked - failed or not ask.best.values
         for arm in ask.arms:
-            assert all(values[knob] == value and needs[knob] <= dict(arm.values).keys() for knob, value in arm.values)
+            assert all(
+                values[knob] == value and requires[knob] <= dict(arm.values).keys() for knob, value in arm.values
+            )
         samples = answered(running, [machine.state(arm) for arm in ask.arms], ask)
         asked |= set(ask.arms)
         failed |= {sample.settings for sample in samples if sample.failed}

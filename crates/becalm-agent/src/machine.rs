@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use becalm_core::knob::catalogue::CATALOGUE;
 use becalm_core::knob::changes::Changes;
-use becalm_core::knob::domain::Kind;
+use becalm_core::knob::domain::{range, Kind};
 use becalm_core::knob::hold::{Drift, Hold};
 use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::journal::{self, Begin};
@@ -286,36 +286,28 @@ pub fn report(outcomes: &[Restored], sentence: &str) -> Value {
     json!({"places": outcomes, "unsettled": unsettled(outcomes), "sentence": sentence})
 }
 
+/// A row of the catalogue with what the knob is on this machine, its domain as narrow as it is there.
 fn row(knob: &Knob, tree: &Tree) -> Value {
     let state = knob.act.state(tree, knob);
-    let choices = match knob.domain.kind {
-        Kind::Words { choices } => Some(choices.iter().map(|word| (*word).to_owned()).collect()),
-        Kind::Listed { path } => tree
-            .read(path)
-            .ok()
-            .map(|text| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>()),
-        _ => None,
-    };
-    json!({
-        "name": knob.name,
-        "scope": knob.scope,
-        "group": knob.group,
-        "domain": knob.domain.words(),
-        "choices": choices,
-        "steady": knob.tuned_value,
-        "order": knob.order,
-        "needs": knob.requires,
-        "against": knob.conflicts,
-        "parameters": knob.act.boot().map(|boot| boot.words),
-        "confines": knob.restricts_cpus,
-        "matters": knob.rationale,
-        "costs": knob.costs,
-        "privilege": knob.privilege,
-        "source": knob.source,
-        "supported": state.is_ok(),
-        "reason": state.as_ref().err(),
-        "value": state.as_ref().ok().filter(|value| !value.is_empty()),
-    })
+    let mut row = json!(knob);
+    match (knob.domain.kind, knob.act.limits(tree)) {
+        (Kind::Listed { path }, _) => {
+            let text = tree.read(path).unwrap_or_default();
+            let choices: Vec<&str> = text.split_ascii_whitespace().collect();
+            if !choices.is_empty() {
+                row["domain"] =
+                    json!({"kind": "words", "choices": choices, "special": [], "words": choices.join(", ")});
+            }
+        }
+        (Kind::Range { unit, scale, .. }, Some((low, high))) => {
+            row["domain"] = json!(range(low, high, unit, scale).or(knob.domain.special));
+        }
+        _ => {}
+    }
+    row["supported"] = json!(state.is_ok());
+    row["value"] = json!(state.as_ref().ok().filter(|value| !value.is_empty()));
+    row["reason"] = json!(state.err());
+    row
 }
 
 fn failure(error: &HoldError) -> Failure {

@@ -1,6 +1,7 @@
 //! `becalm-agent tables`: the engine's tables as one JSON object, from which everything above the agent is told what there
 //! is. It is written beside the Python package when that is built (`make build`, setup.py), and never by hand.
 
+use becalm_core::knob::catalogue as knobs;
 use becalm_core::load::table as load_columns;
 use becalm_core::run_columns;
 use becalm_core::source::table as sources;
@@ -10,6 +11,7 @@ use serde_json::{json, Value};
 pub fn tables() -> Value {
     json!({
         "run_columns": run_columns::TABLE,
+        "knobs": knobs::CATALOGUE,
         "load_columns": load_columns::TABLE,
         "sources": sources::TABLE,
     })

@@ -61,22 +61,22 @@ class Confirmation:
 
 
 def leave_one_out(
-    chosen: Settings, needs: Mapping[str, Sequence[str]] | None = None, together: Sequence[str] = ()
+    chosen: Settings, requires: Mapping[str, Sequence[str]] | None = None, together: Sequence[str] = ()
 ) -> dict[str, Settings]:
     """The arms that show what each chosen knob contributes, by name: the chosen settings without it.
 
-    `needs`: knobs without which a knob has no meaning (`space.Candidate.needs`); it is left out with them. `together`:
+    `requires`: knobs without which a knob has no meaning (`Candidate.requires`); it is left out with them. `together`:
     knobs that are left out as one, their names joined by AND.
     """
     one = AND.join(knob for knob, _ in chosen.values if knob in together)
     units = dict.fromkeys(one if knob in together else knob for knob, _ in chosen.values)
-    return {WITHOUT + unit: without(chosen, (unit,), needs) for unit in units}
+    return {WITHOUT + unit: without(chosen, (unit,), requires) for unit in units}
 
 
-def without(chosen: Settings, knobs: Iterable[str], needs: Mapping[str, Sequence[str]] | None = None) -> Settings:
+def without(chosen: Settings, knobs: Iterable[str], requires: Mapping[str, Sequence[str]] | None = None) -> Settings:
     """The chosen settings without some knobs (or several joined by AND) and what has no meaning without those."""
     gone = {knob for unit in knobs for knob in unit.split(AND)}
-    while more := {name for name, _ in chosen.values if gone.intersection((needs or {}).get(name, ()))} - gone:
+    while more := {name for name, _ in chosen.values if gone.intersection((requires or {}).get(name, ()))} - gone:
         gone |= more
     return _without(chosen, gone)
 

@@ -48,7 +48,7 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
     if name is not None:
         rows = [find(rows, name)]
     if as_json:
-        _json("knobs", {"knobs": [asdict(row) for row in rows]})
+        _json("knobs", {"knobs": [row.to_json() for row in rows]})
         return
     _print(report.catalogue(rows) if name is None else report.knob(rows[0]), plain)
 

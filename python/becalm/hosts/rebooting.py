@@ -19,18 +19,13 @@ from becalm.errors import BootError, UsageError
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import MeasureRequest
-from becalm.nouns.knob import Knob
+from becalm.nouns.knob import at_boot, known
 from becalm.nouns.run import Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
 Parameters = tuple[str, ...]
 """Words of the kernel's command line, beyond those that the machine boots with anyway."""
-
-ISOLATED = "isolcpus"
-"""With this one nothing is put on its CPUs by itself, the program neither: it has to be bound to them."""
-
-LIVE_ISOLATION = "isolation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,6 @@ class RebootingHost(AgentHost):
     def _start(self, name: str) -> None:
         super()._start(name)
         self.boot_ns: int | None = None
-        self._at_boot: frozenset[str] | None = None
         self._parts: dict[tuple[Settings, bool], Part] = {}
         self._defined: tuple[list[Workload], list[Part | None], bool] = ([], [], False)
         self._booted: Parameters | None = ()
@@ -67,12 +61,6 @@ class RebootingHost(AgentHost):
         Raises BootError when the machine did not come up with them and is, or can be brought, up without them;
         MachineError when it is lost.
         """
-
-    def knobs(self) -> list[Knob]:
-        """The catalogue with what each knob is on this machine now."""
-        rows = super().knobs()
-        self._at_boot = frozenset(row.name for row in rows if row.parameters is not None)
-        return rows
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
@@ -198,22 +186,21 @@ class RebootingHost(AgentHost):
         return self._parts[settings, dangerous]
 
     def _split(self, settings: Settings, dangerous: bool) -> Part:
-        if settings.values and self._at_boot is None:
-            self.knobs()
-        names = self._at_boot or frozenset()
-        boot = Settings.of({name: value for name, value in settings.values if name in names})
-        live = {name: value for name, value in settings.values if name not in names}
+        boot = at_boot(settings)
+        live = {name: value for name, value in settings.values if (name, value) not in boot.values}
         if not boot.values:
             return Part((), boot, settings)
         effects = self._effects(boot, dangerous)
-        isolated = next((each["cpus"] for each in effects if each["knob"] == ISOLATED), None)
-        if isolated is not None:
-            if LIVE_ISOLATION in live:
+        for each in effects:
+            name, row = each["knob"], known()[each["knob"]]
+            if row.boot is None or not row.boot.binds:
+                continue
+            if other := next((each for each in live if each in known() and name in known()[each].conflicts), None):
                 raise UsageError(
-                    f"{ISOLATED} and {LIVE_ISOLATION} both give the program CPUs of its own, from the boot on or now. "
+                    f"{name} and {other} both give the program CPUs of its own, from the boot on or now. "
                     "Leave one of them out."
                 )
-            live.setdefault("cpus", isolated)
+            live.setdefault("cpus", each["cpus"])
         parameters = tuple(word for each in effects for word in each["parameters"])
         return Part(parameters, boot, Settings.of(live))
 

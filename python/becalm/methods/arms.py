@@ -39,8 +39,10 @@ class Arms:
         self._worth = MAD_WORTH if objective == "mad" else 1.0
         self._failed: set[Arm] = set()
         index = {knob: i for i, each in enumerate(space.candidates) for knob in each.knobs}
-        self._needs = [frozenset(index.get(knob, -1) for knob in each.needs) for each in space.candidates]
-        self._against = [frozenset(index[knob] for knob in each.against if knob in index) for each in space.candidates]
+        self._requires = [frozenset(index.get(knob, -1) for knob in each.requires) for each in space.candidates]
+        self._conflicts = [
+            frozenset(index[knob] for knob in each.conflicts if knob in index) for each in space.candidates
+        ]
 
     @property
     def tried(self) -> list[Arm]:
@@ -89,8 +91,8 @@ class Arms:
     def sensible(self, chosen: Iterable[int]) -> Arm:
         """The arm without candidates that cannot be or mean nothing in it, as `Space.settings` leaves them out."""
         asked = frozenset(chosen)
-        arm = frozenset(i for i in asked if not self._against[i] & asked)
-        return frozenset(i for i in arm if self._needs[i] <= arm)
+        arm = frozenset(i for i in asked if not self._conflicts[i] & asked)
+        return frozenset(i for i in arm if self._requires[i] <= arm)
 
     def hopeful(self, arm: Arm) -> bool:
         """Whether an arm may be tried: at most half of what may have made another arm fail is in it.
@@ -110,7 +112,7 @@ class Arms:
         """Where to begin, the most telling first: nothing, everything, parts of it by group, and the profiles."""
         groups = {group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group}
         every = set(range(len(self.space.candidates)))
-        confining = {i for i, each in enumerate(self.space.candidates) if each.confines}
+        confining = {i for i, each in enumerate(self.space.candidates) if each.restricts_cpus}
         boots = {i for i, each in enumerate(self.space.candidates) if each.knobs & set(self.space.boot)}
         sets = [
             set(),

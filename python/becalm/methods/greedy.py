@@ -26,7 +26,7 @@ def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchG
     for candidate in _order(space, rng):
         if trials.reached or not trials.affordable:
             break
-        if not {knob for each in kept for knob in each.knobs}.issuperset(candidate.needs):
+        if not {knob for each in kept for knob in each.knobs}.issuperset(candidate.requires):
             continue
         wider, lowest = (*kept, candidate), trials.spread
         spread = yield from trials.measure(space.settings(wider), f"with {candidate.text}")
@@ -44,7 +44,7 @@ def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchG
 
 def _order(space: Space, rng: np.random.Generator) -> Iterator[Candidate]:
     isolation = space.of(Group.ISOLATION)
-    yield from sorted(isolation, key=lambda each: bool(each.needs))
+    yield from sorted(isolation, key=lambda each: bool(each.requires))
     for group in (Group.NORMAL, Group.DANGEROUS):
         members = space.of(group)
         yield from (members[index] for index in rng.permutation(len(members)))

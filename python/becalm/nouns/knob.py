@@ -1,56 +1,118 @@
-"""The noun Knob: one system parameter as a row of the engine's catalogue."""
+"""The noun Knob: one system parameter as a row of the engine's catalogue, and what it is on one machine.
+
+`catalogue` has the rows as the engine was built with; a host's `knobs` answers with them as they are on its machine.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from typing import Any, Literal
 
 from becalm.errors import UsageError
+from becalm.nouns import tables
+from becalm.nouns.domain import Domain, Value, text
+from becalm.nouns.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """What a setting of the next boot is on the kernel's command line: `parameters`, with {} for the value.
+
+    `known_from`: what shows that the kernel has taken it. `binds`: nothing runs on its CPUs unless it is bound to them.
+    """
+
+    parameters: tuple[str, ...]
+    known_from: str = ""
+    binds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One system parameter on one machine (docs/reference/protocol.md, `knobs`).
+    """One system parameter (docs/reference/protocol.md, `knobs`).
 
-    `value` is the present one as text, None when it has none (process settings); `reason` says why it is not
-    `supported`; `steady` is the value that a search for a small spread tries, None when it is no candidate. `against`:
-    knobs that take its place. `parameters`: words of the kernel's command line that a setting of the boot is, with {}
-    for the value; None for all others.
+    `tuned_value`: what a search for little variation tries, None when it is no candidate. `requires`: knobs without
+    which it has no meaning; `conflicts`: knobs that take its place. `privileged`: which values an ordinary user may not
+    set ("none", "all", {"below": n}, {"classes": […]}). `boot`: of settings of the next boot.
+
+    On a machine, `value` is the present one as text, None when it has none (process settings); `reason` says why the
+    machine does not have it where it is not `supported`.
     """
 
     name: str
-    scope: str
-    group: str
-    domain: str
-    matters: str
+    scope: Literal["process", "live", "boot"]
+    group: Literal["essential", "isolation", "normal", "dangerous"]
+    domain: Domain
+    rationale: str
     costs: str
-    supported: bool
+    tuned_value: str | None = None
+    order: int = 0
+    requires: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    restricts_cpus: bool = False
+    privilege: str = ""
+    privileged: str | Mapping[str, Any] = "none"
+    absent: str = ""
+    source: str = ""
+    boot: Boot | None = None
+    supported: bool = True
     reason: str | None = None
     value: str | None = None
-    steady: str | None = None
-    choices: tuple[str, ...] | None = None
-    needs: tuple[str, ...] = ()
-    against: tuple[str, ...] = ()
-    confines: bool = False
-    parameters: tuple[str, ...] | None = None
-    order: int = 0
-    privilege: str = ""
-    source: str = ""
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Knob:
-        """Read a row of the agent's answer; fields that this version does not know are left out."""
-        known = {each.name for each in fields(cls)}
-        given = {key: value for key, value in row.items() if key in known}
-        for key in ("choices", "needs", "against", "parameters"):
-            if given.get(key) is not None:
-                given[key] = tuple(given[key])
-        for key in ("steady", "value"):
-            if given.get(key) is not None:
-                given[key] = str(given[key])
-        return cls(**given)
+        """Read a row of the engine's table or of an agent's answer."""
+        boot = row["boot"]
+        known = {key: value for key, value in row.items() if key in cls.__slots__}
+        return cls(
+            **{
+                **known,
+                "domain": Domain.from_json(row["domain"]),
+                "requires": tuple(row["requires"]),
+                "conflicts": tuple(row["conflicts"]),
+                "boot": None if boot is None else Boot(tuple(boot["parameters"]), boot["known_from"], boot["binds"]),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of the engine's table and of an agent's answer; `from_json` reads it back."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            **plain,
+            "domain": self.domain.to_json(),
+            "requires": list(self.requires),
+            "conflicts": list(self.conflicts),
+            "boot": None if self.boot is None else {**asdict(self.boot), "parameters": list(self.boot.parameters)},
+        }
+
+    def needs_rights(self, value: Value) -> bool:
+        """Whether an ordinary user may not set this value."""
+        if isinstance(self.privileged, str):
+            return self.privileged == "all"
+        spelled = text(value)
+        if "below" in self.privileged:
+            return not spelled.lstrip("+-").isdecimal() or int(spelled) < int(self.privileged["below"])
+        return spelled.partition(":")[0] in self.privileged["classes"]
+
+
+@cache
+def catalogue() -> tuple[Knob, ...]:
+    """Every knob that the engine knows, in its order."""
+    return tuple(Knob.from_json(row) for row in tables.rows("knobs"))
+
+
+@cache
+def known() -> Mapping[str, Knob]:
+    """The same by name."""
+    return {row.name: row for row in catalogue()}
+
+
+def at_boot(settings: Settings) -> Settings:
+    """What of some settings is set at the next boot."""
+    names = {row.name for row in catalogue() if row.boot is not None}
+    return Settings(tuple((name, value) for name, value in settings.values if name in names))
 
 
 def find(knobs: Sequence[Knob], name: str) -> Knob:

@@ -13,6 +13,9 @@ from typing import Any
 
 from becalm.nouns.settings import Settings
 
+EARLIER = {"needs": "requires", "confines": "restricts_cpus", "against": "conflicts"}
+"""What fields of a candidate were called in studies of becalm 0.1."""
+
 
 class Group(StrEnum):
     """Groups of the catalogue (crates/becalm-core/src/knob/catalogue.rs), as the greedy method walks them."""
@@ -27,24 +30,24 @@ class Group(StrEnum):
 class Candidate:
     """A knob with the value a search tries.
 
-    `needs`: knobs without which this one has no meaning (no tick-less CPU without an isolated one). `confines`: it
-    keeps a program on fewer CPUs than the machine has. `against`: knobs, earlier in the space, beside which it cannot
-    be set (interrupts cannot be sent to other CPUs when those are offline): together with one of them it is left out.
-    `together`: other candidates that are set with it as one, because each would cost a boot (`Space.bundled`).
+    `requires`: knobs without which this one has no meaning (no tick-less CPU without an isolated one).
+    `restricts_cpus`: it keeps a program on fewer CPUs than the machine has. `conflicts`: knobs, earlier in the space,
+    beside which it cannot be set (interrupts cannot be sent to other CPUs when those are offline): chosen with one of
+    them it is left out. `bundled`: other candidates that are set with it as one, because each would cost a boot.
     """
 
     knob: str
     value: str | int | bool
     group: Group
-    needs: tuple[str, ...] = ()
-    confines: bool = False
-    against: tuple[str, ...] = ()
-    together: tuple[Candidate, ...] = ()
+    requires: tuple[str, ...] = ()
+    restricts_cpus: bool = False
+    conflicts: tuple[str, ...] = ()
+    bundled: tuple[Candidate, ...] = ()
 
     @property
     def all(self) -> tuple[Candidate, ...]:
         """It and what is set with it."""
-        return (self, *self.together)
+        return (self, *self.bundled)
 
     @property
     def knobs(self) -> frozenset[str]:
@@ -70,23 +73,24 @@ class Space:
 
     def to_json(self) -> dict[str, Any]:
         """As the options of a study keep it; `from_json` reads it back."""
-        kept = [{key: value for key, value in asdict(each).items() if key != "together"} for each in self.candidates]
+        kept = [{key: value for key, value in asdict(each).items() if key != "bundled"} for each in self.candidates]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
         return {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:
-        """Read back what `to_json` wrote."""
+        """Read back what `to_json` wrote, now or in an earlier version: a store and an exported study keep it."""
+        rows = [{EARLIER.get(key, key): each[key] for key in each} for each in value["candidates"]]
         candidates = tuple(
             Candidate(
                 **{
                     **each,
                     "group": Group(each["group"]),
-                    "needs": tuple(each["needs"]),
-                    "against": tuple(each["against"]),
+                    "requires": tuple(each["requires"]),
+                    "conflicts": tuple(each["conflicts"]),
                 }
             )
-            for each in value["candidates"]
+            for each in rows
         )
         profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
         return cls(candidates, profiles, tuple(value.get("boot", ())))
@@ -121,13 +125,13 @@ class Space:
     def settings(self, chosen: Iterable[Candidate]) -> Settings:
         """The settings that some candidates make together.
 
-        One that is `against` another, and then one whose `needs` are not among the rest, is left out.
+        One that `conflicts` with another, and then one whose `requires` are not among the rest, is left out.
         """
         chosen = tuple(chosen)
         asked = {knob for each in chosen for knob in each.knobs}
-        kept = [each for each in chosen if asked.isdisjoint(each.against)]
+        kept = [each for each in chosen if asked.isdisjoint(each.conflicts)]
         knobs = {knob for each in kept for knob in each.knobs}
-        whole = (each for one in kept if knobs.issuperset(one.needs) for each in one.all)
+        whole = (each for one in kept if knobs.issuperset(one.requires) for each in one.all)
         return Settings.of({each.knob: each.value for each in whole})
 
 
@@ -138,8 +142,8 @@ def _bundle(found: Sequence[Candidate]) -> Candidate:
     return replace(
         found[0],
         group=Group.ISOLATION if isolates else found[0].group,
-        needs=tuple(dict.fromkeys(name for each in found for name in each.needs if name not in names)),
-        confines=any(each.confines for each in found),
-        against=tuple(dict.fromkeys(name for each in found for name in each.against if name not in names)),
-        together=tuple(found[1:]),
+        requires=tuple(dict.fromkeys(name for each in found for name in each.requires if name not in names)),
+        restricts_cpus=any(each.restricts_cpus for each in found),
+        conflicts=tuple(dict.fromkeys(name for each in found for name in each.conflicts if name not in names)),
+        bundled=tuple(found[1:]),
     )

@@ -63,11 +63,11 @@ def catalogue(rows: Sequence[Knob]) -> RenderableType:
 def _about(row: Knob) -> tuple[str, str, str, str]:
     """A knob's line in the catalogue."""
     consent = "(dangerous) " if row.group == "dangerous" else ""
-    why = f"{consent}{row.matters}" if row.supported else f"not here: {row.reason}"
+    why = f"{consent}{row.rationale}" if row.supported else f"not here: {row.reason}"
     value = (row.value or "") if row.supported else ""
     if len(value) > WIDEST:
         value = f"{value[: WIDEST - 2]} …"
-    return row.name, value, row.steady or "", why
+    return row.name, value, row.tuned_value or "", why
 
 
 def knob(row: Knob) -> RenderableType:
@@ -77,17 +77,16 @@ def knob(row: Knob) -> RenderableType:
     table.columns[0].no_wrap = True
     lines = [
         ("now", row.value if row.supported else f"not here: {row.reason}"),
-        ("values", row.domain),
-        ("choices here", ", ".join(row.choices or ())),
-        ("tried by tune", row.steady),
-        ("why", row.matters),
+        ("values", row.domain.words),
+        ("tried by tune", row.tuned_value),
+        ("why", row.rationale),
         ("costs", row.costs),
         (
             "acts on",
             {"process": "the measured program", "live": "the running machine", "boot": "the next boot"}[row.scope],
         ),
         ("group", row.group),
-        ("needs", ", ".join(filter(None, [row.privilege, *row.needs]))),
+        ("needs", ", ".join(filter(None, [row.privilege, *row.requires]))),
         ("source", row.source),
     ]
     for head, value in lines:

@@ -18,7 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.profiles import SHIPPED, load
 from becalm.study.session import StudySession
-from becalm.tuning.candidates import AT_BOOT, NEED_RIGHTS, SearchLimits, candidates, left_out_by_choice
+from becalm.tuning.candidates import AT_BOOT, NEEDS_ROOT, SearchLimits, candidates, left_out_by_choice
 
 Tried = tuple[tuple[str, Settings], ...]
 """Settings to try instead of searching, each with a name."""
@@ -32,15 +32,15 @@ def probe_space(
     With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
     """
     host = opened.host
-    asked_for, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.parameters is not None])
+    asked_for, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.boot is not None])
     refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
     profiles, unwanted, partial = [], [], {}
     for profile in map(load, SHIPPED) if compare_profiles else ():
         settings, missing = _supported(profile.settings, rows, host)
         settings = Settings.of({name: value for name, value in settings.values if name not in refused})
-        against = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
-        if against:
-            unwanted.append(Excluded(profile.name, f"sets {', '.join(against)}, which was left out as asked"))
+        unwanted_ones = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
+        if unwanted_ones:
+            unwanted.append(Excluded(profile.name, f"sets {', '.join(unwanted_ones)}, which was left out as asked"))
             continue
         if kernel is not None:
             settings, ignored = _taken_at_boot(opened, kernel, settings, rows)
@@ -61,7 +61,7 @@ def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
         if candidate.knob in found.boot:
             continue
         try:
-            _put_on(opened, kernel, found, {candidate.knob, *candidate.needs})
+            _put_on(opened, kernel, found, {candidate.knob, *candidate.requires})
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
@@ -78,13 +78,13 @@ def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
     while left:
         now = left[:1] if alone else left
         try:
-            _put_on(opened, kernel, found, {name for each in now for name in (each.knob, *each.needs)})
+            _put_on(opened, kernel, found, {name for each in now for name in (each.knob, *each.requires)})
             left = left[len(now) :]
         except RefusedError as error:
             told = error.knobs if isinstance(error, BootError) else ()
             wrong = told or tuple(each.knob for each in now if len(now) == 1)
             refused |= dict.fromkeys(wrong, str(error))
-            rest = [each for each in left if each.knob not in refused and not set(each.needs) & set(refused)]
+            rest = [each for each in left if each.knob not in refused and not set(each.requires) & set(refused)]
             # Nobody was told, or somebody who is not there: one at a time.
             alone, left = alone or rest == left, rest
     return refused
@@ -94,7 +94,7 @@ def _taken_at_boot(
     opened: StudySession, kernel: Workload, settings: Settings, rows: Sequence[Knob]
 ) -> tuple[Settings, tuple[Excluded, ...]]:
     """Some settings without those of the boot that this machine does not take, and these: a profile has own values."""
-    boot = {row.name for row in rows if row.parameters is not None}
+    boot = {row.name for row in rows if row.boot is not None}
     asked = Settings.of({name: value for name, value in settings.values if name in boot})
     left_out: dict[str, Excluded] = {}
     while asked.values:
@@ -136,7 +136,7 @@ def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
     """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
 
     def taken(*candidates: Candidate) -> bool:
-        needed = {knob for each in candidates for knob in (each.knob, *each.needs)}
+        needed = {knob for each in candidates for knob in (each.knob, *each.requires)}
         settings = found.settings(each for each in found.candidates if each.knob in needed)
         try:
             opened.host.define([kernel], [settings], dangerous=opened.measuring.dangerous)
@@ -148,8 +148,8 @@ def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
         return found
     marked: list[Candidate] = []
     for candidate in found.candidates:
-        against = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
-        marked.append(replace(candidate, against=against))
+        conflicts = tuple(earlier.knob for earlier in marked if not taken(earlier, candidate))
+        marked.append(replace(candidate, conflicts=conflicts))
     return replace(found, candidates=tuple(marked))
 
 
@@ -164,8 +164,8 @@ def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Se
             left_out.append(Excluded(name, row.reason or "not supported here"))
         elif row.scope == "boot" and not host.reboots:
             left_out.append(Excluded(name, stays(host)))
-        elif not host.privileged and (row.scope == "live" or name in NEED_RIGHTS):
-            left_out.append(Excluded(name, "needs root: --sudo"))
+        elif not host.privileged and row.needs_rights(value):
+            left_out.append(Excluded(name, NEEDS_ROOT))
         else:
             values[name] = value
     return Settings.of(values), tuple(left_out)

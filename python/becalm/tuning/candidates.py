@@ -14,8 +14,8 @@ from becalm.nouns.knob import Knob, find
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
-NEED_RIGHTS = ("nice", "io_priority", "policy")
-"""Process settings whose tried values ask for more than an ordinary user has (CAP_SYS_NICE)."""
+NEEDS_ROOT = "needs root: --sudo"
+"""Why a value is left out that an ordinary user may not set."""
 
 
 AT_BOOT = "set at boot: this host does not reboot during a study"
@@ -55,30 +55,25 @@ def candidates(
         find(knobs, name)
     candidates, reasons = [], {}
     # What is on already need not be chosen for others to have a meaning.
-    on = {knob.name for knob in knobs if knob.value is not None and knob.value == knob.steady}
+    on = {knob.name for knob in knobs if knob.value is not None and knob.value == knob.tuned_value}
     for knob in knobs:
-        if knob.steady is None:
+        if knob.tuned_value is None:
             continue
         reason = _excluded(knob, wanted) or (refused or {}).get(knob.name)
         if reason is None:
-            needs = tuple(name for name in knob.needs if name not in on)
-            group, value = Group(knob.group), _value(knob.steady)
-            candidates.append(Candidate(knob.name, value, group, needs, knob.confines, knob.against))
+            requires = tuple(name for name in knob.requires if name not in on)
+            group, value = Group(knob.group), knob.domain.parse(knob.tuned_value)
+            candidates.append(Candidate(knob.name, value, group, requires, knob.restricts_cpus, knob.conflicts))
         else:
             reasons[knob.name] = reason
-    while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.needs)]:
+    while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.requires)]:
         present = {each.knob for each in candidates}
         for each in alone:
-            missing = (name for name in each.needs if name not in present)
+            missing = (name for name in each.requires if name not in present)
             reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
         candidates = [each for each in candidates if each not in alone]
     excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
     return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
-
-
-def _value(text: str) -> str | int:
-    """A value as a person writes it in a profile: whole numbers without quotes."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
@@ -87,7 +82,7 @@ def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
         return "not among those asked for"
     if knob.name in wanted.without:
         return "left out as asked"
-    if knob.confines and wanted.preserve_multicore:
+    if knob.restricts_cpus and wanted.preserve_multicore:
         return "keeps the program on fewer CPUs (--preserve-multicore)"
     return None
 
@@ -100,10 +95,10 @@ def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
         return wanted.stays
     if not knob.supported:
         return knob.reason or "not supported here"
-    if not wanted.privileged and (knob.scope == "live" or knob.name in NEED_RIGHTS):
-        return "needs root: --sudo"
-    if knob.group == Group.DANGEROUS and not wanted.consent:
+    if knob.tuned_value is not None and not wanted.privileged and knob.needs_rights(knob.tuned_value):
+        return NEEDS_ROOT
+    if Group(knob.group) is Group.DANGEROUS and not wanted.consent:
         return "needs your consent: --dangerous"
-    if knob.value is not None and knob.value == knob.steady:
+    if knob.value is not None and knob.value == knob.tuned_value:
         return f"is {knob.value} already"
     return None

@@ -61,8 +61,8 @@ def confirm(
         arms[TUNED] = tuned.choice.settings
         arms |= dict(space.profiles)
         if options.single_out and len(tuned.choice.settings.values) > 1:
-            needs = {each.knob: each.needs for each in space.candidates}
-            arms |= confirmation.leave_one_out(tuned.choice.settings, needs, space.boot)
+            requires = {each.knob: each.requires for each in space.candidates}
+            arms |= confirmation.leave_one_out(tuned.choice.settings, requires, space.boot)
     else:
         return
     wanted = _distinct(arms)
@@ -97,8 +97,8 @@ def _unbundle_boot(
     helped = any(each.knob == unit for each in tuned.judged.contributions) and unit not in tuned.judged.spare
     if len(boot) < 2 or not options.single_out or not helped:
         return left_ns
-    needs = {each.knob: each.needs for each in space.candidates}
-    alone = {WITHOUT + knob: confirmation.without(chosen, (knob,), needs) for knob in boot}
+    requires = {each.knob: each.requires for each in space.candidates}
+    alone = {WITHOUT + knob: confirmation.without(chosen, (knob,), requires) for knob in boot}
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
     arms = _distinct(bare | alone)
     shape = replace(_shape(arms, space, options, run_ns), boots=True, loops=FEWEST_LOOPS)
@@ -145,14 +145,14 @@ def _backward_elimination(
     """
     assert tuned.judged is not None
     chosen, spare = tuned.choice.settings, tuned.judged.spare
-    needs = {each.knob: each.needs for each in space.candidates}
+    requires = {each.knob: each.requires for each in space.candidates}
     most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
     for _ in range(SLIMMING):
-        fewer = confirmation.without(chosen, spare, needs)
+        fewer = confirmation.without(chosen, spare, requires)
         if spare and not fewer.values:
             # Each alone can be spared, all together cannot: they stand in for each other.
             spare = spare[: len(spare) // 2]
-            fewer = confirmation.without(chosen, spare, needs)
+            fewer = confirmation.without(chosen, spare, requires)
         if not spare:
             return
         arms = _distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | dict(space.profiles))

@@ -135,7 +135,7 @@ def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> l
 
 def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
     """Programs that use several CPUs while settings are tried that keep them on fewer."""
-    confining = [each.knob for each in space.candidates if each.confines]
+    confining = [each.knob for each in space.candidates if each.restricts_cpus]
     found = []
     for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):
         wall = sum(float(loop.sum()) for loop in samples[0].loops)

@@ -164,7 +164,7 @@ def tune(
                 "allow_reboot": measuring.allow_reboot,
                 "partial": partial,
                 "boot_ns": getattr(opened.host, "boot_ns", None),
-                "lost": {row.name: row.matters for row in rows if row.name in at_boot},
+                "lost": {row.name: row.rationale for row in rows if row.name in at_boot},
             },
         )
         opened.begin(study)

@@ -73,9 +73,9 @@ def test_names_and_values_are_never_cut_and_words_are_whole(becalm, root, monkey
     words = set(shown.split())
     for row in knobs(root=str(root)):
         assert row.name in words
-        assert (row.steady or row.name) in words
+        assert (row.tuned_value or row.name) in words
         if columns >= 80 and row.supported:
-            assert set(row.matters.split()) <= words
+            assert set(row.rationale.split()) <= words
 
 
 def test_what_a_machine_lacks_is_told_from_what_it_has(becalm, root):

@@ -8,11 +8,10 @@ from becalm.errors import BootError, MachineError, UsageError
 from becalm.hosts import Access, MeasureRequest, Noticed, Reboots, runs_of
 from becalm.hosts.agent import PROTOCOL
 from becalm.hosts.rebooting import RebootingHost
+from becalm.nouns import tables
 from becalm.nouns.run import COLUMNS, Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-
-ROWS = (("isolcpus", ["isolcpus={}"]), ("idle", ["idle={}"]), ("swappiness", None), ("isolation", None), ("cpus", None))
 
 
 class Kernel:
@@ -47,12 +46,7 @@ class Kernel:
         yield {"event": "done"}
 
     def knobs(self, request):
-        words = {"group": "normal", "domain": "", "matters": "", "costs": "", "supported": True}
-        rows = [
-            {"name": name, "scope": "live" if parameters is None else "boot", "parameters": parameters, **words}
-            for name, parameters in ROWS
-        ]
-        yield {"event": "done", "knobs": rows}
+        yield {"event": "done", "knobs": tables.rows("knobs")}
 
     def effects(self, request):
         found = []

@@ -18,7 +18,7 @@ SPACE = Space(
     (
         Candidate("governor", "performance", Group.ESSENTIAL),
         Candidate("nice", -20, Group.ESSENTIAL),
-        Candidate("isolation", "first-core", Group.ISOLATION, confines=True),
+        Candidate("isolation", "first-core", Group.ISOLATION, restricts_cpus=True),
         Candidate("nohz_full", "on", Group.ISOLATION, ("isolation",)),
         Candidate("aslr", "off", Group.NORMAL),
         Candidate("swap", "off", Group.NORMAL),

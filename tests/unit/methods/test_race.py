@@ -13,7 +13,7 @@ from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
 SPACE = Space(
-    tuple(Candidate(f"{group}-{i}", "on", group, confines=i == 0) for group in Group for i in range(5)),
+    tuple(Candidate(f"{group}-{i}", "on", group, restricts_cpus=i == 0) for group in Group for i in range(5)),
     (("list", Settings.of({"normal-0": "on", "normal-1": "other", "elsewhere": 1})),),
 )
 
@@ -78,7 +78,7 @@ def test_the_portfolio_has_nothing_everything_groups_and_profiles():
     assert {"normal-0"} in settings  # Of the profile, what the space has with the same value.
     for group in (Group.ISOLATION, Group.NORMAL, Group.DANGEROUS):
         assert {knob for knob in every if not knob.startswith(group)} in settings
-    assert {each.knob for each in SPACE.candidates if not each.confines} in settings
+    assert {each.knob for each in SPACE.candidates if not each.restricts_cpus} in settings
 
 
 def test_after_a_failure_only_half_of_the_suspects_are_tried_at_once():

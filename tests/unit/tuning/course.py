@@ -13,10 +13,12 @@ from becalm.tuning.exchange import PhaseResult, SearchResult
 SECOND = 1e9
 
 
-def space(*names, profiles=(), needs=None, confines=()):
+def space(*names, profiles=(), requires=None, restricts_cpus=()):
     """Candidates `name` = 1, all of the group normal."""
     return Space(
-        tuple(Candidate(name, 1, Group.NORMAL, (needs or {}).get(name, ()), name in confines) for name in names),
+        tuple(
+            Candidate(name, 1, Group.NORMAL, (requires or {}).get(name, ()), name in restricts_cpus) for name in names
+        ),
         tuple(profiles),
     )
 

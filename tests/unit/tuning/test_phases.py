@@ -210,7 +210,7 @@ def test_two_that_stand_in_for_each_other_do_not_both_go():
 
 def test_what_needs_a_knob_goes_with_it():
     world = World({"a": 0.2})
-    found = space("a", "isolation", "tick", needs={"tick": ("isolation",)})
+    found = space("a", "isolation", "tick", requires={"tick": ("isolation",)})
     _, wishes, _ = conduct(world, found, chooses("a", "isolation", "tick"))
     for wish in wishes[1:]:
         for arm in wish.ask.arms:
@@ -222,14 +222,14 @@ def test_what_needs_a_knob_goes_with_it():
 
 
 def test_a_parallel_program_and_settings_that_confine_it():
-    tuned, _, _ = conduct(World(GOOD, busy=3.5), space("a", "b", confines=("b",)), chooses("a"))
+    tuned, _, _ = conduct(World(GOOD, busy=3.5), space("a", "b", restricts_cpus=("b",)), chooses("a"))
     (finding,) = findings(tuned, "parallel")
     assert "3.5 CPUs" in finding.sentence
     assert "--preserve-multicore" in finding.sentence
     assert finding.numbers["confining"] == ["b"]
     assert finding.program == "p"
     assert findings(conduct(World(GOOD, busy=3.5), space("a"), chooses("a"))[0], "parallel") == []
-    assert findings(conduct(World(GOOD), space("a", confines=("a",)), chooses("a"))[0], "parallel") == []
+    assert findings(conduct(World(GOOD), space("a", restricts_cpus=("a",)), chooses("a"))[0], "parallel") == []
 
 
 def test_where_the_scatter_comes_from_is_said_for_each_program():

@@ -1,15 +1,14 @@
 //! The values that a knob takes, as data: what `--set` accepts, how a value is worded, and between which numbers a
 //! search may choose all follow from it.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::cpus;
 
 /// The values of a knob: those of its kind, and special ones beside them. Values are text; JSON's true and false mean
 /// on and off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Domain {
-    #[serde(flatten)]
     pub kind: Kind,
     /// Values with a meaning of their own, which need not be of the kind: 0 for the kernel's default, max, first-core.
     pub special: &'static [Special],
@@ -96,6 +95,19 @@ pub const fn class(word: &'static str) -> Class {
 /// A class with levels from `low` to `high`.
 pub const fn levels(word: &'static str, low: i64, high: i64, default: Option<i64>) -> Class {
     Class { word, levels: Some((low, high)), default }
+}
+
+impl Serialize for Domain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            #[serde(flatten)]
+            kind: Kind,
+            special: &'a [Special],
+            words: String,
+        }
+        Whole { kind: self.kind, special: self.special, words: self.words() }.serialize(serializer)
+    }
 }
 
 impl Domain {
@@ -266,11 +278,12 @@ mod tests {
             serde_json::json!({
                 "kind": "range", "low": 100_000, "high": 100_000_000, "unit": "ns", "scale": "log",
                 "special": [{"value": "0", "meaning": "the kernel's default"}],
+                "words": "0 (the kernel's default), or 100000 to 100000000 ns",
             })
         );
         assert_eq!(
             said(ON_OFF),
-            serde_json::json!({"kind": "words", "choices": ["on", "off"], "special": []})
+            serde_json::json!({"kind": "words", "choices": ["on", "off"], "special": [], "words": "on or off"})
         );
         assert_eq!(said(cpus(&[]))["kind"], "cpus");
         assert_eq!(said(POLICY)["classes"][1]["levels"], serde_json::json!([1, 99]));

@@ -166,7 +166,8 @@ fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
         GONE => "X",
         _ => "S",
     };
-    tree.write(&path, &format!("{head}) {letter}{}", rest.get(1..).unwrap_or_default()))
+    // Not a value: its brackets are no choice.
+    tree.replace(&path, format!("{head}) {letter}{}\n", rest.get(1..).unwrap_or_default()).as_bytes())
 }
 
 fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::changes::Draft;
 use super::cpus::Cpus;
@@ -77,13 +77,16 @@ pub trait Act: Debug + Sync {
 }
 
 /// A setting of the next boot.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Boot {
     /// Words of the kernel's command line; {} is the value. Fixed words switch off what is on without them.
+    #[serde(rename = "parameters")]
     pub words: &'static [&'static str],
     /// Whether this machine could have it; Err says why not.
+    #[serde(skip)]
     pub possible: fn(&Tree) -> Result<(), String>,
     /// Whether the kernel that runs has taken it: a word on the command line proves nothing.
+    #[serde(skip)]
     pub proof: fn(&Evidence) -> Taken,
     /// What it is known from, for docs.
     pub known_from: &'static str,
@@ -92,12 +95,13 @@ pub struct Boot {
 }
 
 /// One system parameter as plain data.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Knob {
     pub name: &'static str,
     pub scope: Scope,
     pub group: Group,
     pub domain: Domain,
+    #[serde(rename = "boot", serialize_with = "boot_alone")]
     pub act: &'static dyn Act,
     /// The value that a search for little variation tries; None: it is not a candidate.
     pub tuned_value: Option<&'static str>,
@@ -121,6 +125,11 @@ pub struct Knob {
     pub absent: &'static str,
     /// Where it is documented.
     pub source: &'static str,
+}
+
+/// Of the way of acting others are told what concerns the next boot; the rest is the agent's own affair.
+fn boot_alone<S: Serializer>(act: &&'static dyn Act, serializer: S) -> Result<S::Ok, S::Error> {
+    act.boot().serialize(serializer)
 }
 
 /// How a file spells a value: pairs of a value and its spelling; values without one are written as they are.

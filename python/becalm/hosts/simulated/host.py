@@ -22,7 +22,7 @@ from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Machine, Running, State
-from becalm.nouns.knob import Knob
+from becalm.nouns.knob import Knob, at_boot
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -143,7 +143,7 @@ class SimHost:
 
     def knobs(self) -> list[Knob]:
         """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
-        return [Knob.from_json(row) for row in self.machine.knobs()]
+        return self.machine.knobs()
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
@@ -152,7 +152,7 @@ class SimHost:
         base_ns = [self._base(workload) for workload in workloads]
         self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array(base_ns, dtype=float)
-        self._boots_of = [machine.at_boot(each or Settings()) for each in settings]
+        self._boots_of = [at_boot(each or Settings()) for each in settings]
         return [workload.argv[0] for workload in workloads]
 
     def _base(self, workload: Workload) -> int:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,25 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.hosts.simulated.disturbance import KINDS, Series
+from becalm.nouns.domain import text
+from becalm.nouns.knob import Knob, catalogue, find, known
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats, Ints
 from becalm.units import duration_ns
 
 SHIPPED = Path(__file__).parent / "machines"
+
+SAME = {"isolcpus": "isolation", "watchdogs_boot": "watchdogs", "idle": "cpu_dma_latency"}
+"""Settings of the boot that do to a program what a live one does: with its tuned value, the same effects."""
+
+ABSENT = {
+    "services": "no service that rewrites settings runs here",
+    "slice_ns": "its kernel is older than Linux 6.12",
+}
+"""What no simulated machine has, whatever its file says of others. What is in neither can be set and does nothing."""
+
+CORES = ("first-core", "last-core")
+
 LEAST = 0.1
 """No noise makes a program faster than this share of its time."""
 
@@ -84,33 +97,16 @@ class Machine:
         """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
         domain."""
         check(settings, dict(self.unsupported))
-        chosen = _when(dict(settings.values))
+        chosen = frozenset((knob, _alike(knob, value)) for knob, value in _when(dict(settings.values)))
+        chosen |= {_tuned(SAME[knob]) for knob, value in chosen if knob in SAME and (knob, value) == _tuned(knob)}
         sizes = [_apply(noise.size, noise.effects, chosen) for noise in self.noises]
         fails = max((each.factor for each in self.failing if each.when <= chosen), default=0.0)
         return State(np.array(sizes), min(self.slowest, _apply(1.0, self.slower, chosen)), fails)
 
-    def knobs(self) -> list[dict[str, Any]]:
-        """The catalogue as this machine has it, one row for each knob that a search may try."""
+    def knobs(self) -> list[Knob]:
+        """The engine's catalogue as this machine has it: what it is set to is known of no knob."""
         reasons = dict(self.unsupported)
-        return [
-            {
-                "name": row["name"],
-                "scope": row["scope"],
-                "group": row["group"],
-                "steady": row["steady"],
-                "needs": list(row.get("needs", ())),
-                "confines": row.get("confines", False),
-                "supported": row["name"] not in reasons,
-                "reason": reasons.get(row["name"], ""),
-                "value": None if row.get("now") is None else str(row["now"]),
-                "parameters": [f"{row['name']}={{}}"] if row["scope"] == "boot" else None,
-                "domain": row["domain"],
-                "matters": row["matters"],
-                "costs": row["cost"],
-            }
-            for row in catalogue().values()
-            if "steady" in row
-        ]
+        return [replace(row, supported=row.name not in reasons, reason=reasons.get(row.name)) for row in catalogue()]
 
 
 class Running:
@@ -138,43 +134,14 @@ def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str,
     return value * math.prod(each.factor for each in holding) + sum(each.adds for each in holding)
 
 
-@cache
-def catalogue() -> Mapping[str, Mapping[str, Any]]:
-    """The knobs of all simulated machines, by name, in the order in which they are tried."""
-    rows = tomllib.loads((Path(__file__).parent / "knobs.toml").read_text())["knob"]
-    return {row["name"]: row for row in rows}
-
-
-def at_boot(settings: Settings) -> Settings:
-    """What of some settings takes a boot."""
-    rows = catalogue()
-    return Settings(tuple((name, value) for name, value in settings.values if rows[name]["scope"] == "boot"))
-
-
 def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
     """Raises UsageError for a setting that does not exist here, or a value out of its domain."""
-    rows = catalogue()
     for name, value in settings.values:
-        if name not in rows:
-            raise UsageError(f"The simulated machine has no setting {name!r}. It has: {', '.join(rows)}.")
+        row = find(catalogue(), name)
         if name in unsupported:
             raise UsageError(f"The simulated machine has no {name}: {unsupported[name]}.")
-        row = rows[name]
-        low, high = row.get("range", (-math.inf, math.inf))
-        fits = (
-            text(value) in map(text, row["accepts"])
-            if "accepts" in row
-            else "range" not in row or _within(value, low, high)
-        )
-        if not fits:
-            raise UsageError(f"{name}={value} is out of its domain: {row['domain']}.")
-
-
-def _within(value: str | int | bool, low: float, high: float) -> bool:
-    try:
-        return low <= int(value) <= high
-    except ValueError:
-        return False
+        if not row.domain.holds(value):
+            raise UsageError(f"{name}={value} is out of its domain: it takes {row.domain.words}.")
 
 
 def names() -> list[str]:
@@ -197,7 +164,8 @@ def read(path: Path) -> Machine:
 def _machine(name: str, value: Mapping[str, Any]) -> Machine:
     time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
     unknown = set(value) - {"what", "source", "time", "noise", "failing", "unsupported", "boot"}
-    unknown |= set(value.get("unsupported", {})) - set(catalogue())
+    lacking = value.get("unsupported", {})
+    unknown |= set(lacking) - set(known())
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} means nothing here")
     return Machine(
@@ -208,7 +176,7 @@ def _machine(name: str, value: Mapping[str, Any]) -> Machine:
         slower=_effects(time),
         slowest=float(time.get("slowest", math.inf)),
         failing=tuple(Effect(_when(each["set"]), float(each.get("share", 1.0))) for each in failing),
-        unsupported=tuple((str(knob), str(reason)) for knob, reason in value.get("unsupported", {}).items()),
+        unsupported=tuple({**ABSENT, **{knob: str(reason) for knob, reason in lacking.items()}}.items()),
         boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
         boot_spread=float(boot.get("spread", 0.0)),
     )
@@ -224,10 +192,7 @@ def _noise(value: Mapping[str, Any]) -> Noise:
 
 
 def _effects(value: Mapping[str, Any]) -> tuple[Effect, ...]:
-    alone = tuple(
-        Effect(_when({knob: catalogue()[knob]["steady"]}), float(factor))
-        for knob, factor in value.get("factors", {}).items()
-    )
+    alone = tuple(Effect(frozenset([_tuned(knob)]), float(factor)) for knob, factor in value.get("factors", {}).items())
     together = tuple(
         Effect(_when(each["set"]), float(each.get("factor", 1.0)), float(each.get("adds", 0.0)))
         for each in value.get("with", ())
@@ -236,12 +201,21 @@ def _effects(value: Mapping[str, Any]) -> tuple[Effect, ...]:
 
 
 def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
-    wrong = set(values) - set(catalogue())
+    wrong = set(values) - set(known())
     if wrong:
         raise ValueError(f"there is no setting {', '.join(sorted(wrong))}")
     return frozenset((knob, text(value)) for knob, value in values.items())
 
 
-def text(value: str | int | bool) -> str:
-    """A value as the catalogue spells it: true is on, false off."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+def _alike(knob: str, value: str) -> str:
+    """A value, or the tuned one where the two are cores: on a simulated machine one core is like the other."""
+    tuned = known()[knob].tuned_value
+    return tuned if tuned in CORES and value in CORES else value
+
+
+def _tuned(knob: str) -> tuple[str, str]:
+    """A knob with the value that a search tries."""
+    value = known()[knob].tuned_value if knob in known() else None
+    if value is None:
+        raise ValueError(f"{knob} is nothing that a search tries")
+    return knob, value
