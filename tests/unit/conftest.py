@@ -10,8 +10,9 @@ from tests.unit.small_machine import MODEL, Repeatable, Trouble
 
 from becalm import hosts
 from becalm.analysis import confirmation
-from becalm.hosts import Runs
+from becalm.hosts import Loads, Runs
 from becalm.hosts.simulated import machine
+from becalm.load.record import Load
 from becalm.nouns.diagnosis import Noise
 from becalm.nouns.run import Run
 from becalm.nouns.tune_verdict import TuneVerdict
@@ -49,12 +50,13 @@ def floor():
 
 
 class Replay:
-    """A host whose kernel takes one ns an iteration, times `noise` of the run's number; load is read on opening."""
+    """A host of two CPUs whose kernel takes one ns an iteration, times `noise` of the run's number. Others have used
+    `busy_ns` by the end, all of it in the last block."""
 
     name = "local"
 
-    def __init__(self, facts, noise=lambda number: 1.0, busy_ticks=0):
-        self._facts, self._noise, self._busy = facts, noise, busy_ticks
+    def __init__(self, facts, noise=lambda number: 1.0, busy_ns=0):
+        self._facts, self._noise, self._busy_ns = facts, noise, busy_ns
         self.opened = self.closed = self.stops = 0
         self.iterations = []
         self._now_ns = 10**18
@@ -68,15 +70,7 @@ class Replay:
         self.closed += 1
 
     def facts(self):
-        load = {"cpu_ticks": {"cpu0": self._ticks(), "cpu1": {"total": self._elapsed(), "busy": 0, "steal": 0}}}
-        return {**self._facts, "load": load}
-
-    def _elapsed(self):
-        return (self._now_ns - 10**18) // 10**7
-
-    def _ticks(self):
-        seen = self.opened > 1
-        return {"total": self._elapsed(), "busy": self._elapsed() + (self._busy if seen else 0), "steal": 0}
+        return self._facts
 
     def define(self, workloads, settings):
         (workload,) = workloads
@@ -85,6 +79,7 @@ class Replay:
         return [""]
 
     def measure(self, request):
+        began_ns, own_ns = self._now_ns, 0
         for index, step in enumerate(request.block.steps):
             wall_ns = round(self.iterations[-1] * self._noise(self._number))
             self._number += 1
@@ -94,6 +89,13 @@ class Replay:
                 None, "ok", 0, 0,
             )  # fmt: skip
             yield Runs([run])
+            own_ns += wall_ns
+        if request.detail != "none":
+            last, lasted_ns = request.first + len(request.block.steps) - 1, self._now_ns - began_ns
+            others_ns, self._busy_ns = self._busy_ns, 0
+            busy_ns = own_ns + 50_000 * len(request.block.steps) + others_ns
+            counted = {"busy_ns": busy_ns, "idle_ns": 2 * lasted_ns - busy_ns, "irq_ns": 0, "softirq_ns": 0}
+            yield Loads([Load(request.first, last, began_ns, lasted_ns, cpus=2, steal_ns=0, **counted)])
 
     def overhead(self, runs):
         return [500_000] * runs, [540_000 + 1000 * (index % 3) for index in range(runs)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from becalm.load.background_load import own_cpu_ns
+from becalm.load.metrics import find
+from becalm.load.record import Load, pooled
 from becalm.nouns.diagnosis import Noise, Overhead
+from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats, series
 from becalm.stats.describe import describe
 from becalm.stats.effective_sample_size import correlations
@@ -24,9 +27,6 @@ BUDGET_S = 30.0
 FEWEST = 20
 """Runs, and pairs, below which nothing is said about correlation and detectable differences."""
 
-TICKS_PER_S = 100.0
-"""USER_HZ, the unit of /proc/stat on every architecture that becalm runs on (proc(5))."""
-
 
 def noise(
     wall_ns: npt.ArrayLike,
@@ -34,12 +34,13 @@ def noise(
     wait_ns: npt.ArrayLike,
     gap_ns: float,
     elapsed_s: float,
-    ticks: tuple[float | None, float | None] = (None, None),
+    stolen_others: tuple[float | None, float | None] = (None, None),
 ) -> Noise:
     """Summarise runs of the fixed kernel, all arrays of shape (n,) in the order of running, in ns.
 
     `cpu_ns` and `wait_ns` hold NaN where unknown. `gap_ns`: time between the end of a run and the start of the next.
-    `ticks`: what `stolen_and_others` found. Raises ValueError for an empty series or wall times that are not finite.
+    `stolen_others`: what `stolen_and_others` found. Raises ValueError for an empty series or wall times that are not
+    finite.
     """
     wall = series(wall_ns, "The series of run times")
     cpu = np.asarray(cpu_ns, dtype=np.float64)
@@ -56,8 +57,8 @@ def noise(
         worst=summary.maximum / summary.median - 1.0,
         wait_share=None if np.isnan(waited).any() else float(waited.sum() / wall.sum()),
         processor_share=_squared_correlation(wall, cpu) if varied else None,
-        steal_share=ticks[0],
-        others_cpus=ticks[1],
+        steal_share=stolen_others[0],
+        others_cpus=stolen_others[1],
         detectable=detectable(wall, gap_ns),
         program_ns=PROGRAM_NS,
         budget_s=BUDGET_S,
@@ -94,37 +95,20 @@ def detectable(
     return math.expm1(estimate.detectable * math.sqrt(pairs / in_budget))
 
 
-def stolen_and_others(
-    before: Mapping[str, Any], after: Mapping[str, Any], own_cpu_ns: float
-) -> tuple[float | None, float | None]:
-    """Share of all CPU time stolen by the hypervisor, and CPUs kept busy by other programs, between two readings.
+def stolen_and_others(loads: Sequence[Load], runs: Sequence[Run]) -> tuple[float | None, float | None]:
+    """Share of all CPU time stolen by the hypervisor, and CPUs kept busy by other programs, during these runs.
 
-    `before` and `after` are the subject `load` of the facts. A counter that ran backwards (seen on Linux 4.4) or is
-    missing makes None, not zero.
+    `loads`: the records around all of them, warm-ups included. What is not known of any of them is None, not zero.
     """
-    first, last = ((each.get("cpu_ticks") or {}) for each in (before, after))
-    cpus = [name for name in last if name != "cpu" and name in first]
-    if not cpus:
+    if not loads:
         return None, None
-
-    def grown(name: str, counter: str) -> float | None:
-        pair = first[name].get(counter), last[name].get(counter)
-        return None if None in pair or pair[1] < pair[0] else float(pair[1] - pair[0])
-
-    totals, busy, steal = ([grown(name, counter) for name in cpus] for counter in ("total", "busy", "steal"))
-    total = _sum(totals)
-    if not total:
-        return None, None
-    stolen, worked = _sum(steal), _sum(busy)
-    elapsed = total / len(cpus)
-    # Stolen time counts as busy in the facts, but it is no program's.
-    others = None if worked is None else (worked - (stolen or 0.0) - own_cpu_ns * TICKS_PER_S / 1e9) / elapsed
-    return None if stolen is None else stolen / total, None if others is None else max(0.0, others)
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    load = pooled(loads)
+    own_ns, busy = own_cpu_ns(runs, load), (load.busy_ns, load.irq_ns, load.softirq_ns)
+    if own_ns is None or None in busy or load.interval_ns <= 0:
+        others = None
+    else:
+        others = max(0.0, (sum(each or 0 for each in busy) - own_ns) / load.interval_ns)
+    return find("steal").of(load), others
 
 
 def overhead(bare_ns: npt.ArrayLike, own_ns: npt.ArrayLike) -> Overhead:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from becalm import hosts
 from becalm.analysis.machine_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Access, Event, Host, MeasureRequest, Runs, runs_of
+from becalm.hosts import Access, Event, Host, LoadDetail, Loads, MeasureRequest, Runs, runs_of
+from becalm.load.record import Load
 from becalm.nouns.diagnosis import Diagnosis, Noise, Overhead
 from becalm.nouns.history import History
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
@@ -64,35 +65,37 @@ def doctor(
         facts = machine.facts()
         if measure:
             try:
-                runs, added = _measure(machine, budget_s, listener or Quiet())
-                unmeasured = "" if runs else "Interrupted before the first run ended."
+                measured, added = _measure(machine, budget_s, listener or Quiet())
+                floor = _noise(measured)
+                unmeasured = "" if floor else "Interrupted before the first run ended."
             except WorkloadError as error:
-                runs, unmeasured = [], str(error)
-    if measure and runs:
-        floor = _noise(runs, facts, _load(host, access))
+                unmeasured = str(error)
     findings = advise(facts, floor)
     return Diagnosis(host, facts, floor, added, findings, unmeasured)
 
 
-def _load(host: str, access: Access) -> Mapping[str, Any]:
-    """The load counters of this moment. A host reads its facts once, so this asks a new one."""
-    with hosts.open(host, access) as machine:
-        load: Mapping[str, Any] = machine.facts().get("load", {})
-    return load
+@dataclass(slots=True)
+class _Measured:
+    """All runs of the fixed kernel, and what else the machine did."""
+
+    runs: list[Run] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
 
 
-def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tuple[list[Run], Overhead | None]:
-    """Runs of the fixed kernel, warm-up left out, and the overhead (None when interrupted before)."""
+def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
+    """Runs of the fixed kernel, and the overhead (None when interrupted before)."""
     budget_ns = round(budget_s * 1e9)
     listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUP))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
-    kept: list[Run] = []
+    measured = _Measured()
     history = History(1)
 
     def take(event: Event) -> None:
-        if isinstance(event, Runs) and event.rows:
-            kept.extend(run for run in event.rows if not run.warmup and run.outcome == Outcome.OK)
+        if isinstance(event, Loads):
+            measured.loads.extend(event.loads)
+        elif isinstance(event, Runs) and event.rows:
+            measured.runs.extend(event.rows)
             listener.running(event.rows[-1].seq + 1)
 
     def plan(history: History) -> Block | None:
@@ -106,11 +109,11 @@ def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tupl
         size = max(1, round(min(left_ns, BLOCK_NS) / KERNEL_NS))
         return Block(tuple(Step(0, 0, 0, history.next_round + index) for index in range(size)))
 
-    run_plan(machine, plan, history, take)
+    run_plan(machine, plan, history, take, detail=LoadDetail.TOTALS)
     if history.interrupted:
-        return kept, None
+        return measured, None
     asked = max(1, min(OVERHEAD_RUNS, round(budget_ns * OVERHEAD_SHARE / (2 * EMPTY_PROGRAM_NS))))
-    return kept, overhead(*machine.overhead(asked))
+    return measured, overhead(*machine.overhead(asked))
 
 
 def _calibrate(machine: Host) -> int:
@@ -125,19 +128,22 @@ def _kernel(iterations: int) -> Workload:
     return Workload(kernel="add", iterations=iterations, name="fixed kernel")
 
 
-def _noise(runs: Sequence[Run], before: Mapping[str, Any], load: Mapping[str, Any]) -> Noise:
+def _noise(measured: _Measured) -> Noise | None:
+    runs = [run for run in measured.runs if not run.warmup and run.outcome == Outcome.OK]
+    if not runs:
+        return None
+
     def column(values: Sequence[int | None]) -> list[float]:
         return [math.nan if value is None else float(value) for value in values]
 
     wall = [run.wall_ns for run in runs]
     cpu = column([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
     elapsed_ns = runs[-1].started_ns + runs[-1].wall_ns - runs[0].started_ns
-    own_ns = sum(value for value in cpu if not math.isnan(value))
     return noise(
         wall,
         cpu,
         column([run.wait_ns for run in runs]),
         gap_ns=max(0, elapsed_ns - sum(wall)) / len(runs),
         elapsed_s=elapsed_ns / 1e9,
-        ticks=stolen_and_others(before.get("load", {}), load, own_ns),
+        stolen_others=stolen_and_others(measured.loads, measured.runs),
     )

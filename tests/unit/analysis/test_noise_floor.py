@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.analysis.noise_floor import BUDGET_S, PROGRAM_NS, detectable, noise, overhead, stolen_and_others
+from becalm.load.record import Load
+from becalm.nouns.run import COLUMNS, Run
 
 
 def runs(count, cv, seed=1, rho=0.0):
@@ -92,40 +94,34 @@ def test_bad_series_are_refused():
         make(np.array([1.0, np.nan]))
 
 
-def ticks(**cpus):
-    return {
-        "cpu_ticks": {name: dict(zip(("total", "busy", "steal"), values, strict=True)) for name, values in cpus.items()}
-    }
+def load(**changes):
+    """Half a second of two CPUs, in which the runs 0 to 3 took place."""
+    counted = {"busy_ns": 450_000_000, "idle_ns": 500_000_000, "irq_ns": 0, "softirq_ns": 0, "steal_ns": 50_000_000}
+    return Load(0, 3, 0, 500_000_000, cpus=2, **{**counted, **changes})
 
 
-def test_steal_and_others_are_differences_of_counters():
-    before = ticks(cpu=(0, 0, 0), cpu0=(1000, 400, 10), cpu1=(1000, 0, 0))
-    after = ticks(cpu=(0, 0, 0), cpu0=(1500, 900, 60), cpu1=(1500, 150, 0))
-    # 500 + 150 busy, of which 50 stolen; 4 s of them ours: 200 of 500 ticks.
-    assert stolen_and_others(before, after, own_cpu_ns=4e9) == pytest.approx((0.05, 0.4))
+def run(seq, cpu_ns=100_000_000, wall_ns=100_000_000):
+    return Run._make([None] * len(COLUMNS))._replace(seq=seq, wall_ns=wall_ns, user_ns=cpu_ns, system_ns=0)
 
 
-def test_others_are_never_fewer_than_none():
-    before, after = ticks(cpu0=(0, 0, 0)), ticks(cpu0=(100, 50, 0))
-    assert stolen_and_others(before, after, own_cpu_ns=1e9) == (0.0, 0.0)
+FOUR = [run(seq) for seq in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ({}, {}),
-        ({"cpu_ticks": None}, {"cpu_ticks": None}),
-        (ticks(cpu0=(5, 5, 5)), ticks(cpu0=(5, 5, 5))),
-        (ticks(cpu0=(5, 5, None)), ticks(cpu1=(9, 5, None))),
-    ],
-)
-def test_missing_counters_are_unknown_and_not_zero(before, after):
-    assert stolen_and_others(before, after, 0.0) == (None, None)
+def test_steal_and_others_are_what_the_records_say():
+    # 450 ms busy; 400 ms of them are of the runs, and 100 ms between them may have been the agent's.
+    assert stolen_and_others([load()], FOUR) == (0.05, 0.0)
+    assert stolen_and_others([load(busy_ns=600_000_000, irq_ns=50_000_000)], FOUR) == (
+        pytest.approx(50 / 1200), pytest.approx(0.3),
+    )  # fmt: skip
+    two = [load(), load()._replace(first=4, last=7, busy_ns=950_000_000, idle_ns=0)]
+    assert stolen_and_others(two, [run(seq) for seq in range(8)]) == (0.05, pytest.approx(0.4))
 
 
-def test_steal_that_runs_backwards_or_is_missing_is_unknown():
-    assert stolen_and_others(ticks(cpu0=(0, 0, 9)), ticks(cpu0=(100, 50, 5)), 0.0)[0] is None
-    assert stolen_and_others(ticks(cpu0=(0, 0, None)), ticks(cpu0=(100, 50, None)), 0.0) == (None, 0.5)
+def test_what_is_not_known_of_them_is_not_zero():
+    assert stolen_and_others([], FOUR) == (None, None)
+    assert stolen_and_others([load(steal_ns=None)], FOUR) == (None, 0.0)
+    assert stolen_and_others([load(busy_ns=None)], FOUR) == (None, None)
+    assert stolen_and_others([load()], [*FOUR, run(4, cpu_ns=None)]) == (0.05, None)
 
 
 def test_overhead_is_the_median_difference_within_pairs():

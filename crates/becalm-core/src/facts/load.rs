@@ -1,6 +1,4 @@
-//! What the machine does at this moment, as raw counters: two readings make a rate. The sources of load read them.
-
-use std::collections::BTreeMap;
+//! What the machine does at this moment, read by the sources of load.
 
 use serde_json::{json, Map, Value};
 
@@ -10,11 +8,11 @@ use crate::source::snapshot::Snapshot;
 use crate::source::table::find;
 use crate::source::Reader;
 
-/// Load averages, running tasks, pressure, and CPU time since boot in ticks of USER_HZ (1/100 s).
+/// Load averages, running tasks and pressure.
 pub fn collect(machine: &Machine) -> Value {
     // What takes longer (accounts of control groups) is no matter of facts.
     let place = Place::new(&machine.path("")).brief(|_| Vec::new());
-    let sources = ["loadavg", "psi", "stat"];
+    let sources = ["loadavg", "psi"];
     let seen = Reader::new(&place, sources.iter().filter_map(|name| find(name))).snapshot();
     let mut load = Subject::default();
     let averages = ["load1_hundredths", "load5_hundredths", "load15_hundredths"];
@@ -26,7 +24,6 @@ pub fn collect(machine: &Machine) -> Value {
     load.put("running_tasks", value(&seen, "loadavg", "running"));
     load.put("tasks", value(&seen, "loadavg", "tasks"));
     load.put("pressure", pressure(&seen));
-    load.put("cpu_ticks", cpu_ticks(&seen));
     load.finish()
 }
 
@@ -56,38 +53,6 @@ fn pressure(seen: &Snapshot) -> Known<Value> {
     Ok(found.into())
 }
 
-/// Per CPU, and "cpu" for all: all ticks, those not idle, and those a hypervisor took. Guest time is part of user.
-fn cpu_ticks(seen: &Snapshot) -> Known<Value> {
-    let section = seen.section("stat").ok_or_else(|| absent(seen, "stat", ""))?;
-    // In one pass: a large machine has tens of thousands of numbers.
-    let mut rows: Vec<(String, BTreeMap<String, u64>)> = Vec::new();
-    for (name, _, value) in seen.named(section) {
-        let Some(((cpu, what), value)) = name.rsplit_once('.').zip(value) else { continue };
-        match rows.last_mut().filter(|(row, _)| row == cpu) {
-            Some((_, ticks)) => drop(ticks.insert(what.to_owned(), value)),
-            None => rows.push((cpu.to_owned(), BTreeMap::from([(what.to_owned(), value)]))),
-        }
-    }
-    let whole = rows.into_iter().filter_map(|(cpu, ticks)| Some((cpu, total_busy_steal(&ticks)?)));
-    let cpus: Map<String, Value> = whole.collect();
-    if cpus.is_empty() {
-        return Err(absent(seen, "stat", "it has no line that begins with cpu"));
-    }
-    Ok(cpus.into())
-}
-
-/// Of one CPU, where the first four times are known: older kernels lack some of the others.
-fn total_busy_steal(ticks: &BTreeMap<String, u64>) -> Option<Value> {
-    let known = |what: &str| ticks.get(what).copied();
-    let sum = |parts: &[&str]| {
-        parts.iter().fold(0_u64, |sum, part| sum.saturating_add(known(part).unwrap_or_default()))
-    };
-    ["user", "nice", "system", "idle"].map(known).into_iter().collect::<Option<Vec<_>>>()?;
-    let busy = sum(&["user", "nice", "system", "irq", "softirq", "steal"]);
-    let total = busy.saturating_add(sum(&["idle", "iowait"]));
-    Some(json!({"total": total, "busy": busy, "steal": known("steal")}))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,18 +68,6 @@ mod tests {
         let found = collect(&Machine::new(&root));
         fs::remove_dir_all(root).unwrap();
         found
-    }
-
-    #[test]
-    fn old_kernels_without_steal_say_so() {
-        let old = said("old", &[("stat", "cpu  10 1 5 100 2 3 4\ncpu0 10 1 5 100 2 3 4\nintr 5\n")]);
-        assert_eq!(old["cpu_ticks"]["cpu0"], json!({"total": 125, "busy": 23, "steal": null}));
-        let new = said("new", &[("stat", "cpu  10 1 5 100 2 3 4 6 0 0\n")]);
-        assert_eq!(new["cpu_ticks"]["cpu"], json!({"total": 131, "busy": 29, "steal": 6}));
-        for (name, text) in [("garbage", "cpu  10 x\n"), ("empty", "")] {
-            let bad = said(name, &[("stat", text)]);
-            assert!(bad["cpu_ticks"].is_null() && bad["missing"]["cpu_ticks"].is_string(), "{bad}");
-        }
     }
 
     #[test]
