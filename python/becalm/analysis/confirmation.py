@@ -285,7 +285,7 @@ def _change(ratio: Ratio) -> Interval:
 
 def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float) -> ArmComparison:
     mine = {arm.name: arm for arm in arms if arm.program == each.program}
-    return replace(each, sentence=sentences.steadier(each, mine[BASELINE], mine[each.arm], confidence))
+    return replace(each, sentence=sentences.comparison(each, mine[BASELINE], mine[each.arm], confidence))
 
 
 def _failure(name: str, program: str, sample: Sample) -> Finding:

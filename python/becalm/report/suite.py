@@ -65,7 +65,10 @@ def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
             table.add_row(*row)
         parts += [Text(), table]
     if found.study is not None:
-        parts += [Text(), Text(f"Study {found.study}. Again: becalm show {found.study}", style="" if plain else "dim")]
+        parts += [
+            Text(),
+            Text(f"Study {found.study}. Show again: becalm show {found.study}", style="" if plain else "dim"),
+        ]
     return Group(*parts)
 
 

@@ -81,7 +81,7 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
     if found.findings:
         yield findings(found.findings, plain)
     if found.study is not None:
-        yield Group(Text(f"Study {found.study}, seed {found.seed}. Again: becalm show {found.study}", "dim"))
+        yield Group(Text(f"Study {found.study}, seed {found.seed}. Show again: becalm show {found.study}", "dim"))
 
 
 def _comparison(found: Verdict, plain: bool) -> Table:

@@ -88,11 +88,11 @@ def transfer(found: Transfer, confidence: float) -> str:
     level = f"{100 * confidence:g} %"
     span = f"{level}: {ratio.low:.2g} to {ratio.high:.2g}"
     if ratio.low > 1:
-        said = f"make it {ratio.value:.2g} times as steady ({span})"
+        said = f"reduce its spread {ratio.value:.2g}-fold ({span})"
     elif ratio.high < 1:
-        said = f"make it {1 / ratio.value:.2g} times less steady ({span} times as steady)"
+        said = f"increase its spread {1 / ratio.value:.2g}-fold (reduction {span})"
     else:
-        said = f"are not seen to make it steadier or less steady ({span} times as steady)"
+        said = f"have no detected effect on its spread (reduction {span})"
     return f"On {found.row} the settings of {found.column} {said}."
 
 

@@ -23,16 +23,16 @@ def named(found: Outlier) -> str:
 def busy(host: str, share: float) -> str:
     """Something else ran on a machine while it was surveyed."""
     return (
-        f"{host} was not idle: the work waited {percent(share)} % of its time for a CPU. What is said of it is said of "
-        "its load, too."
+        f"{host} was not idle: the work waited {percent(share)} % of its time for a CPU. Its result includes the "
+        "effect of that load."
     )
 
 
 def few(kind: str, count: int, least: int) -> str:
     """Too few machines of a kind."""
     return (
-        f"{kind}: {counted(count, 'machine')} of that kind {'is' if count == 1 else 'are'} too few to tell an odd one "
-        f"from usual differences; it takes {least}. They are listed, and none of them is named."
+        f"{kind}: {counted(count, 'machine')} of that kind {'is' if count == 1 else 'are'} too few to tell an outlier "
+        f"from usual differences; it takes {least}. They are listed, and none of them is flagged."
     )
 
 
@@ -43,11 +43,13 @@ def surveyed(found: SurveyResult) -> str:
     share = percent(found.rate, 0.1)
     if judged:
         odd = len({each.host for each in found.named})
-        rest = f"at most {share} % of such statements are wrong on average" if found.named else "none is odd"
-        lines.append(f"{odd} of {counted(len(judged), 'machine')} named as slower or noisier than their peers; {rest}.")
+        rest = f"at most {share} % of such statements are wrong on average" if found.named else "none is an outlier"
+        lines.append(
+            f"{odd} of {counted(len(judged), 'machine')} flagged as slower or noisier than their peers; {rest}."
+        )
     if found.lost:
-        lines.append(f"{counted(len(found.lost), 'machine')} gave nothing: {listed(found.lost)}.")
+        lines.append(f"{counted(len(found.lost), 'machine')} returned no result: {listed(found.lost)}.")
     if not judged:
         hosts = {row.host for row in found.rows}
-        lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to name an odd one.")
+        lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to flag an outlier.")
     return "\n".join(lines)

@@ -89,26 +89,26 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
 
 
-def steadier(each: ArmComparison, untouched: Arm, arm: Arm, confidence: float) -> str:
-    """Whether an arm is steadier than the untouched machine, for one program, and what it costs."""
+def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
+    """Whether a program varies less with an arm than with the baseline, and what that costs."""
     level, basis = f"{100 * confidence:g} %", f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
-    between = f"from {share(untouched.spread.value)} to {share(arm.spread.value)}"
+    between = f"from {share(baseline.spread.value)} to {share(arm.spread.value)}"
     if each.ratio.low > 1:
         body = (
-            f"{each.program} is {factor(each.ratio)} times as steady with {named(arm.name)} "
-            f"({level}: {ends(each.ratio)}): its spread falls {between}; {basis}."
+            f"With {named(arm.name)} the run-to-run variation of {each.program} falls {factor(each.ratio)}-fold "
+            f"({level}: {ends(each.ratio)}), its spread {between}; {basis}."
         )
     elif each.ratio.high < 1:
         worse = Interval(1 / each.ratio.value, 1 / each.ratio.high, 1 / max(each.ratio.low, 1e-9))
         body = (
-            f"{each.program} scatters {factor(worse)} times as much with {named(arm.name)} "
-            f"({level}: {ends(worse)}): its spread rises {between}; {basis}."
+            f"With {named(arm.name)} the run-to-run variation of {each.program} rises {factor(worse)}-fold "
+            f"({level}: {ends(worse)}), its spread {between}; {basis}."
         )
     else:
         body = (
-            f"{each.program} is not shown to be steadier with {named(arm.name)}: {share(untouched.spread.value)} "
-            f"without, {share(arm.spread.value)} with them (ratio {factor(each.ratio)}, {level}: "
-            f"{ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
+            f"No reduction of the run-to-run variation of {each.program} is shown with {named(arm.name)}: a spread of "
+            f"{share(baseline.spread.value)} without, {share(arm.spread.value)} with them (ratio {factor(each.ratio)}, "
+            f"{level}: {ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
         )
     return f"{body} {_cost(each)}"
 
@@ -135,11 +135,11 @@ def _cost(each: ArmComparison) -> str:
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
-    """What one knob contributes, costs, and whether it may go."""
+    """What one knob contributes, costs, and whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
     between = f"without it the spread is {factor(each.ratio)} times as large ({level}: {ends(each.ratio)})"
     if each.droppable:
-        return f"{about} may go: {between}, less than {percent(margin)} % more. {_paid(each)}"
+        return f"{about} can be left out: {between}, less than {percent(margin)} % more. {_paid(each)}"
     if each.ratio.low > 1:
         return f"{about} helps: {between}. {_paid(each)}"
     loops = ""
@@ -179,7 +179,7 @@ def failed(arm: str, program: str, runs: int, good: int) -> str:
     """Runs of an arm did not end well."""
     return (
         f"{program} failed in {counted(runs, 'run')} with {named(arm)} ({good:,} ended well); settings under which a "
-        "program fails are no good settings, however steady it is."
+        "program fails are not usable, however little it varies."
     )
 
 
@@ -201,18 +201,19 @@ def verdict(found: TuneVerdict) -> str:
         seen = [(each.runs, each.spread) for each in found.course if not each.settings and each.spread is not None]
         runs = sum(number for number, _ in seen)
         bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
-        now = "" if bare is None else f", whose spread is about {share(bare)},"
-        lines = [f"Nothing that was tried makes {who}{now} clearly steadier: {tried}."]
+        now = "" if bare is None else f", whose spread is about {share(bare)}"
+        lines = [f"Nothing that was tried clearly reduces the run-to-run variation of {who}{now}: {tried}."]
     if not lines:
-        lines = ["Nothing is known: no loop has good runs of both the untouched machine and the chosen settings."]
+        lines = ["Nothing is known: no loop has good runs of both the baseline and the chosen settings."]
     if not found.settings:
         end = ""
         if found.chosen:
             failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
             bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in found.programs)
-            why = "a program fails with them" if bad else "fresh runs do not bear it out"
-            how = "Tried were" if found.method == "try" else "The search had chosen"
-            end = f" {how} {settings_text(found.chosen)}; {why}."
+            why = "a program fails with them" if bad else "fresh runs did not confirm it"
+            settings = settings_text(found.chosen)
+            how = f"{settings} was tried" if found.method == "try" else f"The search had chosen {settings}"
+            end = f" {how}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
         lines += [f"But: {each.sentence}" for each in _lists(found)]
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
@@ -223,8 +224,8 @@ def verdict(found: TuneVerdict) -> str:
         )
     elif len(found.droppable) > 1:
         lines.append(
-            f"Each by itself may go: {', '.join(found.droppable)}. "
-            "Without all of them together it is not known to be as steady, so they stay."
+            f"Each can be left out by itself: {', '.join(found.droppable)}. "
+            "Leaving out all of them together was not confirmed, so they stay."
         )
     return "\n".join(lines)
 

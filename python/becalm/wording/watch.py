@@ -94,7 +94,7 @@ def ending(found: Watched) -> str:
 
 def known(found: Watched) -> str:
     """How much the kernel let be known of the program."""
-    return f"Known of the program (level {found.level} of {len(LEVELS) - 1}): {LEVELS[found.level]}."
+    return f"What is known about the program (level {found.level} of {len(LEVELS) - 1}): {LEVELS[found.level]}."
 
 
 def cost(found: Watched) -> str:

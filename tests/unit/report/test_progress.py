@@ -30,7 +30,7 @@ def test_a_log_has_a_line_a_question_and_the_best_only_when_it_is_another():
     lines.close()
     said = out.file.getvalue().splitlines()
     assert said[0] == "Looking: a first look at the machine as it is"
-    assert said[1].startswith("Searching: the best so far, again, 3 settings in turn; untouched: spread 4")
+    assert said[1].startswith("Searching: the best so far, again, 3 settings in turn; baseline: spread 4")
     assert said[1].endswith("aslr=off, nice=-20")
     assert ["(seen: " in line for line in said] == [False, True, False, True, False]
 

@@ -49,7 +49,7 @@ def test_the_slow_one_is_named_with_a_sentence(store, odd):
     assert named.size.low < 0.08 < named.size.high
     assert named.sentence.startswith("sim:normal:5 is ")
     assert named.sentence.endswith("than its 11 peers at spin 20ms.")
-    assert "1 of 12 machines named" in found.sentence
+    assert "1 of 12 machines flagged" in found.sentence
     with Store.open(store) as opened:
         studies = [opened.study(number) for number in found.studies.values()]
     assert {each.study.options["group"] for each in studies} == {found.group}
@@ -66,7 +66,7 @@ def test_the_store_says_it_again(store, odd):
 def test_equal_machines_are_not_named(store):
     found = survey(NAMES, "spin 20ms", kernels=(), seed=1)
     assert found.named == ()
-    assert "none is odd" in found.sentence
+    assert "none is an outlier" in found.sentence
 
 
 def test_few_machines_are_listed_and_not_named(store):
@@ -82,7 +82,7 @@ def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
         survey(NAMES[:2], "other", kernels=())
     found = survey([*NAMES[:7], "null"], kernels=(), command="other", seed=1)
     assert set(found.lost) == set(NAMES[:7])
-    assert "7 machines gave nothing" in found.sentence
+    assert "7 machines returned no result" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
     assert found.settings.items() >= HELPFUL
     (best,) = [each for each in found.steadier if each.arm in (RECOMMENDED, TUNED)][-1:]
     assert best.ratio.low > 3
-    assert "p is" in found.sentence
+    assert "the run-to-run variation of p falls" in found.sentence
     runs, study, verdict = stored(store, found.study)
     assert [run.seq for run in runs] == list(range(len(runs)))
     assert len(runs) > found.search_runs + found.confirm_runs

@@ -44,7 +44,7 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
 
 def transferred(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
     """Of a search for settings: what became on other hosts of what the first one recommends."""
-    table = _table("host", "settings of", "times as steady", f"{100 * found.confidence:.4g} % interval")
+    table = _table("host", "settings of", "reduction", f"{100 * found.confidence:.4g} % interval")
     for each in found.transfer:
         ratio = each.ratio
         table.add_row(each.row, each.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")

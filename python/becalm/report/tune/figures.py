@@ -109,7 +109,7 @@ def scatter(found: TuneVerdict, program: str) -> str:
         plain_ticks(spreads.xaxis, spreads.get_xlim())
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
-        return svg(figure, f"scatter-{program}", f"How far single runs of {program} scatter, and spreads: {told}.")
+        return svg(figure, f"variation-{program}", f"Variation of single runs of {program}, and spreads: {told}.")
 
 
 def contributions(found: TuneVerdict, program: str) -> str:
@@ -122,7 +122,7 @@ def contributions(found: TuneVerdict, program: str) -> str:
         axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
         for row, each in enumerate(mine):
-            color = {"helps": AFTER, "may go": OTHER}.get(tables.decision(each), BEFORE)
+            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each), BEFORE)
             _interval(axes, row, each.ratio, color)
             axes.annotate(
                 tables.decision(each),

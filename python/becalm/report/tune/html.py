@@ -77,7 +77,7 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
         knobs = tables.knobs(found, program)
         ratios = (
             "How many times as large the spread is when one setting is left out, with the interval. Right of the line "
-            "at 1 the setting helps; an interval wholly within the shaded range means that the setting may go."
+            "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
         drawn = _drawn((figures.contributions(found, program), ratios), (figures.costs(found, program), slower))

@@ -52,19 +52,23 @@ def compared(found: TuneVerdict, program: str) -> Table:
             cells += [factor(each.ratio), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
         rows.append(tuple(cells))
     note = (
-        "Spread: standard deviation over mean of runs in a row, in a typical loop. All runs: the same of all runs of "
-        "the measurement together, with whatever drifted meanwhile. Steadier: spread without settings over "
-        f"spread with them, with its {level} interval. Every figure is from fresh runs, none from the search."
+        "Spread: coefficient of variation, the standard deviation over the mean of consecutive runs, in a typical "
+        "loop. All runs: the same of all runs of the measurement together, drift included. Reduction: spread without "
+        f"settings over spread with them, with its {level} interval. Every figure is from fresh runs, none from the "
+        "search."
     )
     if found.objective == "mad":
-        note = note.replace("standard deviation over mean of runs", "1.4826 median absolute deviations over median of")
-    head = ("", "spread", "all runs", "steadier", level, "mean time", "change")
+        note = note.replace(
+            "coefficient of variation, the standard deviation over the mean of",
+            "1.4826 median absolute deviations over the median of",
+        )
+    head = ("", "spread", "all runs", "reduction", level, "mean time", "change")
     return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
 
 
 def decision(each: AblationEffect) -> str:
     """What is to be done with a knob, in a word or two."""
-    return "may go" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
+    return "expendable" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
 
 
 def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
@@ -86,8 +90,8 @@ def knobs(found: TuneVerdict, program: str) -> Table:
         if each.program == program
     )
     note = (
-        "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It "
-        f"may go when that is below {1 + found.margin:g} for certain ({level}); what is undecided is kept. Cost: how "
+        "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It is "
+        f"expendable when that is below {1 + found.margin:g} for certain ({level}); undecided ones are kept. Cost: how "
         f"much longer the program takes because of it ({level}); negative: it saves time."
     )
     head = ("setting", "without it", level, "cost in time", "")
@@ -119,7 +123,7 @@ def textbook(found: TuneVerdict, program: str) -> Table:
         ("mean: Student, p", *(p_text(each.student_p) for each in mine)),
     )
     note = (
-        "Against no settings. p: probability of so large a difference when there is none. Paired loops: by flipping "
+        "Against the baseline. p: probability of so large a difference when there is none. Paired loops: by flipping "
         "signs; holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
         "independent: on a machine that drifts they see differences where none are (docs/reference/tune-report.md). F: "
         "larger variance over smaller one, of time over mean."
@@ -140,8 +144,8 @@ def transfer(found: TuneVerdict) -> Table:
 
     body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
     note = (
-        f"Times as steady as without settings, with {100 * found.confidence:g} % interval; below 1 is less steady. "
-        "A row is what was measured, a column where its settings were found."
+        f"How many times smaller the spread is with the settings, with {100 * found.confidence:g} % interval; below 1 "
+        "it is larger. A row is what was measured, a column where its settings were found."
     )
     head = ("", *(f"settings of {column}" for column in columns))
     return Table("On other programs or machines", head, body, tuple(range(1, len(columns) + 1)), note)
@@ -161,7 +165,7 @@ def facts(found: TuneVerdict) -> str:
     trials = counted(len(found.course), "trial")
     bad = sum(step.spread is None for step in found.course)
     failed = f", {bad} failed" if bad else ""
-    again = f" Again: becalm show {found.study}." if found.study is not None else ""
+    again = f" Show again: becalm show {found.study}." if found.study is not None else ""
     which = f"Study {found.study}. " if found.study is not None else ""
     return (
         f"{which}Search: {found.method}, {trials}{failed}, {counted(found.search_runs, 'run')}; then "

@@ -24,7 +24,7 @@ WIDTH = 44
 FIRST = 24
 """Characters that the first column of a table keeps, however narrow the terminal."""
 
-STYLES = {"helps": "green", "may go": "yellow", "undecided": ""}
+STYLES = {"helps": "green", "expendable": "yellow", "undecided": ""}
 
 
 def steadiness(found: TuneVerdict, *, plain: bool = False) -> RenderableType:

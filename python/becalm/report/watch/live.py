@@ -140,7 +140,7 @@ class View:
             named = (f"{each.name} {100 * (each.cpus or 0.0):.0f} %" for each in self.history.consumers)
             yield Text("most CPU time  " + "   ".join(named), no_wrap=True, overflow="ellipsis")
         if unseen := self.history.unseen():
-            yield Text("not told here  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
+            yield Text("not available  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
         if latest.skipped:
             yield Text(f"{counted(latest.skipped, 'reading')} left out: showing them took too long", "yellow")
 

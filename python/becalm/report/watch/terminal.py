@@ -56,7 +56,7 @@ def _below(found: Watched) -> Iterator[str]:
     if cost := sentences.cost(found):
         yield cost
     if found.study is not None:
-        yield f"Study {found.study}. Again: becalm show {found.study}"
+        yield f"Study {found.study}. Show again: becalm show {found.study}"
 
 
 def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
