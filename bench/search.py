@@ -141,7 +141,7 @@ def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Setting
     while search.ask is not None:
         samples = simulation.answer(search.ask)
         for sample in samples:
-            seen.setdefault(sample.settings, []).append(sample.spread())
+            seen.setdefault(sample.settings, []).append(sample.value())
         search.tell(samples)
     assert search.choice is not None
     own = seen.get(search.choice.settings)

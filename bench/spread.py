@@ -16,7 +16,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from becalm.stats.classical_tests import brown_forsythe, f_test, levene
-from becalm.stats.spread import spread_ratio
+from becalm.stats.spread import CV, MAD, spread_ratio
 from campaign import percent, table
 from coverage import ALPHA, NOISES, Floats, Noise, autoregression
 
@@ -60,7 +60,7 @@ def arms(noise: Noise, loops: int, seed: tuple[int, ...], factor: float = 1.0) -
 def alarms(noise: Noise, loops: int, seed: tuple[int, ...]) -> list[bool]:
     """What calls a difference in one A/A series: intervals of cv and of MAD, sign flips, F, Levene, Brown-Forsythe."""
     a, b = arms(noise, loops, seed)
-    by_cv, by_mad = (spread_ratio(a, b, objective, ALPHA) for objective in ("cv", "mad"))
+    by_cv, by_mad = (spread_ratio(a, b, estimator, ALPHA) for estimator in (CV, MAD))
     x, y = (np.concatenate(arm) for arm in (a, b))
     textbook = [test(x / x.mean(), y / y.mean()).p_value < ALPHA for test in (f_test, levene, brown_forsythe)]
     return [not by_cv.low <= 1 <= by_cv.high, not by_mad.low <= 1 <= by_mad.high, by_cv.p_value < ALPHA, *textbook]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.objective import TIME, find
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import (
     AND,
@@ -34,7 +35,7 @@ from becalm.nouns.tune_verdict import (
 from becalm.nouns.verdict import Finding, Interval
 from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
-from becalm.stats.spread import Ratio, mean_ratio, ratio_of, spread, spread_ratio
+from becalm.stats.spread import Ratio
 from becalm.wording import tune as sentences
 from becalm.wording.findings import finding
 
@@ -184,13 +185,13 @@ def _common(first: Sample, second: Sample) -> tuple[list[Floats], list[Floats]]:
 
 def _ratio(first: Sample, second: Sample, objective: str, alpha: float) -> Ratio | None:
     a, b = _common(first, second)
-    return spread_ratio(a, b, objective, alpha) if a else None
+    return find(objective).ratio(a, b, alpha) if a else None
 
 
 def _steadier(name: str, program: str, untouched: Sample, arm: Sample, objective: str, alpha: float) -> ArmComparison:
     before, after = _common(untouched, arm)
-    ratio = spread_ratio(before, after, objective, alpha)
-    shift = mean_ratio(after, before, alpha)
+    ratio = find(objective).ratio(before, after, alpha)
+    shift = TIME.ratio(after, before, alpha)
     x, y = np.concatenate(before), np.concatenate(after)
     f = _larger_over_smaller(x / x.mean(), y / y.mean())
     needed = None if ratio.value == 1.0 or not 0 < ratio.value < math.inf else ratio.loops_for(ratio.value)
@@ -221,7 +222,7 @@ def _contribution(
     knob: str, program: str, tuned: Sample, without: Sample, objective: str, alpha: float, margin: float
 ) -> AblationEffect:
     left_out, chosen = _common(without, tuned)
-    ratio, cost = spread_ratio(left_out, chosen, objective, alpha), mean_ratio(chosen, left_out, alpha)
+    ratio, cost = find(objective).ratio(left_out, chosen, alpha), TIME.ratio(chosen, left_out, alpha)
     return AblationEffect(
         knob=knob,
         value=_values(tuned.settings, knob),
@@ -253,6 +254,7 @@ def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) 
     settings: dict[str, Any] = dict(sample.settings.values)
     if not loops:
         return Arm(name, program, settings, 0, sample.failed, unknown, unknown, math.inf)
+    row = find(objective)
     around = np.concatenate([loop / loop.mean() - 1 for loop in loops])
     return Arm(
         name=name,
@@ -260,19 +262,12 @@ def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) 
         settings=settings,
         runs=len(wall),
         failed=sample.failed,
-        mean_ns=_mean(loops, alpha),
-        spread=Interval(*spread(loops, objective, alpha)),
+        mean_ns=Interval(*TIME.typical(loops, alpha)),
+        spread=Interval(*row.typical(loops, alpha)),
         overall=float(wall.std(ddof=1) / wall.mean()),
-        loops=tuple(spread([loop], objective, alpha)[0] for loop in loops),
+        loops=tuple(row.typical([loop], alpha)[0] for loop in loops),
         deviations=tuple(float(q) for q in np.quantile(around, QUANTILES)),
     )
-
-
-def _mean(loops: Sequence[Floats], alpha: float) -> Interval:
-    """Mean time of the loops with Student's interval over them; of one loop's runs."""
-    values = np.log([loop.mean() for loop in loops] if len(loops) > 1 else loops[0])
-    found = ratio_of(values, alpha)
-    return Interval(float(np.concatenate(loops).mean()), found.low, found.high)
 
 
 def _interval(ratio: Ratio) -> Interval:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from becalm.methods.protocol import Sample
+from becalm.nouns.objective import find
 from becalm.nouns.search_space import Group, Space
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
@@ -23,9 +24,6 @@ UNTOUCHED: Arm = frozenset()
 LEAST = 1e-9
 """Smallest spread that is told apart from none: its logarithm must exist."""
 
-MAD_WORTH = 0.37
-"""Efficiency of the median absolute deviation for normal noise (Hampel 1974, J. Am. Stat. Assoc. 69:383)."""
-
 
 class Arms:
     """What a race knows of the arms of a space."""
@@ -36,7 +34,7 @@ class Arms:
         self._squares: dict[Arm, float] = {}
         self._freedom: dict[Arm, float] = {}
         self._first: dict[Arm, tuple[float, float]] = {}
-        self._worth = MAD_WORTH if objective == "mad" else 1.0
+        self._worth = find(objective).efficiency
         self._failed: set[Arm] = set()
         index = {knob: i for i, each in enumerate(space.candidates) for knob in each.knobs}
         self._requires = [frozenset(index.get(knob, -1) for knob in each.requires) for each in space.candidates]
@@ -60,7 +58,7 @@ class Arms:
 
     def told(self, arm: Arm, sample: Sample) -> None:
         """Take in what an arm's runs showed. One failed run, ever, makes it a failed arm."""
-        spread = sample.spread(self.objective)
+        spread = sample.value(self.objective)
         if arm in self._failed or not math.isfinite(spread):
             self._failed.add(arm)
             self._squares.pop(arm, None)

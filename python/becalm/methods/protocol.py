@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from becalm.nouns.objective import find
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
@@ -25,10 +26,9 @@ NO_SETTINGS = Settings()
 class TrialDesign:
     """How a trial is measured and when a search ends. A trial is `loops` times `runs` runs after `warmups` loops.
 
-    `objective` is "cv" (sample standard deviation over mean) or "mad" (1.4826 × median absolute deviation over
-    median). `threshold`: stop when the spread, a fraction, is at most this. `most_runs`: a search must not ask for
-    more runs than this in all; None for no limit. `margin`: a difference in spread smaller than this share does not
-    matter.
+    `objective`: what is made small, a name of `nouns.objective`. `threshold`: stop when it is at most this.
+    `most_runs`: a search must not ask for more runs than this in all; None for no limit. `margin`: a difference smaller
+    than this share does not matter.
     """
 
     loops: int = 3
@@ -70,18 +70,12 @@ class Sample:
     loops: tuple[Floats, ...]
     failed: int = 0
 
-    def spread(self, objective: str = "cv") -> float:
-        """The objective, a fraction: root mean square over the loops; infinite for a failed trial."""
-        if self.failed or not self.loops or min(len(loop) for loop in self.loops) < 2:
+    def value(self, objective: str = "cv") -> float:
+        """What an objective comes to over all loops; infinite for a failed trial."""
+        row = find(objective)
+        if self.failed or not self.loops or min(len(loop) for loop in self.loops) < row.fewest:
             return float("inf")
-        return float(np.sqrt(np.mean([_spread(loop, objective) ** 2 for loop in self.loops])))
-
-
-def _spread(wall: Floats, objective: str) -> float:
-    if objective == "mad":
-        centre = float(np.median(wall))
-        return 1.4826 * float(np.median(np.abs(wall - centre))) / centre
-    return float(np.std(wall, ddof=1) / np.mean(wall))
+        return row.pooled([row.value(loop) for loop in self.loops])
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Trials:
         self.count += 1
         rule = self.rule
         samples = yield Ask((settings,), rule.loops, rule.runs, rule.warmups * rule.runs, why, self.best)
-        spread = samples[0].spread(rule.objective)
+        spread = samples[0].value(rule.objective)
         self.seen[settings] = spread
         if spread < self.spread:
             self.best, self.spread = settings, spread

@@ -12,7 +12,7 @@ in ten.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,55 @@ from becalm.stats.time_series import autocorrelation
 
 EXACT = 14
 """Most loops for which all signs are counted: 2^14 of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """How the spread of runs in a row is estimated: `width` over `centre`.
+
+    `efficiency`: how many runs of s one run is worth for normal values. `bias`: mean of the logarithm for so many
+    normal values whose true spread is 1. `f_interval`: whether the F distribution gives a ratio of two its interval.
+    """
+
+    centre: Callable[[Floats], float]
+    width: Callable[[Floats], float]
+    efficiency: float = 1.0
+    bias: Callable[[int], float] = lambda _: 0.0
+    f_interval: bool = False
+
+
+def bias(runs: int) -> float:
+    """Mean of log(s / sigma) for `runs` normal values: (digamma(nu / 2) - log(nu / 2)) / 2 with nu = runs - 1.
+
+    s^2 nu / sigma^2 is chi squared, whose logarithm has the mean digamma(nu / 2) + log 2 (Bartlett & Kendall 1946,
+    J. R. Stat. Soc. Suppl. 8:128).
+    """
+    half = (runs - 1) / 2
+    return (float(psi(half)) - math.log(half)) / 2
+
+
+def _mean(x: Floats) -> float:
+    return float(x.mean())
+
+
+def _median(x: Floats) -> float:
+    return float(np.median(x))
+
+
+def _deviation(x: Floats) -> float:
+    return float(x.std(ddof=1))
+
+
+def _median_deviation(x: Floats) -> float:
+    return NORMAL_MAD * float(np.median(np.abs(x - np.median(x))))
+
+
+CV = Estimator(_mean, _deviation, bias=bias, f_interval=True)
+"""Coefficient of variation: sample standard deviation over mean."""
+
+MAD = Estimator(_median, _median_deviation, efficiency=0.37)
+"""1.4826 times the median absolute deviation, over the median; 37 % as efficient as s for normal values (Rousseeuw &
+Croux 1993, J. Am. Stat. Assoc. 88:1273)."""
 
 RESOLUTION = 1.0
 """Times are whole nanoseconds; a rounded number is known to 1/sqrt(12) of a step (Sheppard 1898)."""
@@ -75,34 +124,16 @@ class Ratio:
         return high
 
 
-def loop_spread(times: npt.ArrayLike, objective: str = "cv", resolution: float = RESOLUTION) -> float:
-    """Spread of runs in a row, a fraction: s / mean for "cv", 1.4826 MAD / median for "mad".
+def loop_spread(times: npt.ArrayLike, estimator: Estimator = CV, resolution: float = RESOLUTION) -> float:
+    """Spread of runs in a row, a fraction.
 
     Never below what rounding to `resolution` (the unit of `times`) makes, so that equal times are steady, not
-    infinitely so. Raises ValueError for less than two runs, times that are not positive, or another objective.
+    infinitely so. Raises ValueError for less than two runs, or times that are not positive.
     """
     x = series(times, "The times of a loop", 2)
     if x.min() <= 0.0:
         raise ValueError(f"Run times are positive; {x.min()} is not.")
-    if objective == "cv":
-        centre = float(x.mean())
-        width = float(x.std(ddof=1))
-    elif objective == "mad":
-        centre = float(np.median(x))
-        width = NORMAL_MAD * float(np.median(np.abs(x - centre)))
-    else:
-        raise ValueError(f"A spread is measured by cv or mad, not {objective!r}.")
-    return max(width, resolution / math.sqrt(12)) / centre
-
-
-def bias(runs: int) -> float:
-    """Mean of log(s / sigma) for `runs` normal values: (digamma(nu / 2) - log(nu / 2)) / 2 with nu = runs - 1.
-
-    s^2 nu / sigma^2 is chi squared, whose logarithm has the mean digamma(nu / 2) + log 2 (Bartlett & Kendall 1946,
-    J. R. Stat. Soc. Suppl. 8:128).
-    """
-    half = (runs - 1) / 2
-    return (float(psi(half)) - math.log(half)) / 2
+    return max(estimator.width(x), resolution / math.sqrt(12)) / estimator.centre(x)
 
 
 def normal_sd(runs: int) -> float:
@@ -110,17 +141,16 @@ def normal_sd(runs: int) -> float:
     return math.sqrt(float(polygamma(1, (runs - 1) / 2))) / 2
 
 
-def log_spreads(loops: Sequence[npt.ArrayLike], objective: str = "cv", resolution: float = RESOLUTION) -> Floats:
-    """Logarithm of each loop's spread, shape (loops,), for "cv" corrected for the bias of few runs."""
-    found = []
-    for loop in loops:
-        correction = bias(len(np.asarray(loop))) if objective == "cv" else 0.0
-        found.append(math.log(loop_spread(loop, objective, resolution)) - correction)
+def log_spreads(loops: Sequence[npt.ArrayLike], estimator: Estimator = CV, resolution: float = RESOLUTION) -> Floats:
+    """Logarithm of each loop's spread, shape (loops,), corrected for the bias of few runs."""
+    found = [
+        math.log(loop_spread(loop, estimator, resolution)) - estimator.bias(len(np.asarray(loop))) for loop in loops
+    ]
     return np.array(found, dtype=np.float64)
 
 
 def spread(
-    loops: Sequence[npt.ArrayLike], objective: str = "cv", alpha: float = 0.05, resolution: float = RESOLUTION
+    loops: Sequence[npt.ArrayLike], estimator: Estimator = CV, alpha: float = 0.05, resolution: float = RESOLUTION
 ) -> tuple[float, float, float]:
     """Spread of a typical loop (geometric mean over loops), a fraction, with its interval.
 
@@ -130,7 +160,7 @@ def spread(
     level(alpha)
     if not loops:
         raise ValueError("A spread needs one loop of runs at least; there is none.")
-    logs = log_spreads(loops, objective, resolution)
+    logs = log_spreads(loops, estimator, resolution)
     middle = float(logs.mean())
     if len(logs) == 1:
         # On the scale of the logarithm, where it is nearly normal; exact enough for a case that only --fast makes.
@@ -147,7 +177,7 @@ def spread(
 def spread_ratio(
     first: Sequence[npt.ArrayLike],
     second: Sequence[npt.ArrayLike],
-    objective: str = "cv",
+    estimator: Estimator = CV,
     alpha: float = 0.05,
     resolution: float = RESOLUTION,
 ) -> Ratio:
@@ -157,18 +187,17 @@ def spread_ratio(
     different length, empty ones, and as `loop_spread`.
     """
     _paired(first, second)
-    d = log_spreads(first, objective, resolution) - log_spreads(second, objective, resolution)
+    d = log_spreads(first, estimator, resolution) - log_spreads(second, estimator, resolution)
     if len(d) > 1:
         return ratio_of(d, alpha)
     x, y = np.asarray(first[0], dtype=np.float64), np.asarray(second[0], dtype=np.float64)
     sd = math.hypot(normal_sd(len(x)), normal_sd(len(y)))
     df = (len(x) - 1.0, len(y) - 1.0)
-    value = loop_spread(x, objective, resolution) / loop_spread(y, objective, resolution)
+    value = loop_spread(x, estimator, resolution) / loop_spread(y, estimator, resolution)
     high, low = (float(fdtri(*df, share)) for share in (alpha / 2, 1 - alpha / 2))
-    # The median absolute deviation is 37 % as efficient as s (Rousseeuw & Croux 1993, J. Am. Stat. Assoc. 88:1273),
-    # and its ratio has no such interval: nothing is said of it from one loop.
-    if objective == "mad":
-        return Ratio(value, 0.0, math.inf, 1.0, 1, sd / math.sqrt(0.37), math.inf, alpha)
+    if not estimator.f_interval:
+        # Nothing is said of it from one loop.
+        return Ratio(value, 0.0, math.inf, 1.0, 1, sd / math.sqrt(estimator.efficiency), math.inf, alpha)
     tested = f_test(x / x.mean(), y / y.mean())
     p_value = 1.0 if value == 1.0 else tested.p_value
     return Ratio(
@@ -201,6 +230,13 @@ def mean_ratio(first: Sequence[npt.ArrayLike], second: Sequence[npt.ArrayLike], 
     return Ratio(
         _exp(middle), _exp(middle - reach), _exp(middle + reach), tested.p_value, 1, sd, math.inf, level(alpha)
     )
+
+
+def mean_time(loops: Sequence[Floats], alpha: float = 0.05) -> tuple[float, float, float]:
+    """Mean time of all runs, with Student's interval over the loops' means; of one loop, over its runs."""
+    values = np.log([loop.mean() for loop in loops] if len(loops) > 1 else loops[0])
+    found = ratio_of(values, alpha)
+    return float(np.concatenate(loops).mean()), found.low, found.high
 
 
 def ratio_of(logs: npt.ArrayLike, alpha: float = 0.05) -> Ratio:

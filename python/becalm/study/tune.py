@@ -157,7 +157,7 @@ class TuneStudy:
 
     def _spread(self, settings: Settings) -> float | None:
         sample = self.seen.get(settings)
-        return None if sample is None else sample.spread(str(self.study.options["rule"]["objective"]))
+        return None if sample is None else sample.value(str(self.study.options["rule"]["objective"]))
 
     def _tell(self, wish: PhaseRequest, asked: NumberedAsk) -> None:
         budget_ns = self.study.options["budget_ns"]

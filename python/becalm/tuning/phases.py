@@ -101,7 +101,7 @@ def _search(
     assert search.choice is not None
     tuned.choice = search.choice
     for number, (ask, sample) in enumerate(tried, 1):
-        spread = sample.spread(objective)
+        spread = sample.value(objective)
         tuned.course.append(
             Trial(
                 number=number,
@@ -124,7 +124,7 @@ def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> l
     """Where each program's scatter comes from, as far as the first look tells."""
     if not look.floor or not look.cpu:
         return []
-    floor = look.floor[0].spread()
+    floor = look.floor[0].value()
     found = (
         variance_source.classify(samples[0].loops, cpu, floor, program, confidence=confidence)
         for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=True)

@@ -309,7 +309,8 @@ def test_several_profiles_are_put_on_together_unless_they_contradict(becalm, roo
 def test_a_profile_from_a_study(becalm, root, home):
     found = becalm(
         "tune", "--host", "sim:b:3", "--seed", "5", "--budget", "4h", "--quiet", "--dangerous",
-        "--without", "irq_affinity", "--without", "workqueue_cpus", "--save", home / "found.toml", "--report", home / "report.md", "--", "hmmsearch",
+        "--without", "irq_affinity", "--without", "workqueue_cpus",
+        "--save", home / "found.toml", "--report", home / "report.md", "--", "hmmsearch",
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     assert "hmmsearch" in (home / "report.md").read_text()

@@ -25,8 +25,13 @@ SPACE = Space(
         Candidate("watchdogs", "off", Group.DANGEROUS),
     )
 )
-WAVE = np.array([1.0, -1.0])
-"""Two runs whose coefficient of variation is the square root of two times the size."""
+
+
+def times(cv):
+    """400 run times, all alike but one: (d / sqrt(n)) / (1 + d / n) is their coefficient of variation."""
+    count = 400
+    outlier = cv * math.sqrt(count) / (1 - cv / math.sqrt(count))
+    return 1e9 * np.r_[np.ones(count - 1), 1 + outlier]
 
 
 def conduct(function, spread, rule=None, seed=0):
@@ -35,9 +40,8 @@ def conduct(function, spread, rule=None, seed=0):
     while search.ask is not None:
         (settings,) = search.ask.arms
         names = frozenset(knob for knob, _ in settings.values)
-        wall = 1e9 * (1 + spread(names) / math.sqrt(2) * WAVE)
         trials.append(names)
-        search.tell([Sample(settings, (wall,))])
+        search.tell([Sample(settings, (times(spread(names)),))])
     return trials, search.choice
 
 

@@ -12,6 +12,9 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from becalm.stats.spread import (
+    CV,
+    MAD,
+    Estimator,
     bias,
     log_spreads,
     loop_spread,
@@ -33,7 +36,7 @@ def loops(seed: int, count: int, sd: float = 0.01, runs: int = 15, mean: float =
 
 def test_spread_of_a_loop_is_that_of_the_definitions() -> None:
     assert loop_spread([90.0, 100.0, 110.0]) == pytest.approx(0.1)
-    assert loop_spread([90.0, 100.0, 110.0, 100.0, 500.0], "mad") == pytest.approx(1.4826 * 10 / 100, rel=1e-5)
+    assert loop_spread([90.0, 100.0, 110.0, 100.0, 500.0], MAD) == pytest.approx(1.4826 * 10 / 100, rel=1e-5)
 
 
 def test_equal_times_are_as_steady_as_a_clock_of_whole_nanoseconds_shows() -> None:
@@ -57,8 +60,6 @@ def test_what_does_not_pair_is_refused() -> None:
         spread_ratio(loops(1, 2), loops(2, 3))
     with pytest.raises(ValueError, match="pairs"):
         spread_ratio([], [])
-    with pytest.raises(ValueError, match="measured by"):
-        spread_ratio(loops(1, 2), loops(2, 2), "range")
     with pytest.raises(ValueError, match="one loop"):
         spread([])
     with pytest.raises(ValueError, match="ratio to see"):
@@ -113,7 +114,7 @@ def test_one_loop_has_the_f_interval_of_the_published_table() -> None:
     # F(14, 14) at 5 % is 2.48.
     assert (found.value / found.low) ** 2 == pytest.approx(2.48, abs=0.005)
     assert (found.high / found.value) ** 2 == pytest.approx(2.48, abs=0.005)
-    assert spread_ratio(loops(1, 1, 0.02), loops(2, 1), "mad").high == math.inf
+    assert spread_ratio(loops(1, 1, 0.02), loops(2, 1), MAD).high == math.inf
 
 
 def test_signs_are_counted() -> None:
@@ -173,8 +174,8 @@ def bursts(rng: np.random.Generator, n: int) -> Floats:
 
 
 @pytest.mark.parametrize("noise", [normal, heavy, drifting, bursts])
-@pytest.mark.parametrize("objective", ["cv", "mad"])
-def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: object, objective: str) -> None:
+@pytest.mark.parametrize("estimator", [CV, MAD])
+def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: object, estimator: Estimator) -> None:
     assert callable(noise)
     series, count, runs, wrong, f_wrong = 300, 8, 10, 0, 0
     for seed in range(series):
@@ -182,7 +183,7 @@ def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: obje
         y = 1e8 * np.exp(1e-4 * noise(rng, 2 * count * runs).reshape(count, 2, runs))
         order = rng.integers(2, size=count)
         first, second = y[np.arange(count), order], y[np.arange(count), 1 - order]
-        found = spread_ratio(list(first), list(second), objective)
+        found = spread_ratio(list(first), list(second), estimator)
         wrong += not found.low <= 1 <= found.high
         f = first.var(ddof=1) / second.var(ddof=1)
         f_wrong += min(stats.f(count * runs - 1, count * runs - 1).sf([f, 1 / f])) < 0.025
@@ -209,4 +210,4 @@ def test_interval_of_one_arm_holds_its_spread_as_often_as_stated() -> None:
 
 
 def test_log_spreads_of_mad_are_not_corrected() -> None:
-    assert log_spreads([[90.0, 100.0, 110.0]], "mad")[0] == pytest.approx(math.log(0.14826), abs=1e-5)
+    assert log_spreads([[90.0, 100.0, 110.0]], MAD)[0] == pytest.approx(math.log(0.14826), abs=1e-5)

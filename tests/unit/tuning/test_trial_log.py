@@ -120,7 +120,7 @@ def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
     assert {each.settings for each in rows} == {0, 2}
     refused = trials.samples(wanted, 0)[1]
     assert (refused.loops, refused.failed) == ((), 1)
-    assert refused.spread() == float("inf")
+    assert refused.value() == float("inf")
 
 
 def test_asks_do_not_mix():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from becalm.nouns.objective import find
 from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
 from becalm.report.table import Table
 from becalm.wording import tune as sentences
@@ -52,16 +53,10 @@ def compared(found: TuneVerdict, program: str) -> Table:
             cells += [factor(each.ratio), ends(each.ratio), duration(arm.mean_ns.value), change(each.shift)]
         rows.append(tuple(cells))
     note = (
-        "Spread: coefficient of variation, the standard deviation over the mean of consecutive runs, in a typical "
-        "loop. All runs: the same of all runs of the measurement together, drift included. Reduction: spread without "
-        f"settings over spread with them, with its {level} interval. Every figure is from fresh runs, none from the "
-        "search."
+        f"Spread: {find(found.objective).definition} consecutive runs, in a typical loop. All runs: the same of all "
+        "runs of the measurement together, drift included. Reduction: spread without settings over spread with them, "
+        f"with its {level} interval. Every figure is from fresh runs, none from the search."
     )
-    if found.objective == "mad":
-        note = note.replace(
-            "coefficient of variation, the standard deviation over the mean of",
-            "1.4826 median absolute deviations over the median of",
-        )
     head = ("", "spread", "all runs", "reduction", level, "mean time", "change")
     return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
 

@@ -1,0 +1,113 @@
+"""The noun Objective: what a search makes small, as a row of a table.
+
+A row says what the runs of one loop come to (`value`), what several loops come to (`pooled`, `typical`), whether two
+arms differ in it (`ratio`), and how it is worded. A search and the confirmation of what it chose ask the same row, so
+that what is confirmed is what was searched for. One more objective is one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.nouns.domain import Scale
+from becalm.stats.arrays import Floats
+from becalm.stats.spread import (
+    CV,
+    MAD,
+    Estimator,
+    Ratio,
+    loop_spread,
+    mean_ratio,
+    mean_time,
+    spread,
+    spread_ratio,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
+
+    `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `pooled`: of the
+    values of several loops. `typical`: of loops, with its interval at 1 - alpha. `ratio`: first over second, from
+    paired loops, above 1 where the second is better. `scale`: on which effects of settings add. `efficiency`: how many
+    runs one run is worth, of the best estimator of the same. `what` is said in help, `definition` in notes of reports.
+    """
+
+    name: str
+    minimizes: str
+    what: str
+    definition: str
+    unit: str
+    value: Callable[[Floats], float]
+    pooled: Callable[[Sequence[float]], float]
+    typical: Callable[[Sequence[Floats], float], tuple[float, float, float]]
+    ratio: Callable[[Sequence[Floats], Sequence[Floats], float], Ratio]
+    fewest: int = 2
+    efficiency: float = 1.0
+    scale: Scale = Scale.LOG
+
+
+def _root_mean_square(values: Sequence[float]) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Objective:
+    """Variation from run to run, a fraction. Variances of loops add, so loops are pooled by their root mean square."""
+
+    def value(loop: Floats) -> float:
+        return loop_spread(loop, estimator)
+
+    def typical(loops: Sequence[Floats], alpha: float) -> tuple[float, float, float]:
+        return spread(loops, estimator, alpha)
+
+    def ratio(first: Sequence[Floats], second: Sequence[Floats], alpha: float) -> Ratio:
+        return spread_ratio(first, second, estimator, alpha)
+
+    return Objective(
+        name, "spread", what, definition, "fraction", value, _root_mean_square, typical, ratio,
+        efficiency=estimator.efficiency,
+    )  # fmt: skip
+
+
+TIME = Objective(
+    name="time",
+    minimizes="time",
+    what="mean time of a run",
+    definition="mean time of",
+    unit="ns",
+    value=lambda loop: float(loop.mean()),
+    pooled=lambda values: float(np.mean(values)),
+    typical=mean_time,
+    ratio=mean_ratio,
+    fewest=1,
+)
+
+TABLE: tuple[Objective, ...] = (
+    _spread("cv", CV, "coefficient of variation", "coefficient of variation, the standard deviation over the mean of"),
+    _spread("mad", MAD, "of the median absolute deviation", "1.4826 median absolute deviations over the median of"),
+    TIME,
+)
+"""The first row of what is minimised is what is meant when nothing more is said."""
+
+
+def find(name: str) -> Objective:
+    """The row of a name. Raises UsageError with those that there are."""
+    for row in TABLE:
+        if row.name == name:
+            return row
+    raise UsageError(f"There is no objective {name!r}. There are {', '.join(row.name for row in TABLE)}.")
+
+
+def goals() -> tuple[str, ...]:
+    """What can be minimised, in the order of the table."""
+    return tuple(dict.fromkeys(row.minimizes for row in TABLE))
+
+
+def names(minimizes: str) -> tuple[str, ...]:
+    """The objectives of one goal; the first is the usual one."""
+    return tuple(row.name for row in TABLE if row.minimizes == minimizes)
