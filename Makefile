@@ -10,7 +10,7 @@ AGENT := python/becalm/becalm-agent
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test fuzz lint docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test fuzz fuzz-imports lint docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -95,6 +95,10 @@ FUZZ ?= --seconds 60
 fuzz: check-tools
 	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo check -q --manifest-path fuzz/Cargo.toml --locked --bins
 	cargo run -q --release --manifest-path fuzz/Cargo.toml --locked --no-default-features -- $(FUZZ)
+
+# The same for files that becalm imports and profiles, in Python; a few of each are tried by `make test`.
+fuzz-imports: build
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -q tests/fuzz
 
 lint: build
 	$(BIN)/ruff check .

@@ -25,8 +25,10 @@ PACKAGES = "python3,make,ca-certificates"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 COMMANDS = ("make demo", "make test")
 
-PASSED_ON = ("PIP_INDEX_URL", "PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO")
-PASSED_ON += ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+PASSED_ON = (
+    *("PIP_INDEX_URL", "PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"),
+    *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+)
 """How this machine reaches the archives of packages."""
 
 UBUNTU_KEYS = "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
@@ -113,8 +115,8 @@ def run(tree: Path, system: System, command: str) -> int:
     }
     if system.strict:
         environment["CI"] = "true"
-    own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-e", "-c", INSIDE, "sh", tree, rust]
-    inside = ["chroot", tree, "sh", "-c", f"cd /becalm && {command}"]
+    own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-e", "-c", INSIDE, "sh", str(tree), rust]
+    inside = ["chroot", str(tree), "sh", "-c", f"cd /becalm && {command}"]
     return subprocess.run([*own, *inside], env=environment, check=False).returncode
 
 

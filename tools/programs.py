@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 TABLE = Path(__file__).with_suffix(".toml")
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -40,8 +41,12 @@ class Package:
 
 def table() -> tuple[Package, ...]:
     """All rows."""
-    rows = tomllib.loads(TABLE.read_text())["package"]
-    return tuple(Package(**{key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}) for row in rows)
+
+    def row(value: Any) -> Package:
+        fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
+        return Package(**fields)
+
+    return tuple(map(row, tomllib.loads(TABLE.read_text())["package"]))
 
 
 def always() -> frozenset[str]:

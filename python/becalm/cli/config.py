@@ -9,7 +9,6 @@ program = ["gzip -9 -c FILE", "pyperf:bench.py"]
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,9 +22,11 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     """Make the file's entries the defaults of the options with those names."""
     if value is None or ctx.resilient_parsing:
         return
+    from becalm.nouns.codec import toml
+
     try:
-        given = tomllib.loads(Path(value).read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        given = toml(Path(value).read_text())
+    except (OSError, ValueError) as error:
         raise click.BadParameter(f"{value} cannot be read: {error}.") from None
     known = {
         name.removeprefix("--"): each

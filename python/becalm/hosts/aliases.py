@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
+from becalm.nouns.codec import toml
 from becalm.paths import config_dir, made
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -66,7 +66,7 @@ def find(name: str) -> Known:
         which = f"Known: {', '.join(have)}" if have else f"Add it: becalm host add {name} ssh://user@machine"
         raise UsageError(f"There is no machine of the name {name!r}. {which}.")
     try:
-        value = tomllib.loads(path.read_text())
+        value = toml(path.read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}.") from None
     if not isinstance(value.get("url"), str) or not isinstance(value.get("config", ""), str):

@@ -66,7 +66,7 @@ def read(text: str, host: str | None = None) -> list[Interval]:
             for interval in (_interval(each, machine) for each in machine["statistics"])
             if interval is not None
         ]
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise UsageError(
             f"This is no record of sysstat: {type(error).__name__} {error}. Write one with: sadf -j FILE -- -A"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -12,6 +13,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Json = Any
 """A value that `json` can write."""
+
+
+def toml(text: str) -> dict[str, Any]:
+    """A TOML document. Raises ValueError for what is none, also for one that is nested without end."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def wire(text: str | None) -> Json:

@@ -17,13 +17,13 @@ import importlib.resources
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
+from becalm.nouns.codec import toml
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
 
@@ -66,8 +66,8 @@ def names() -> list[str]:
 def parse(content: str, where: str, default_name: str) -> Profile:
     """Read a profile's text. Raises UsageError that names the file and what is wrong with it."""
     try:
-        value = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+        value = toml(content)
+    except ValueError as error:
         raise UsageError(f"The profile {where} is no TOML: {error}.") from None
     unknown = set(value) - {"name", "description", "settings", "machine"}
     if unknown:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.nouns.codec import toml
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload, split
 from becalm.units import duration_ns
@@ -112,10 +112,10 @@ def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, b
 
 def _file(path: Path) -> Mapping[str, Any]:
     try:
-        value = tomllib.loads(path.read_text(encoding="utf-8"))
+        value = toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path} is no TOML: {error}.") from error
     programs = value.get("program")
     if not isinstance(programs, list) or not programs or not all(isinstance(each, dict) for each in programs):

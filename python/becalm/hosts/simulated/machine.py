@@ -7,7 +7,6 @@ Every noise has a size, the standard deviation as a fraction, which settings alo
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.hosts.simulated.disturbance import KINDS, Series
+from becalm.nouns.codec import toml
 from becalm.nouns.domain import text
 from becalm.nouns.knob import Knob, catalogue, find, known
 from becalm.nouns.settings import Settings
@@ -152,7 +152,7 @@ def names() -> list[str]:
 def read(path: Path) -> Machine:
     """A machine from its file. Raises UsageError that names the file and what is wrong in it."""
     try:
-        return _machine(path.stem, tomllib.loads(path.read_text()))
+        return _machine(path.stem, toml(path.read_text()))
     except OSError as error:
         raise UsageError(f"The simulated machine {str(path)!r} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

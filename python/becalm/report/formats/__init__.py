@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import UsageError
+from becalm.nouns.conform import conform
 from becalm.report.document import Document
 
 
@@ -72,9 +73,13 @@ def read(path: Path) -> list[Document]:
             if module.recognises(value):
                 try:
                     documents: list[Document] = module.read(value)
+                    for document in documents:
+                        conform(Document, document, "the study")
                 except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                     kind = type(error).__name__
-                    raise UsageError(f"{path} looks like {row.name} JSON but breaks off: {kind} {error}.") from None
+                    raise UsageError(
+                        f"{path} looks like {row.name} JSON, but cannot be read: {kind}: {error}."
+                    ) from None
                 return documents
     raise UsageError(f"{path} is JSON, but none that becalm knows. It imports {_readable()}.")
 

@@ -1,0 +1,109 @@
+"""Whether a value that came from elsewhere is what its type says, all through: the door for imported files.
+
+Wider than the types: whole numbers fit into 64 bits, as every store keeps them, numbers are finite, and texts can be
+written to a file (a lone half of a surrogate pair cannot).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+WORD = 2**63
+DEEPEST = 100
+"""Levels of a value without a type of its own (facts, a verdict); becalm's have ten."""
+
+
+def conform(hint: Any, value: Any, where: str) -> None:
+    """Raise ValueError, which names the place, where a value is not of its type."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        _plain(value, where, DEEPEST)
+    elif origin in (Union, UnionType):
+        _one_of(parts, value, where)
+    elif origin is tuple:
+        _members(parts, value, where)
+    elif origin is not None and issubclass(origin, Sequence):
+        _check(isinstance(value, (list, tuple)), value, where, "no list")
+        for index, each in enumerate(value):
+            conform(parts[0], each, f"{where}[{index}]")
+    elif origin is not None and issubclass(origin, Mapping):
+        _check(isinstance(value, Mapping), value, where, "no object")
+        for key, each in value.items():
+            conform(parts[0], key, f"a name in {where}")
+            conform(parts[1], each, f"{where}.{key}")
+    elif hint in (int, float, str, bool, NoneType):
+        _scalar(hint, value, where)
+    elif isinstance(hint, type) and issubclass(hint, StrEnum):
+        _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
+    else:
+        _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
+        for name, each in _fields(hint).items():
+            conform(each, getattr(value, name), f"{where}.{name}")
+
+
+def _scalar(hint: type, value: Any, where: str) -> None:
+    fits = type(value) is hint or (hint is float and type(value) is int) or (hint is str and isinstance(value, str))
+    _check(fits, value, where, f"not of the type {hint.__name__}")
+    if type(value) is int:
+        _check(-WORD <= value < WORD, value, where, "too large for 64 bits")
+    elif isinstance(value, float):
+        _check(math.isfinite(value), value, where, "no number")
+    elif isinstance(value, str):
+        try:
+            os.fsencode(value)
+        except UnicodeEncodeError:
+            raise ValueError(f"{where} is {value!r:.80}, which no file can hold") from None
+
+
+def _one_of(parts: tuple[Any, ...], value: Any, where: str) -> None:
+    said = None
+    for part in parts:
+        try:
+            return conform(part, value, where)
+        except ValueError as error:
+            said = said if part is NoneType else error
+    raise said or ValueError(f"{where} cannot be {value!r:.80}")
+
+
+def _members(parts: tuple[Any, ...], value: Any, where: str) -> None:
+    _check(isinstance(value, tuple), value, where, "no list")
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        parts = (parts[0],) * len(value)
+    _check(len(parts) == len(value), value, where, f"no list of {len(parts)}")
+    for index, (part, each) in enumerate(zip(parts, value, strict=True)):
+        conform(part, each, f"{where}[{index}]")
+
+
+def _plain(value: Any, where: str, deep: int) -> None:
+    """Any JSON value."""
+    _check(deep > 0, "…", where, "nested too deeply")
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            _scalar(str, key, f"a name in {where}")
+            _plain(each, f"{where}.{key}", deep - 1)
+    elif isinstance(value, (list, tuple)):
+        for index, each in enumerate(value):
+            _plain(each, f"{where}[{index}]", deep - 1)
+    elif value is not None:
+        _check(isinstance(value, (bool, int, float, str)), value, where, "no JSON")
+        _scalar(type(value), value, where)
+
+
+def _check(good: bool, value: Any, where: str, what: str) -> None:
+    if not good:
+        raise ValueError(f"{where} is {value!r:.80}, which is {what}")
+
+
+@cache
+def _fields(kind: type) -> Mapping[str, Any]:
+    """Types by name of a dataclass or a named tuple."""
+    hints = get_type_hints(kind)
+    names = [each.name for each in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
+    return {name: hints[name] for name in names}

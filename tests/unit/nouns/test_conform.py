@@ -1,0 +1,47 @@
+"""What comes from elsewhere is of its type all through, or refused with the place that is not."""
+
+import pytest
+
+from becalm.nouns.conform import conform
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+
+RUN = Run(0, 0, 0, 0, 0, 1, 2, 3, None, None, None, None, None, None, None, "ok", 0, 0)
+STUDY = Study("run", (Workload.of("sort file"),), (Settings.of({"nice": "-5"}),), options={"confidence": 0.95})
+
+
+def test_values_of_becalm_pass():
+    conform(Study, STUDY, "the study")
+    conform(Run, RUN, "a run")
+    conform(Workload, Workload.of("a \udcff"), "a program")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "said"),
+    [
+        (Run, RUN._replace(wall_ns=2**63), r"a\.wall_ns is 9223372036854775808, which is too large"),
+        (Run, RUN._replace(wall_ns=True), r"a\.wall_ns is True"),
+        (Run, RUN._replace(status="0"), r"a\.status is '0'"),
+        (float, float("nan"), "a is nan, which is no number"),
+        (float, "1", "a is '1'"),
+        (str, "\ud800", "no file can hold"),
+        (str | None, 3, "a is 3"),
+        (tuple[int, ...], [1], "no list"),
+        (tuple[int, str], (1,), "no list of 2"),
+        (dict[str, int], {"x": None}, r"a\.x is None"),
+        (Study, RUN, "no Study"),
+    ],
+)
+def test_others_are_refused_with_their_place(hint, value, said):
+    with pytest.raises(ValueError, match=said):
+        conform(hint, value, "a")
+
+
+def test_nesting_ends():
+    deep: list[object] = []
+    for _ in range(200):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        conform(Study, Study("run", (), options={"x": deep}), "the study")
