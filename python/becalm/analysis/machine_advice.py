@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from becalm.nouns.diagnosis import Advice, Noise, Severity
+from becalm.nouns.knob import catalogue, find
 from becalm.wording.measurement import percent
 
 Facts = Mapping[str, Any]
@@ -40,6 +41,14 @@ def fact(facts: Facts, subject: str, *names: str) -> Any:
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def put_on(name: str, when: str = "While you measure") -> str:
+    """How to have a setting on while one measures, with the value that `tune` tries."""
+    knob = find(catalogue(), name)
+    consent = " --dangerous" if knob.group == "dangerous" else ""
+    rights = " --sudo" if knob.needs_rights(knob.tuned_value or "") else ""
+    return f"{when}: becalm apply{rights}{consent} --set {name}={knob.tuned_value}; becalm reset undoes it."
 
 
 def _noise(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
@@ -135,17 +144,15 @@ def _frequency(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "governor",
             f"The frequency follows the load (driver {driver}, governor {governor}).",
             "A program runs slower until the frequency has risen, and how fast depends on what ran before.",
-            "Set the governor to performance while you measure: cpupower frequency-set -g performance (root).",
+            put_on("governor"),
         )
     if fact(facts, "cpu", "frequency", "turbo") is True:
-        path = fact(facts, "cpu", "frequency", "turbo_file") or ""
-        value = 1 if path.endswith("no_turbo") else 0
         yield Advice(
             Severity.NOTE,
             "turbo",
             "Turbo is on.",
             "How far the frequency rises depends on temperature and on how many cores are busy.",
-            f"Switch it off while you measure: echo {value} > {path} (root), after the governor.",
+            put_on("turbo"),
         )
 
 
@@ -156,7 +163,7 @@ def _smt(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "smt",
             "Each core runs two or more threads (SMT).",
             "Whatever runs on the sibling takes up to half of the core.",
-            "Keep the siblings idle, or echo off > /sys/devices/system/cpu/smt/control (root).",
+            put_on("smt", "Keep the siblings idle, or switch them off"),
         )
 
 
@@ -192,7 +199,7 @@ def _services(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "service",
             f"{each['name']} is running (process {', '.join(str(pid) for pid in each['pids'][:3])}).",
             f"It {each['matters']}.",
-            f"{each['way_out'][0].upper()}{each['way_out'][1:]}.",
+            f"{each['way_out'][0].upper()}{each['way_out'][1:]}." if loads else put_on("services"),
         )
 
 
@@ -216,7 +223,7 @@ def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "swap",
             f"{used / 2**20:.0f} MiB are swapped out.",
             "A page that must come back from disk costs a run milliseconds.",
-            "Free memory, then swapoff -a and swapon -a (root).",
+            put_on("swap", "Free memory, then bring them back"),
         )
     if fact(facts, "memory", "ksm") is True:
         yield Advice(
@@ -224,7 +231,7 @@ def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "ksm",
             "The kernel merges equal pages (KSM).",
             "Its scanning takes CPU time, and writing to a merged page costs a fault.",
-            "echo 0 > /sys/kernel/mm/ksm/run (root).",
+            put_on("ksm"),
         )
 
 

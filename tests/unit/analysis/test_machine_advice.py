@@ -2,7 +2,7 @@
 
 import pytest
 
-from becalm.analysis.machine_advice import advise, fact
+from becalm.analysis.machine_advice import advise, fact, put_on
 from becalm.nouns.diagnosis import Severity
 
 
@@ -18,7 +18,12 @@ def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, flo
     assert governor.severity is Severity.WARNING
     assert "intel_pstate" in governor.what
     turbo = next(each for each in found if each.kind == "turbo")
-    assert "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo" in turbo.way_out
+    assert "becalm apply --sudo --set turbo=off" in turbo.way_out
+    (smt,) = (each for each in found if each.kind == "smt")
+    assert "becalm apply --sudo --set smt=off; becalm reset" in smt.way_out
+    services = [each for each in found if each.kind == "service" and "services=pause" in each.way_out]
+    assert all("--dangerous" in each.way_out for each in services)
+    assert services
     assert [each.what.split(" ")[0] for each in found if each.kind == "service"] == [
         "power-profiles-daemon",
         "thermald",
@@ -30,7 +35,7 @@ def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
     found = advise(facts_of("server-amd"), floor())
     assert {"clocksource", "governor", "turbo", "service", "ksm", "affinity"} <= kinds(found)
     turbo = next(each for each in found if each.kind == "turbo")
-    assert "echo 0 > /sys/devices/system/cpu/cpufreq/boost" in turbo.way_out
+    assert "--set turbo=off" in turbo.way_out
     loads = [each for each in found if each.kind == "service" and each.severity is Severity.WARNING]
     assert [each.what.split(" ")[0] for each in loads] == ["pyperf", "stress-ng"]
     affinity = next(each for each in found if each.kind == "affinity")
@@ -112,3 +117,15 @@ def test_a_fact_by_its_path():
     assert fact(facts, "cpu", "frequency", "turbo") is True
     assert fact(facts, "cpu", "model", "x") is None
     assert fact(facts, "memory", "swap") is None
+
+
+def test_no_advice_writes_a_file_by_hand(facts_of, floor):
+    for name in ("laptop-intel", "server-amd", "guest-kvm", "container-arm"):
+        for each in advise(facts_of(name), floor()):
+            assert "echo" not in each.way_out, each
+            assert "cpupower" not in each.way_out, each
+
+
+def test_a_setting_is_put_on_as_tune_tries_it():
+    assert put_on("governor").startswith("While you measure: becalm apply --sudo --set governor=performance;")
+    assert put_on("aslr").startswith("While you measure: becalm apply --set aslr=off;")
