@@ -9,7 +9,7 @@ use becalm_core::boot::{record, running, BootError};
 use becalm_core::knob::restore::{unsettled, Restored};
 use serde_json::{json, Value};
 
-use crate::machine::{report, Machine};
+use crate::machine::Machine;
 use crate::protocol::Failure;
 
 /// Seconds that a machine may take to come up and be asked: less is no time to start in, more helps nobody.
@@ -66,7 +66,7 @@ impl Machine {
     /// Remove all that was written for an entry. `force`: also what somebody else has changed.
     pub fn unboot(&mut self, force: bool) -> Answer {
         let removed = self.remove_entry(force)?;
-        Ok(report(&removed, &self.removed(&removed)))
+        Ok(self.report(&removed, &self.removed(&removed)))
     }
 
     /// The places that were removed; none when there was no entry.

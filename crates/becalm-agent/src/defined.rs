@@ -46,6 +46,17 @@ impl Defined {
         self.workloads.iter().map(Ready::path).collect()
     }
 
+    /// What will not be as before when these settings are taken off again, each sentence once.
+    pub fn lasting(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for sentence in self.settings.iter().flatten().flat_map(|each| &each.changes.lasting) {
+            if !all.contains(&sentence.as_str()) {
+                all.push(sentence);
+            }
+        }
+        all
+    }
+
     /// Whether all steps can be run.
     pub fn check(&self, steps: &[Step]) -> Result<(), Failure> {
         let known = |step: &Step| {

@@ -1,5 +1,5 @@
-//! Processes that outlive the agent: the guard, which restores when the agent is killed, and the keeper, which holds a
-//! device open while settings stay on after the agent has ended.
+//! Processes that outlive the agent: the guard, which restores when the agent is killed, and keepers: one holds a device
+//! open while settings stay on after the agent has ended, another waits until interrupts are back where they were.
 //!
 //! Both are forked twice, so that they are nobody's children and no signal to the agent's group or session reaches
 //! them. The guard has a copy of the lock: nobody changes the machine between the agent's death and its own end.
@@ -7,10 +7,11 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
 use becalm_core::exec::watch::readable;
+use becalm_core::knob::away::settle;
 use becalm_core::knob::journal;
 use becalm_core::knob::place::{start_and_state, Place};
 use becalm_core::knob::recover::clear;
@@ -29,10 +30,18 @@ pub struct Guard {
 
 impl Guard {
     /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
-    pub fn start(tree: &Tree, lock: RawFd) -> io::Result<Self> {
+    ///
+    /// `patience`: how long interrupts may take to be back.
+    pub fn start(tree: &Tree, lock: RawFd, patience: Duration) -> io::Result<Self> {
         let (read, write) = pipe()?;
         let tree = tree.clone();
-        let process = outlive(&[read.as_raw_fd(), lock], "becalm-guard", move |kept| watch(kept[0], &tree))?;
+        let process = outlive(&[read.as_raw_fd(), lock], "becalm-guard", move |kept| {
+            if watch(kept[0], &tree) {
+                // Nobody who changes the machine has to wait for this.
+                close(kept[1], kept[1]);
+                drop(settle(&tree, patience, true));
+            }
+        })?;
         Ok(Self { line: write.into(), process: process.1 })
     }
 
@@ -74,14 +83,21 @@ pub fn keeper(device: &File) -> io::Result<(Place, File)> {
     Ok((Place::Process { pid, start, name: "becalm-keeper".to_owned() }, write.into()))
 }
 
-/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
-fn watch(line: RawFd, tree: &Tree) {
+/// Wait until the interrupts that are on their way have arrived, in a process of its own.
+pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
+    let tree = tree.clone();
+    outlive(&[], "becalm-keeper", move |_| drop(settle(&tree, patience, true)))?;
+    Ok(())
+}
+
+/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal. Whether it was needed.
+fn watch(line: RawFd, tree: &Tree) -> bool {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
     loop {
         match line.read(&mut [0]) {
             Ok(0) => break,
-            Ok(_) => return,
+            Ok(_) => return false,
             Err(_) => {}
         }
     }
@@ -100,6 +116,7 @@ fn watch(line: RawFd, tree: &Tree) {
             &format!("becalm's agent was ended before it had put everything back. {said}"),
         ));
     }
+    true
 }
 
 /// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
@@ -149,6 +166,10 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
 fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
     // SAFETY: plain system calls on descriptors of this process alone; the name ends with a zero.
     unsafe {
+        // Named before anybody knows of it.
+        let mut short = [0_u8; 16];
+        short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
+        libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
         let mut report = File::from(report);
         drop(report.write_all(&libc::getpid().to_ne_bytes()));
         drop(report);
@@ -168,9 +189,6 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         }
         close(first, RawFd::MAX);
         libc::chdir(c"/".as_ptr());
-        let mut short = [0_u8; 16];
-        short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
-        libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
     }
     life(keep);
     // SAFETY: ends this process without the agent's exit handlers.

@@ -3,10 +3,11 @@
 //! `session` asks for what a request wants. Nothing is opened before the first setting that touches the machine; from
 //! then on there is a hold (lock, journal) and a guard.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use becalm_core::knob::away::{self, Why};
 use becalm_core::knob::catalogue::CATALOGUE;
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::domain::{range, Kind};
@@ -15,13 +16,17 @@ use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock::{holder, Lock, LockError};
 use becalm_core::knob::recover::{clear, Recovered};
-use becalm_core::knob::restore::{unsettled, Restored};
+use becalm_core::knob::resolve::{resolve, Values};
+use becalm_core::knob::restore::{unsettled, Fate, Restored};
 use becalm_core::knob::row::Knob;
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Map, Value};
 
-use crate::guard::{keeper, Guard};
+use crate::guard::{keeper, wait_for_interrupts, Guard};
 use crate::protocol::Failure;
+
+/// How long the person waits for interrupts to be back: those of a busy device are.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// A machine and what is set on it.
 pub struct Machine {
@@ -30,6 +35,8 @@ pub struct Machine {
     pub title: String,
     /// The person consents to restarts of the machine.
     pub reboot: bool,
+    /// How long interrupts may take to be back where they were.
+    patience: Duration,
     hold: Option<(Hold, Guard)>,
     on: Changes,
     join: Option<File>,
@@ -39,10 +46,11 @@ pub struct Machine {
 
 impl Machine {
     /// The machine below a root; `user` is who asks.
-    pub fn new(tree: Tree, user: String) -> Self {
+    pub fn new(tree: Tree, user: String, patience: Duration) -> Self {
         Self {
             tree,
             user,
+            patience,
             title: String::new(),
             reboot: false,
             hold: None,
@@ -68,7 +76,7 @@ impl Machine {
             }
         }
         if let Some(set) = wanted.join.as_ref().filter(|_| self.tree.live) {
-            match OpenOptions::new().write(true).open(self.tree.path(&set.tasks())) {
+            match self.tree.open(&set.tasks(), libc::O_WRONLY, 0) {
                 Ok(file) => self.join = Some(file),
                 Err(error) => {
                     // A program that did not join would be measured among all the others.
@@ -103,7 +111,7 @@ impl Machine {
             self.check_rights()?;
             let (hold, recovered) = Hold::open(&self.tree, &self.begin()).map_err(|error| failure(&error))?;
             self.remarks.extend(recovered.map(|recovered| recovered.sentence));
-            match Guard::start(&self.tree, hold.lock()) {
+            match Guard::start(&self.tree, hold.lock(), self.patience) {
                 Ok(guard) => self.hold = Some((hold, guard)),
                 Err(error) => {
                     drop(hold.release(false));
@@ -114,7 +122,8 @@ impl Machine {
         if let Some((hold, guard)) = &mut self.hold {
             if !guard.alive() {
                 // Somebody killed it: the net must be there again before the next write.
-                *guard = Guard::start(&self.tree, hold.lock()).map_err(|error| failure(&error.into()))?;
+                *guard = Guard::start(&self.tree, hold.lock(), self.patience)
+                    .map_err(|error| failure(&error.into()))?;
             }
         }
         Ok(())
@@ -161,7 +170,32 @@ impl Machine {
         // The guard goes before the lock does, so that the next becalm finds it free.
         guard.dismiss();
         drop(lock);
+        self.settle();
         outcomes
+    }
+
+    /// What these outcomes leave as it is for good.
+    pub fn lost(&self, outcomes: &[Restored]) -> Vec<String> {
+        match outcomes.iter().any(|outcome| outcome.fate == Fate::Returning) {
+            true => away::sentences(&self.tree, |away| away.why == Why::Managed),
+            false => Vec::new(),
+        }
+    }
+
+    /// See interrupts back that fire at once; somebody else waits for the others.
+    fn settle(&mut self) {
+        let waited =
+            away::settle(&self.tree, AT_ONCE.min(self.patience), false).and_then(
+                |under_way| match under_way {
+                    true => wait_for_interrupts(&self.tree, self.patience),
+                    false => Ok(()),
+                },
+            );
+        if let Err(error) = waited {
+            // The masks must be as before; where the interrupts arrive is told.
+            drop(away::settle(&self.tree, Duration::ZERO, true));
+            self.remarks.push(format!("Nobody waits for interrupts that are on their way back: {error}."));
+        }
     }
 
     /// Leave what is on, until it is reset.
@@ -177,6 +211,7 @@ impl Machine {
             guard.dismiss();
             drop(hold);
         }
+        self.settle();
         Ok(())
     }
 
@@ -188,7 +223,13 @@ impl Machine {
         let entry = entry?;
         let sentences = [recovered.sentence, self.removed(&entry)];
         let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
-        Ok(report(&[recovered.places, entry].concat(), &said.join(" ")))
+        Ok(self.report(&[recovered.places, entry].concat(), &said.join(" ")))
+    }
+
+    /// What restoring came to, for the answer to a request.
+    pub fn report(&self, outcomes: &[Restored], sentence: &str) -> Value {
+        let elsewhere = away::sentences(&self.tree, |_| true);
+        json!({"places": outcomes, "unsettled": unsettled(outcomes), "elsewhere": elsewhere, "sentence": sentence})
     }
 
     fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {
@@ -197,14 +238,20 @@ impl Machine {
         }
         let note = journal::noted(&self.tree).unwrap_or_default();
         journal::forget(&self.tree);
-        match journal::load(&self.tree) {
-            Ok(None) => Ok(Recovered { places: Vec::new(), sentence: note }),
-            Ok(Some(_)) => {
-                self.check_rights()?;
-                self.locked(|machine| clear(&machine.tree, now(), force).map_err(|error| failure(&error)))
-            }
-            Err(error) => Err(failure(&error.into())),
+        let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
+        if found.is_none() && away::listed(&self.tree).is_empty() {
+            return Ok(Recovered { places: Vec::new(), sentence: note });
         }
+        self.check_rights()?;
+        let mut recovered = self.locked(|machine| {
+            away::try_again(&machine.tree).map_err(|error| failure(&error.into()))?;
+            clear(&machine.tree, now(), force).map_err(|error| failure(&error))
+        })?;
+        self.settle();
+        if found.is_none() {
+            recovered.sentence = note;
+        }
+        Ok(recovered)
     }
 
     /// Do something under the lock: this conversation's, when it has it already, else one for this time.
@@ -247,8 +294,11 @@ impl Machine {
         let busy = holder(&self.tree);
         let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
         let boot = self.entry()?;
+        let elsewhere = away::sentences(&self.tree, |_| true);
         let Some(found) = found else {
-            return Ok(json!({"journal": null, "busy": busy, "note": note, "boot": boot}));
+            return Ok(
+                json!({"journal": null, "busy": busy, "note": note, "boot": boot, "elsewhere": elsewhere}),
+            );
         };
         let place = |entry: &journal::Entry| {
             let now = entry.place.read(&self.tree).ok();
@@ -277,17 +327,13 @@ impl Machine {
             "busy": busy,
             "note": note,
             "boot": boot,
+            "elsewhere": elsewhere,
         }))
     }
 }
 
-/// What restoring came to, for the answer to a request.
-pub fn report(outcomes: &[Restored], sentence: &str) -> Value {
-    json!({"places": outcomes, "unsettled": unsettled(outcomes), "sentence": sentence})
-}
-
 /// A row of the catalogue with what the knob is on this machine, its domain as narrow as it is there.
-fn row(knob: &Knob, tree: &Tree) -> Value {
+fn row(knob: &'static Knob, tree: &Tree) -> Value {
     let state = knob.act.state(tree, knob);
     let mut row = json!(knob);
     match (knob.domain.kind, knob.act.limits(tree)) {
@@ -304,10 +350,22 @@ fn row(knob: &Knob, tree: &Tree) -> Value {
         }
         _ => {}
     }
+    row["costs"] = json!(costs(knob, tree, state.is_ok()));
     row["supported"] = json!(state.is_ok());
     row["value"] = json!(state.as_ref().ok().filter(|value| !value.is_empty()));
     row["reason"] = json!(state.err());
     row
+}
+
+/// What a knob costs; with what it would cost on this machine for longer than it is on.
+fn costs(knob: &'static Knob, tree: &Tree, supported: bool) -> String {
+    let value = knob.tuned_value.filter(|_| supported);
+    let values = value.map(|value| Values::from([(knob.name, (knob, value.to_owned()))]));
+    let lasting = values.and_then(|values| resolve(tree, &values).ok()).map(|changes| changes.lasting);
+    let own = format!("{}: ", knob.name);
+    let sentences = lasting.unwrap_or_default();
+    let parts = sentences.iter().map(|each| each.trim_start_matches(&own).trim_end_matches('.').to_owned());
+    std::iter::once(knob.costs.to_owned()).chain(parts).collect::<Vec<_>>().join("; ")
 }
 
 fn failure(error: &HoldError) -> Failure {

@@ -49,9 +49,7 @@ fn main() -> ExitCode {
     }
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options::Command::Serve(options)) => options,
-        Ok(options::Command::Restore { root, force, at_start }) => {
-            return restore::run(&root, force, at_start)
-        }
+        Ok(options::Command::Restore(options)) => return restore::run(&options),
         Ok(options::Command::Copies(copies)) => return copies::run(&copies),
         Ok(options::Command::Load(options)) => return load::run(options),
         Ok(options::Command::Tables) => {

@@ -3,18 +3,14 @@
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What the agent is asked to be.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     Serve(Options),
-    /// Put back what was left on the machine below `root`; `force`: also what somebody else changed; `at_start`: the
-    /// machine has just started, so a boot entry that it has started by stays.
-    Restore {
-        root: PathBuf,
-        force: bool,
-        at_start: bool,
-    },
+    /// Put back what was left on a machine.
+    Restore(Restore),
     /// Start a program several times at once.
     Copies(crate::copies::Copies),
     /// Make known load.
@@ -24,8 +20,19 @@ pub enum Command {
     Version,
 }
 
+/// Options of `restore`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Restore {
+    pub root: PathBuf,
+    /// Also what somebody else changed.
+    pub force: bool,
+    /// The machine has just started: a boot entry that it has started by stays.
+    pub at_start: bool,
+    pub interrupt_wait: Duration,
+}
+
 /// Options of `serve`.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub user: Option<String>,
     pub stdout: Option<RawFd>,
@@ -35,11 +42,32 @@ pub struct Options {
     pub root: Option<PathBuf>,
     /// Seconds without any input after which becalm is taken for gone.
     pub silence: Option<u32>,
+    /// How long interrupts may take, in the background, to be back where they were.
+    pub interrupt_wait: Duration,
+}
+
+/// An idle device may not interrupt for a minute. What waits sleeps between looks that take microseconds.
+const INTERRUPT_WAIT: Duration = Duration::from_secs(60);
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            user: None,
+            stdout: None,
+            stderr: None,
+            spool: None,
+            spool_path: None,
+            root: None,
+            silence: None,
+            interrupt_wait: INTERRUPT_WAIT,
+        }
+    }
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH] [--root DIR] [--silence SECONDS]. It is started by becalm and \
-                     speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start]";
+                     [--spool-fd N | --spool PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS]. It is \
+                     started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
+                     [--interrupt-wait SECONDS]";
 
 /// Read the command line; an error is a sentence.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
@@ -75,6 +103,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
                 options.silence =
                     Some(seconds.ok_or_else(|| format!("--silence takes seconds, not {value:?}."))?);
             }
+            Some("--interrupt-wait") => options.interrupt_wait = wait(text.as_deref())?,
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }
@@ -82,18 +111,30 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
 }
 
 fn restore(mut arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
-    let (mut root, mut force, mut at_start) = (PathBuf::from("/"), false, false);
+    let root = PathBuf::from("/");
+    let mut options = Restore { root, force: false, at_start: false, interrupt_wait: INTERRUPT_WAIT };
     while let Some(name) = arguments.next() {
         match name.to_str() {
-            Some("--force") => force = true,
-            Some("--at-start") => at_start = true,
+            Some("--force") => options.force = true,
+            Some("--at-start") => options.at_start = true,
             Some("--root") => {
-                root = arguments.next().ok_or_else(|| format!("--root needs a value; {USAGE}"))?.into();
+                options.root =
+                    arguments.next().ok_or_else(|| format!("--root needs a value; {USAGE}"))?.into();
+            }
+            Some("--interrupt-wait") => {
+                options.interrupt_wait = wait(arguments.next().as_deref().and_then(|word| word.to_str()))?;
             }
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }
-    Ok(Command::Restore { root, force, at_start })
+    Ok(Command::Restore(options))
+}
+
+/// Seconds, to fractions.
+fn wait(text: Option<&str>) -> Result<Duration, String> {
+    let seconds = text.and_then(|text| text.parse::<f64>().ok());
+    let wait = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    wait.ok_or_else(|| format!("--interrupt-wait takes seconds, not {:?}.", text.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -115,12 +156,13 @@ mod tests {
         assert_eq!(options.silence, Some(60));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
         assert_eq!(of(&["tables"]), Ok(Command::Tables));
-        assert_eq!(
-            of(&["restore"]),
-            Ok(Command::Restore { root: "/".into(), force: false, at_start: false })
-        );
-        let forced = Command::Restore { root: "/x".into(), force: true, at_start: true };
-        assert_eq!(of(&["restore", "--force", "--root", "/x", "--at-start"]), Ok(forced));
+        let plain =
+            Restore { root: "/".into(), force: false, at_start: false, interrupt_wait: INTERRUPT_WAIT };
+        assert_eq!(of(&["restore"]), Ok(Command::Restore(plain)));
+        let (root, interrupt_wait) = ("/x".into(), Duration::from_millis(200));
+        let forced = Command::Restore(Restore { root, force: true, at_start: true, interrupt_wait });
+        let words = ["restore", "--force", "--root", "/x", "--at-start", "--interrupt-wait", "0.2"];
+        assert_eq!(of(&words), Ok(forced));
     }
 
     #[test]
@@ -136,6 +178,9 @@ mod tests {
             &["restore", "now"],
             &["serve", "--silence", "0"],
             &["serve", "--silence", "soon"],
+            &["serve", "--interrupt-wait", "-1"],
+            &["restore", "--interrupt-wait", "1e400"],
+            &["restore", "--interrupt-wait"],
         ] {
             assert!(of(bad).is_err(), "{bad:?}");
         }

@@ -25,7 +25,7 @@ use crate::conversation::{Attention, Conversation};
 use crate::defined::Defined;
 use crate::follow::{follow, Wish};
 use crate::input::{Line, LONGEST};
-use crate::machine::{report, Machine};
+use crate::machine::Machine;
 use crate::measure::{system, Runner};
 use crate::observe::Observer;
 use crate::overhead::overhead;
@@ -58,7 +58,10 @@ impl Session {
     pub fn serve(&mut self) -> Result<(), String> {
         let result = self.greet().and_then(|()| self.requests());
         sweep();
-        for sentence in unsettled(&self.machine.release()) {
+        // A process may be forked that outlives this one: only by a single thread.
+        self.observer.rest();
+        let outcomes = self.machine.release();
+        for sentence in unsettled(&outcomes).iter().chain(&self.machine.lost(&outcomes)) {
             eprintln!("becalm-agent: {sentence}");
         }
         // After that: the machine is as it was, whether anybody reads this or not.
@@ -164,7 +167,10 @@ impl Session {
             }
             Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
             Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),
-            Action::Release {} => Ok(report(&self.machine.release(), "")),
+            Action::Release {} => {
+                let outcomes = self.machine.release();
+                Ok(self.machine.report(&outcomes, ""))
+            }
             Action::Restore { force } => self.machine.restore(force, true),
             Action::Status {} => self.machine.status(),
             Action::Boot { parameters, limit_s, dangerous } => {
@@ -235,12 +241,13 @@ impl Session {
         let base = opened(self.base.as_ref())?;
         self.defined =
             Defined::read(workloads, settings, dangerous, (&self.machine.tree, &mut self.runner, base))?;
-        Ok(json!({"programs": self.defined.programs()}))
+        Ok(json!({"programs": self.defined.programs(), "lasting": self.defined.lasting()}))
     }
 
     fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
         let settings = Settings::read(settings, &self.machine.tree, dangerous)?;
-        Ok(json!({"changes": self.machine.plan(&settings.changes)}))
+        let Changes { lasting, .. } = &settings.changes;
+        Ok(json!({"changes": self.machine.plan(&settings.changes), "lasting": lasting}))
     }
 
     /// Put settings on without measuring; with `keep` they stay when the conversation ends.
@@ -255,7 +262,8 @@ impl Session {
             self.machine.keep(given)?;
         }
         let remarks = std::mem::take(&mut self.machine.remarks);
-        Ok(json!({"changes": changes, "remarks": remarks, "took_ns": took_ns}))
+        let Changes { lasting, .. } = &settings.changes;
+        Ok(json!({"changes": changes, "remarks": remarks, "lasting": lasting, "took_ns": took_ns}))
     }
 
     fn measure(

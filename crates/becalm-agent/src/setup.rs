@@ -54,7 +54,7 @@ pub fn session(options: Options) -> Result<Session, String> {
             options.silence,
         ),
         runner,
-        Machine::new(Tree::new(&root), who(user.as_ref())),
+        Machine::new(Tree::new(&root), who(user.as_ref()), options.interrupt_wait),
         user,
     ))
 }

@@ -24,6 +24,9 @@ OTHERS_CPUS = 0.2
 WAIT_SHARE = 0.01
 """Shares from which a disturbance is worth a sentence."""
 
+ENOUGH_INTERRUPTS = 4
+"""Four are at the same one of two CPUs by chance on one machine of eight; with more of either it is rarer."""
+
 PROCESSOR_SHARE = 0.7
 PERSISTENT = 0.3
 
@@ -191,6 +194,20 @@ def _clock(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
         )
 
 
+def _interrupts(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
+    fired, cpu = fact(facts, "interrupts", "fired"), fact(facts, "interrupts", "arrive_at")
+    count = fact(facts, "cpu", "count")
+    if fired and fired >= ENOUGH_INTERRUPTS and count and count > 1 and cpu.isdigit():
+        yield Advice(
+            Severity.NOTE,
+            "interrupts",
+            f"All {fired} interrupts of this machine arrive at CPU {cpu}.",
+            "What runs there is interrupted for every device, what runs elsewhere for none. A CPU that was offline for "
+            "a while, or a mask that was narrow, leaves them so.",
+            "becalm status lists those that becalm has moved. irqbalance --oneshot or a restart spreads them.",
+        )
+
+
 def _services(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
     for each in fact(facts, "services", "running") or ():
         loads = each["role"] == "loads"
@@ -256,6 +273,7 @@ RULES: tuple[Callable[[Facts, Noise | None], Iterator[Advice]], ...] = (
     _noise,
     _hybrid,
     _clock,
+    _interrupts,
     _frequency,
     _guest,
     _container,

@@ -108,6 +108,7 @@ def command_apply(
     """
     from becalm.nouns.settings import Settings
     from becalm.report import settings as report
+    from becalm.report.program_output import Telling
     from becalm.study.profile import together
     from becalm.verbs.settings import apply
 
@@ -128,6 +129,7 @@ def command_apply(
         dangerous=dangerous,
         strict=strict,
         dry_run=dry_run,
+        listener=Telling(),
     )
     if as_json:
         _json("apply", asdict(done))

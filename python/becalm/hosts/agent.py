@@ -81,10 +81,12 @@ class AgentHost:
         self.name = name
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
+        self._warned: set[str] = set()
 
     def _begin(self, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
         """Wait for the agent's greeting and open the conversation."""
         self._link = link
+        self._say = access.say
         greeting = self._greeting()
         if greeting.get("protocol") != PROTOCOL:
             self.close()
@@ -133,6 +135,7 @@ class AgentHost:
                 "dangerous": dangerous,
             }
         )
+        self._warn(answer)
         return list(answer["programs"])
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> list[dict[str, Any]]:
@@ -140,12 +143,27 @@ class AgentHost:
         changes: list[dict[str, Any]] = self._about(settings, "plan", dangerous)["changes"]
         return changes
 
+    def lasting(self, settings: Settings, *, dangerous: bool = False) -> tuple[str, ...]:
+        """What would not be as before when these settings are taken off again, a sentence each."""
+        return tuple(self._about(settings, "plan", dangerous).get("lasting", ()))
+
+    def _warn(self, answer: dict[str, Any]) -> None:
+        """Say what settings do for good while they are not on yet, each sentence once."""
+        for sentence in answer.get("lasting", ()):
+            if sentence not in self._warned:
+                self._warned.add(sentence)
+                self._say(sentence)
+
     def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
         """Put settings on: `changes`, `remarks`, `took_ns`. With `keep` they stay when the host is closed."""
         return self._about(settings, "hold", dangerous, keep=keep)
 
     def release(self) -> dict[str, Any]:
-        """Take off what is on: `places`, and `unsettled`, a sentence for each that is not as it was."""
+        """Take off what is on: `places`, and sentences.
+
+        `unsettled`: one for each place that is not as it was; `elsewhere`: one for each interrupt that does not arrive
+        where it did.
+        """
         return self._ask({"do": "release"})
 
     def settle(self) -> None:
@@ -163,7 +181,7 @@ class AgentHost:
         return self._ask({"do": "restore", "force": force})
 
     def status(self) -> dict[str, Any]:
-        """Who has set what, and when: `journal`, `busy`, `note` (docs/reference/protocol.md)."""
+        """Who has set what, and when: `journal`, `busy`, `note`, `elsewhere` (docs/reference/protocol.md)."""
         return self._ask({"do": "status"})
 
     def boot(self, parameters: Sequence[str], *, limit_s: int = 600, dangerous: bool = False) -> dict[str, Any]:

@@ -13,12 +13,17 @@ from becalm.hosts.agent import AgentHost, agent_path
 from becalm.hosts.protocol import Access
 from becalm.hosts.transport import ProcessLink
 
+WAIT = "BECALM_INTERRUPT_WAIT"
+"""Seconds that interrupts may take, in the background, to be back where they arrived (docs/how-to/restore.md)."""
+
 
 def open_local(rest: str, access: Access) -> AgentHost:
     """Start the agent on this machine; `rest` is what follows "local:" in a host's name and must be empty."""
     if rest:
         raise UsageError(f"The host 'local' takes nothing after it, but {rest!r} was given.")
     command = [agent_path(), "serve"]
+    if WAIT in os.environ:
+        command += ["--interrupt-wait", os.environ[WAIT]]
     inherited: list[int] = []
     if access.user is not None:
         command += ["--user", access.user]

@@ -35,7 +35,11 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class RestoredPlace:
-    """One place after `reset`: `fate` is untouched, restored, foreign (changed by somebody else), gone or failed."""
+    """One place after `reset`.
+
+    `fate` is untouched, restored, returning (an interrupt that goes back when it next fires, if the kernel lets it),
+    foreign (changed by somebody else), gone or failed.
+    """
 
     knob: str
     place: str
@@ -47,11 +51,16 @@ class RestoredPlace:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """What `reset` did. `unsettled`: a sentence for each place that is not as it was before becalm."""
+    """What `reset` did.
+
+    `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each interrupt that
+    does not arrive at the CPU where it did.
+    """
 
     places: tuple[RestoredPlace, ...] = ()
     unsettled: tuple[str, ...] = ()
     sentence: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,8 @@ class Status:
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
     killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
-    `boot`: an entry for one boot that is there; it outlives restarts.
+    `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
+    becalm has moved and that is not back at the CPU where it arrived.
     """
 
     title: str = ""
@@ -128,3 +138,4 @@ class Status:
     note: str | None = None
     anything: bool = False
     boot: BootEntry | None = None
+    elsewhere: tuple[str, ...] = ()

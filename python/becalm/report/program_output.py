@@ -18,3 +18,12 @@ class PassOn(Quiet):
         out = sys.stderr if stream == "stderr" else sys.stdout
         out.write(text)
         out.flush()
+
+
+class Telling(PassOn):
+    """Passes on what programs write, and says on standard error what the person should know."""
+
+    def warned(self, sentence: str) -> None:
+        """Say it, at once."""
+        sys.stderr.write(f"becalm: {sentence}\n")
+        sys.stderr.flush()

@@ -182,7 +182,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
 
 def reset(done: Reset, host: str = "local") -> RenderableType:
     """What was taken off."""
-    if not done.places and not done.sentence:
+    if not done.places and not done.sentence and not done.elsewhere:
         return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
     parts: list[RenderableType] = []
     if done.sentence:
@@ -192,9 +192,16 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
         parts += [Text(f"  {line}") for line in done.unsettled]
         if any(each.fate == "foreign" for each in done.places):
             parts.append(Text(f"To overwrite what somebody else set: {_take_off(host)} --force", "dim"))
+    elif done.elsewhere:
+        parts.append(Text(f"The machine is as it was before, but for {_interrupts(done.elsewhere)}:", "bold"))
     else:
         parts.append(Text("The machine is as it was before.", "bold green"))
+    parts += [Text(f"  {line}") for line in done.elsewhere]
     return Group(*parts)
+
+
+def _interrupts(elsewhere: Sequence[str]) -> str:
+    return "an interrupt" if len(elsewhere) == 1 else f"{len(elsewhere)} interrupts"
 
 
 def status(found: Status, host: str = "local") -> RenderableType:
@@ -203,7 +210,7 @@ def status(found: Status, host: str = "local") -> RenderableType:
     if found.busy:
         parts.append(Text(f"A becalm is at work: {found.busy}.", "bold"))
     if not found.anything:
-        if not found.busy and found.boot is None:
+        if not found.busy and found.boot is None and not found.elsewhere:
             parts.append(Text("Nothing of becalm's is on: the machine is as it was.", "bold"))
     else:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))
@@ -223,6 +230,9 @@ def status(found: Status, host: str = "local") -> RenderableType:
         parts.append(_places([(each.knob, each.place, (each.original, _now(each))) for each in shown], "before", "now"))
     if found.boot is not None:
         parts += _boot(found.boot, _take_off(host))
+    if found.elsewhere:
+        parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(found.elsewhere)}.", "bold"))
+        parts += [Text(f"  {line}") for line in found.elsewhere]
     if found.note:
         parts.append(Text(found.note, "dim"))
     return Group(*parts)

@@ -57,13 +57,15 @@ def apply(
         dangerous: consent to settings that can make the machine slow, hot or hard to reach.
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
         dry_run: say what would be written, write nothing.
-        listener: told what the command writes where it cannot write itself; None: passed on to our own output.
+        listener: told what cannot be put back, before anything is written, and what the command writes where it
+            cannot write itself; None: the latter is passed on to our own output.
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError.
     """
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
-    with _agent(host, Access(sudo=sudo, root=root, title=title)) as agent:
+    listener = listener or PassOn()
+    with _agent(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
         settings, skipped = _usable(profile, agent.knobs(), command is not None)
         if profile.name != OWN:
             settings, lacking = _taken(agent, settings, dangerous)
@@ -72,14 +74,17 @@ def apply(
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = _made_elsewhere(profile, agent)
         plan = tuple(map(_change, agent.plan(settings, dangerous=dangerous)))
+        lasting = agent.lasting(settings, dangerous=dangerous)
         if dry_run:
-            return ApplyResult(profile.name, plan, skipped, elsewhere, dry_run=True)
+            return ApplyResult(profile.name, plan, skipped, (*elsewhere, *lasting), dry_run=True)
         if command is not None:
-            code, remarks = _run(agent, settings, command, dangerous, listener or PassOn())
+            code, remarks = _run(agent, settings, command, dangerous, listener)
             agent.settle()
             return ApplyResult(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
             return ApplyResult(profile.name, (), skipped, elsewhere)
+        for sentence in lasting:
+            listener.warned(sentence)
         done = agent.hold(settings, dangerous=dangerous, keep=True)
         changes = tuple(map(_change, done["changes"]))
         return ApplyResult(profile.name, changes, skipped, (*elsewhere, *done["remarks"]), done["took_ns"])
@@ -92,7 +97,12 @@ def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, f
     """
     with _agent(host, Access(sudo=sudo, root=root, title="reset")) as machine:
         done = machine.restore(force=force)
-    return Reset(tuple(RestoredPlace(**each) for each in done["places"]), tuple(done["unsettled"]), done["sentence"])
+    return Reset(
+        tuple(RestoredPlace(**each) for each in done["places"]),
+        tuple(done["unsettled"]),
+        done["sentence"],
+        tuple(done.get("elsewhere", ())),
+    )
 
 
 def status(host: str = "local", *, root: str | None = None) -> Status:
@@ -101,11 +111,12 @@ def status(host: str = "local", *, root: str | None = None) -> Status:
         found = machine.status()
     journal = found["journal"]
     boot = None if found["boot"] is None else BootEntry.from_json(found["boot"])
+    elsewhere = tuple(found.get("elsewhere", ()))
     if journal is None:
-        return Status(busy=found["busy"], note=found["note"], boot=boot)
+        return Status(busy=found["busy"], note=found["note"], boot=boot, elsewhere=elsewhere)
     journal["places"] = tuple(Held(**each) for each in journal["places"])
     journal["damaged"] = tuple(journal["damaged"])
-    return Status(**journal, busy=found["busy"], note=found["note"], anything=True, boot=boot)
+    return Status(**journal, busy=found["busy"], note=found["note"], anything=True, boot=boot, elsewhere=elsewhere)
 
 
 def _agent(host: str, access: Access) -> AgentHost:

@@ -50,8 +50,7 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
     }
     for path, text in system.items():
         put(root, path, text)
-    for irq in (0, 1, 9, 16, 120, 121, 122):
-        put(root, f"proc/irq/{irq}/smp_affinity", mask(cpus) if irq < 120 else f"{1 << (irq % 4):x}")
+    interrupts(root, cpus)
     swap(root, {"/swap file": -2, "/dev/dm-1": -3})
     put(root, "dev/cpu_dma_latency", struct.pack("=i", 2_000_000_000))
     cgroups(root, cpus, cgroup)
@@ -61,6 +60,8 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
         (815, "irqbalance", "0"),
     ):
         process(root, pid, name, allowed)
+    if cgroup == 1:
+        process(root, 900, "pinned", str(cpus - 1), "/last")
     return root
 
 
@@ -92,6 +93,23 @@ def processors(root: Path, cpus: int) -> None:
         put(root, f"{here}/cpufreq/cpuinfo_min_freq", "400000")
 
 
+def interrupts(root: Path, cpus: int) -> None:
+    """Interrupts that may arrive anywhere, each at a CPU of its own, and some bound to one; all fire now and then.
+
+    Number 130, which arrives at the first CPU, the kernel spreads itself: it lets nobody move it.
+    """
+    lines = []
+    for irq in (0, 1, 9, 16, 120, 121, 122, 130):
+        bound = 120 <= irq < 130
+        at = irq % 4 if bound else 0 if irq == 130 else irq % cpus
+        put(root, f"proc/irq/{irq}/smp_affinity", f"{1 << at:x}" if bound else mask(cpus))
+        put(root, f"proc/irq/{irq}/effective_affinity_list", str(at))
+        (root / f"proc/irq/{irq}/device{irq}").mkdir()
+        lines.append(f"{irq:4}: {' '.join(['7'] * cpus)} PCI-MSIX device{irq}")
+    (root / "proc/irq/130/smp_affinity").chmod(0o444)
+    put(root, "proc/interrupts", "\n".join(lines))
+
+
 def swap(root: Path, areas: dict[str, int]) -> None:
     """`/proc/swaps` with these areas and priorities, in that order, and a file for each."""
     lines = [SWAP_HEADER]
@@ -118,15 +136,18 @@ def cgroups(root: Path, cpus: int, version: int) -> None:
     for name, held in (("docker", f"0-{cpus - 1}"), ("docker/one", f"0-{cpus // 2 - 1}")):
         put(root, f"{base}/cpuset/{name}/cpuset.cpus", held)
         put(root, f"{base}/cpuset/{name}/tasks", b"")
+    put(root, f"{base}/cpuset/last/cpuset.cpus", str(cpus - 1))
+    put(root, f"{base}/cpuset/last/tasks", "900")
 
 
-def process(root: Path, pid: int, name: str, allowed: str) -> None:
-    """A process with one thread, started at a time of its own, that may use these CPUs."""
+def process(root: Path, pid: int, name: str, allowed: str, cpuset: str = "/") -> None:
+    """A process with one thread, started at a time of its own, that may use these CPUs and is in this cpuset of v1."""
     after = " ".join(["S", "1", *["0"] * 17, str(pid * 100), *["0"] * 30])
     for here in (f"proc/{pid}", f"proc/{pid}/task/{pid}"):
         put(root, f"{here}/stat", f"{pid} ({name}) {after}")
         put(root, f"{here}/status", f"Name:\t{name}\nPPid:\t1\nCpus_allowed_list:\t{allowed}")
         put(root, f"{here}/comm", name)
+        put(root, f"{here}/cgroup", f"1:cpuset:{cpuset}")
         put(root, f"{here}/cmdline", f"/usr/bin/{name}\0".encode())
 
 
@@ -155,5 +176,5 @@ def changed(before: Snapshot, after: Snapshot) -> dict[str, tuple[bytes | None, 
 
 def strays(root: Path) -> list[str]:
     """Files of becalm that should not be there when nothing is on."""
-    allowed = {"lock", "holder", "last-restore", "write"}
-    return [str(path) for own in OURS for path in (root / own).glob("*") if path.name not in allowed]
+    allowed = ("lock", "holder", "last-restore", "write-", "interrupts.lock")
+    return [str(path) for own in OURS for path in (root / own).glob("*") if not path.name.startswith(allowed)]

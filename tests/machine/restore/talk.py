@@ -17,12 +17,15 @@ Answer = dict[str, Any]
 
 
 class Agent:
-    """A conversation. `root`: the directory that it takes for the machine's."""
+    """A conversation.
 
-    def __init__(self, root: Path | None = None, *, title: str = "a test", **popen: Any) -> None:
+    `root`: the directory that it takes for the machine's; `wait`: seconds that interrupts may take to be back.
+    """
+
+    def __init__(self, root: Path | None = None, *, title: str = "a test", wait: float = 0.2, **popen: Any) -> None:
         options = [] if root is None else ["--root", str(root)]
         self.process = subprocess.Popen(
-            [agent_path(), "serve", *options],
+            [agent_path(), "serve", "--interrupt-wait", str(wait), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

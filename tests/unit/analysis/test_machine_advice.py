@@ -129,3 +129,13 @@ def test_no_advice_writes_a_file_by_hand(facts_of, floor):
 def test_a_setting_is_put_on_as_tune_tries_it():
     assert put_on("governor").startswith("While you measure: becalm apply --sudo --set governor=performance;")
     assert put_on("aslr").startswith("While you measure: becalm apply --set aslr=off;")
+
+
+@pytest.mark.parametrize(
+    ("fired", "at", "cpus", "said"),
+    [(19, "0", 2, True), (19, "0-1", 8, False), (3, "0", 8, False), (19, "0", 1, False), (None, None, 8, False)],
+)
+def test_interrupts_that_all_arrive_at_one_cpu(fired, at, cpus, said):
+    facts = {"interrupts": {"fired": fired, "arrive_at": at}, "cpu": {"count": cpus}}
+    found = [each for each in advise(facts, None) if each.kind == "interrupts"]
+    assert [each.what for each in found] == (["All 19 interrupts of this machine arrive at CPU 0."] if said else [])

@@ -1,6 +1,5 @@
 //! Having the next start be becalm's, and taking that back. The lock is held by whoever calls this.
 
-use std::fs;
 use std::io;
 use std::process::Command;
 
@@ -74,7 +73,7 @@ pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Resu
     let plan = plan(tree, request)?;
     let in_the_way = |write: &&Write| {
         let fresh = matches!(write, Write::File { .. } | Write::Link { .. });
-        fresh && fs::symlink_metadata(tree.path(write.path())).is_ok()
+        fresh && tree.about(write.path()).is_ok()
     };
     if let Some(write) = plan.writes.iter().find(in_the_way) {
         let path = write.path();
@@ -227,7 +226,7 @@ fn stop_waiting(tree: &Tree, mark: &str) -> io::Result<()> {
         return Ok(());
     }
     systemctl(tree, &["stop", TIMER])?;
-    fs::write(tree.path(HEALTHY), format!("{mark}\n"))
+    tree.replace(HEALTHY, format!("{mark}\n").as_bytes())
 }
 
 /// Restart the machine: systemd ends everything in its order. Returns when it has taken that on.
@@ -243,9 +242,8 @@ pub fn restart(tree: &Tree) -> Result<(), BootError> {
 fn systemctl(tree: &Tree, arguments: &[&str]) -> io::Result<()> {
     let words = arguments.join(" ");
     if !tree.live {
-        use std::io::Write as _;
-        let mut played = fs::OpenOptions::new().append(true).create(true).open(tree.path(PLAYED))?;
-        return writeln!(played, "{words}");
+        let before = tree.bytes(PLAYED).unwrap_or_default();
+        return tree.replace(PLAYED, &[&before[..], words.as_bytes(), b"\n"].concat());
     }
     let done = Command::new("systemctl").args(arguments).output()?;
     match done.status.success() {

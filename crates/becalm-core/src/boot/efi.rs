@@ -1,10 +1,7 @@
 //! Variables of the firmware that systemd-boot and Linux share (systemd.io/BOOT_LOADER_INTERFACE), through efivarfs.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use crate::knob::tree::Tree;
 
@@ -25,7 +22,7 @@ pub fn path(name: &str) -> String {
 /// A variable's bytes without its attributes; None when there is no such variable. A file without any was made by an
 /// agent that was killed before it wrote: the firmware knows nothing of it.
 pub fn bytes(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(tree.path(path)) {
+    match tree.bytes(path) {
         Ok(bytes) => Ok(bytes.get(4..).filter(|bytes| !bytes.is_empty()).map(<[u8]>::to_vec)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -43,10 +40,11 @@ pub fn text(tree: &Tree, path: &str) -> io::Result<Option<String>> {
 pub fn set(tree: &Tree, path: &str, text: &str) -> io::Result<()> {
     let mut bytes = ATTRIBUTES.to_le_bytes().to_vec();
     bytes.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
-    let path = tree.path(path);
-    release(tree, &path)?;
-    let mut file =
-        OpenOptions::new().write(true).create(true).mode(0o644).custom_flags(libc::O_CLOEXEC).open(path)?;
+    if !tree.live {
+        return tree.replace(path, &bytes);
+    }
+    release(tree, path)?;
+    let mut file = tree.open(path, libc::O_WRONLY | libc::O_CREAT, 0o644)?;
     match file.write(&bytes)? {
         written if written == bytes.len() => Ok(()),
         _ => Err(io::Error::other("the firmware took only a part")),
@@ -55,17 +53,16 @@ pub fn set(tree: &Tree, path: &str, text: &str) -> io::Result<()> {
 
 /// Remove a variable.
 pub fn unset(tree: &Tree, path: &str) -> io::Result<()> {
-    let path = tree.path(path);
-    release(tree, &path)?;
-    fs::remove_file(path)
+    release(tree, path)?;
+    tree.remove_file(path)
 }
 
 /// Take the protection off a variable's file, as bootctl(1) does before it writes.
-fn release(tree: &Tree, path: &Path) -> io::Result<()> {
-    if !tree.live || !path.exists() {
+fn release(tree: &Tree, path: &str) -> io::Result<()> {
+    if !tree.live || !tree.exists(path) {
         return Ok(());
     }
-    let file = File::open(path)?;
+    let file = tree.open(path, libc::O_RDONLY, 0)?;
     let mut flags: libc::c_long = 0;
     // SAFETY: a live descriptor and room for the flags, which both requests take (ioctl_iflags(2)).
     unsafe {

@@ -58,7 +58,7 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
     if let Some(obstacle) = mount::obstacle(tree, &real(tree, &env)?) {
         return Err(obstacle);
     }
-    let block = Block::read(&tree.path(&env)).map_err(|reason| {
+    let block = Block::read(tree, &env).map_err(|reason| {
         format!("GRUB remembers a choice for one start in {env}, but {reason}. `grub-editenv {env} create` makes one")
     })?;
     if let Some(other) = block.get(NEXT).filter(|other| !other.is_empty()) {
@@ -112,24 +112,19 @@ fn files(directory: &str) -> (String, String, String) {
 
 /// A path without symbolic links, which GRUB's block is behind on some machines.
 fn real(tree: &Tree, path: &str) -> Result<String, String> {
-    let there = tree.path(path).canonicalize().map_err(|error| {
+    tree.real(path).map_err(|error| {
         format!("GRUB remembers a choice for one start in {path}, but that cannot be read: {error}. `grub-editenv {path} create` makes one")
-    })?;
-    let root = tree.path("/");
-    let inside =
-        there.strip_prefix(&root).map_err(|_| format!("{path} leads out of this machine's files"))?;
-    Ok(format!("/{}", inside.display()))
+    })
 }
 
 /// What a person's custom.cfg holds; empty when there is none.
 fn own(tree: &Tree, custom: &str) -> Result<String, String> {
-    match std::fs::symlink_metadata(tree.path(custom)) {
+    match tree.about(custom) {
         Err(_) => return Ok(String::new()),
         Ok(about) if !about.is_file() => return Err(format!("{custom} is not a plain file")),
         Ok(_) => {}
     }
-    let bytes =
-        std::fs::read(tree.path(custom)).map_err(|error| format!("{custom} cannot be read: {error}"))?;
+    let bytes = tree.bytes(custom).map_err(|error| format!("{custom} cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("{custom} is not text in UTF-8"))
 }
 

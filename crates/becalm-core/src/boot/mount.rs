@@ -1,7 +1,5 @@
 //! Can GRUB write a file back? It overwrites the disk blocks that hold it, so it must find them without a layer between.
 
-use std::fs;
-
 use crate::knob::tree::Tree;
 
 /// File systems on which GRUB writes its environment block (GRUB, util/grub-mkconfig: not on btrfs, zfs, squashfs …).
@@ -42,7 +40,7 @@ pub fn obstacle(tree: &Tree, path: &str) -> Option<String> {
 
 /// The mount that a path is on, by the longest mount point that leads to it (proc_pid_mountinfo(5)).
 fn mounted(tree: &Tree, path: &str) -> Option<Mount> {
-    let text = fs::read_to_string(tree.path("/proc/self/mountinfo")).ok()?;
+    let text = tree.read("/proc/self/mountinfo").ok()?;
     let mut found: Option<(usize, Mount)> = None;
     for line in text.lines() {
         let mut fields = line.split(' ');

@@ -1,17 +1,16 @@
 //! One write of a plan: made, looked at, undone. Files are replaced as a whole, so each is as before or as planned,
 //! whenever the power goes. Undoing needs nothing but the write itself and may be repeated.
 
-use std::fs::{self, File, Permissions};
+use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::efi;
 use super::grub_env::Block;
 use super::plan::Write;
-use crate::knob::journal::emptied;
 use crate::knob::tree::Tree;
 
 /// What has become of a write.
@@ -29,32 +28,31 @@ pub enum State {
 impl Write {
     /// Make it. It is on the disk when this returns.
     pub fn make(&self, tree: &Tree) -> io::Result<()> {
-        let there = tree.path(self.path());
+        let there = self.path();
         match self {
             Write::Directory { .. } => {
-                fs::create_dir(&there)?;
-                fs::set_permissions(&there, Permissions::from_mode(0o755))?;
-                sync_parent(&there)
+                tree.make_directory(there)?;
+                sync_parent(tree, there)
             }
             Write::File { text, .. } => {
-                if fs::symlink_metadata(&there).is_ok() {
+                if tree.about(there).is_ok() {
                     return Err(ErrorKind::AlreadyExists.into());
                 }
-                replace(&there, text.as_bytes())
+                replace(tree, there, text.as_bytes())
             }
             Write::Link { target, .. } => {
-                symlink(target, &there)?;
-                sync_parent(&there)
+                tree.link(target, there)?;
+                sync_parent(tree, there)
             }
             Write::Part { text, .. } => {
-                let mut bytes = read(&there)?.unwrap_or_default();
+                let mut bytes = read(tree, there)?.unwrap_or_default();
                 bytes.extend_from_slice(text.as_bytes());
-                replace(&there, &bytes)
+                replace(tree, there, &bytes)
             }
             Write::Variable { name, value, .. } => {
-                let mut block = Block::read(&there).map_err(io::Error::other)?;
+                let mut block = Block::read(tree, there).map_err(io::Error::other)?;
                 block.set(name, Some(value));
-                block.write(&there)?;
+                block.write(tree, there)?;
                 match self.state(tree)? {
                     State::Ours => Ok(()),
                     _ => Err(io::Error::other("it was written without effect")),
@@ -72,33 +70,33 @@ impl Write {
 
     /// What has become of it.
     pub fn state(&self, tree: &Tree) -> io::Result<State> {
-        let there = tree.path(self.path());
+        let there = self.path();
         let of = |same: bool| if same { State::Ours } else { State::Changed };
         Ok(match self {
-            Write::Directory { .. } => match there.is_dir() {
+            Write::Directory { .. } => match tree.is_directory(there) {
                 true => State::Ours,
                 false => State::Gone,
             },
             Write::File { text, .. } => {
-                read(&there)?.map_or(State::Gone, |found| of(found == text.as_bytes()))
+                read(tree, there)?.map_or(State::Gone, |found| of(found == text.as_bytes()))
             }
-            Write::Link { target, .. } => match fs::read_link(&there) {
+            Write::Link { target, .. } => match tree.link_target(there) {
                 Ok(found) => of(found == Path::new(target)),
                 Err(error) if error.kind() == ErrorKind::NotFound => State::Gone,
                 Err(error) if error.kind() == ErrorKind::InvalidInput => State::Changed,
                 Err(error) => return Err(error),
             },
             Write::Part { text, first, last, .. } => {
-                let found = read(&there)?.unwrap_or_default();
+                let found = read(tree, there)?.unwrap_or_default();
                 match [first, last].iter().any(|mark| position(&found, mark.as_bytes()).is_some()) {
                     true => of(position(&found, text.as_bytes()).is_some()),
                     false => State::Gone,
                 }
             }
-            Write::Variable { name, value, before, .. } => match there.exists() {
+            Write::Variable { name, value, before, .. } => match tree.exists(there) {
                 false => State::Gone,
                 true => {
-                    let block = Block::read(&there).map_err(io::Error::other)?;
+                    let block = Block::read(tree, there).map_err(io::Error::other)?;
                     match block.get(name) {
                         Some(found) if found == value => State::Ours,
                         found if found == before.as_deref() => State::Gone,
@@ -116,12 +114,12 @@ impl Write {
 
     /// Undo it, unless somebody else has changed it; with `force`, then too. Gives what was found before.
     pub fn undo(&self, tree: &Tree, force: bool) -> io::Result<State> {
-        let there = tree.path(self.path());
+        let there = self.path();
         if matches!(self, Write::File { .. } | Write::Part { .. }) {
             // A file system that is read-only refuses to remove also what is not there.
-            let fresh = beside(&there);
-            if fs::symlink_metadata(&fresh).is_ok() {
-                fs::remove_file(fresh)?;
+            let fresh = beside(there);
+            if tree.about(&fresh).is_ok() {
+                tree.remove_file(&fresh)?;
             }
         }
         let found = self.state(tree)?;
@@ -131,39 +129,39 @@ impl Write {
         }
         match self {
             // One that others have put something into meanwhile stays.
-            Write::Directory { .. } => match fs::remove_dir(&there) {
+            Write::Directory { .. } => match tree.remove_directory(there) {
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
                 done => {
                     done?;
-                    sync_parent(&there)?;
+                    sync_parent(tree, there)?;
                 }
             },
             Write::File { .. } | Write::Link { .. } => {
-                fs::remove_file(&there)?;
-                sync_parent(&there)?;
+                tree.remove_file(there)?;
+                sync_parent(tree, there)?;
             }
             Write::Part { text, first, last, created, .. } => {
-                let bytes = read(&there)?.unwrap_or_default();
+                let bytes = read(tree, there)?.unwrap_or_default();
                 let rest = without(&bytes, text, first, last)?;
                 if rest.is_empty() && *created {
-                    fs::remove_file(&there)?;
-                    sync_parent(&there)?;
+                    tree.remove_file(there)?;
+                    sync_parent(tree, there)?;
                 } else {
-                    replace(&there, &rest)?;
+                    replace(tree, there, &rest)?;
                 }
             }
             Write::Variable { name, before, .. } => {
-                if !there.exists() {
+                if !tree.exists(there) {
                     return Ok(found);
                 }
-                let mut block = Block::read(&there).map_err(io::Error::other)?;
+                let mut block = Block::read(tree, there).map_err(io::Error::other)?;
                 if block.get(name) != before.as_deref() {
                     block.set(name, before.as_deref());
-                    block.write(&there)?;
+                    block.write(tree, there)?;
                 }
             }
             Write::Firmware { path, .. } => {
-                if there.exists() {
+                if tree.exists(there) {
                     efi::unset(tree, path)?;
                 }
             }
@@ -198,8 +196,8 @@ fn position(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+fn read(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
+    match tree.bytes(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -207,43 +205,41 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Where a file is written before it takes its place. No loader and no systemd reads a name that ends so.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".becalm-new");
-    name.into()
+fn beside(path: &str) -> String {
+    format!("{path}.becalm-new")
 }
 
 /// Give a file these bytes at once; its owner and mode stay.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(tree: &Tree, path: &str, bytes: &[u8]) -> io::Result<()> {
     let fresh = beside(path);
     let written = (|| {
-        let mut file = emptied(&fresh)?;
+        let mut file = tree.emptied(&fresh)?;
         let about = file.metadata()?;
-        let (mode, owner) = match fs::metadata(path) {
+        let (mode, owner) = match tree.open(path, libc::O_PATH, 0).and_then(|old| old.metadata()) {
             Ok(old) => (old.mode() & 0o7777, Some((old.uid(), old.gid()))),
             Err(_) => (0o644, None),
         };
         // FAT has one owner and one mode for all of its files, and refuses others.
         if let Some((user, group)) = owner.filter(|owner| *owner != (about.uid(), about.gid())) {
-            chown(&fresh, Some(user), Some(group))?;
+            fchown(&file, Some(user), Some(group))?;
         }
         if owner.is_some() && about.mode() & 0o7777 != mode {
             file.set_permissions(Permissions::from_mode(mode))?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&fresh, path)
+        tree.rename(&fresh, path)
     })();
     if written.is_err() {
-        drop(fs::remove_file(&fresh));
+        drop(tree.remove_file(&fresh));
         return written;
     }
-    sync_parent(path)
+    sync_parent(tree, path)
 }
 
-fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
+fn sync_parent(tree: &Tree, path: &str) -> io::Result<()> {
+    match path.rsplit_once('/') {
+        Some((parent, _)) if !parent.is_empty() => tree.sync(parent),
+        _ => tree.sync("/"),
     }
 }

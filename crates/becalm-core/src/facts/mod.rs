@@ -12,6 +12,7 @@ mod counters;
 mod cpu;
 mod frequency;
 mod host;
+mod interrupts;
 mod kernel;
 mod load;
 mod memory;
@@ -43,6 +44,7 @@ const SUBJECTS: &[(&str, Collect)] = &[
     ("caches", caches::collect),
     ("memory", memory::collect),
     ("clocks", clocks::collect),
+    ("interrupts", interrupts::collect),
     ("counters", counters::collect),
     ("scheduler", scheduler::collect),
     ("privileges", privileges::collect),

@@ -1,7 +1,9 @@
-//! What taking CPUs offline changes besides: places to look at, and to put back, once the CPUs are online again.
+//! What is changed besides when CPUs go offline or interrupts are moved: places to look at, and to put back afterwards.
 
 use super::cpus::{self, Cpus};
 use super::cpuset;
+use super::interrupt;
+use super::member;
 use super::place::{allowed, start_and_state, Place};
 use super::tree::{Tree, CPU};
 use crate::source::pid_stat::PidStat;
@@ -34,11 +36,33 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     places.extend(
         SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
     );
-    places.extend(tree.interrupt_masks().into_iter().map(|path| Place::Mask { path }));
+    places.extend(
+        interrupt::numbers(tree).into_iter().map(|irq| Place::Mask { path: interrupt::mask_file(irq) }),
+    );
+    places.extend(arrivals(tree));
     if cpuset::version(tree) == Ok(1) {
         places.extend(cpuset::others(tree).into_iter().map(|(path, _)| Place::File { path }));
     }
     places
+}
+
+/// Where every interrupt arrives: what takes CPUs or masks away moves them.
+pub fn arrivals(tree: &Tree) -> Vec<Place> {
+    let place = |irq| Place::Arrival { irq, device: interrupt::device(tree, irq) };
+    let told = |irq: &u32| interrupt::arrival(tree, *irq).is_ok();
+    interrupt::numbers(tree).into_iter().filter(told).map(place).collect()
+}
+
+/// Tasks in cpusets of v1 that have no CPU left without these: the kernel moves them to a set above
+/// (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c) and not back.
+pub fn members(tree: &Tree, offline: &Cpus) -> Vec<Place> {
+    if offline.is_empty() || cpuset::version(tree) != Ok(1) {
+        return Vec::new();
+    }
+    let emptied = cpuset::others(tree).into_iter().filter(|(_, cpus)| cpus.is_subset(offline));
+    let tasks = emptied.flat_map(|(path, _)| member::tasks_of(tree, &path));
+    let place = |tid| start_and_state(tree, tid).map(|(start, _)| Place::Member { tid, start });
+    tasks.filter_map(place).collect()
 }
 
 /// Tasks that may run on some of the CPUs that are taken, but not on all that are online: the kernel gives them others
@@ -52,7 +76,7 @@ pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
             let Ok(text) = tree.read(&format!("/proc/{tid}/status")) else { continue };
             let allowed = allowed(&text).and_then(cpus::parse).unwrap_or_default();
             let loses = allowed.intersection(taken).next().is_some();
-            if allowed.is_superset(&online) || !loses || is_fixed(tree, tid) {
+            if allowed.is_superset(&online) || !loses || moves_by_itself(tree, tid) {
                 continue;
             }
             if let Some((start, _)) = start_and_state(tree, tid) {
@@ -64,12 +88,13 @@ pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
 }
 
 /// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in
-/// the flags of proc(5), stat, field 9.
-fn is_fixed(tree: &Tree, tid: i32) -> bool {
+/// the flags of proc(5), stat, field 9; and threads of interrupts, which follow those when they next wake
+/// (irq_thread_check_affinity in kernel/irq/manage.c).
+fn moves_by_itself(tree: &Tree, tid: i32) -> bool {
     const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
-    let flags = || {
-        let text = tree.read(&format!("/proc/{tid}/stat")).ok()?;
-        PidStat::parse(text.as_bytes())?.at(9)
-    };
-    flags().is_none_or(|flags| flags & PF_NO_SETAFFINITY != 0)
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    let Ok(text) = tree.read(&format!("/proc/{tid}/stat")) else { return true };
+    let Some(stat) = PidStat::parse(text.as_bytes()) else { return true };
+    let has = |flag| stat.at(9).is_none_or(|flags: u64| flags & flag != 0);
+    has(PF_NO_SETAFFINITY) || (has(PF_KTHREAD) && text.contains("(irq/"))
 }

@@ -3,6 +3,7 @@
 use super::affected::affected;
 use super::cpus::Cpus;
 use super::cpuset::Cpuset;
+use super::interrupt::lost;
 use super::place::Place;
 use super::tree::{Tree, CPU};
 
@@ -24,8 +25,19 @@ pub struct Changes {
     pub watched: Vec<Place>,
     /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
     pub taken: Cpus,
+    /// CPUs that go offline.
+    pub offline: Cpus,
+    /// What will not be as before when these are taken off again, a sentence each: to be said before they are put on.
+    pub lasting: Vec<String>,
     /// The group that the program joins.
     pub join: Option<Cpuset>,
+}
+
+impl Changes {
+    /// All places that are changed, written or as a side effect.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.writes.iter().map(|change| &change.place).chain(&self.watched)
+    }
 }
 
 /// Changes in the making.
@@ -59,9 +71,11 @@ impl Draft<'_> {
     }
 
     /// CPUs go offline.
-    pub fn take(&mut self, gone: &Cpus) {
+    pub fn take(&mut self, knob: &'static str, gone: &Cpus) {
         self.watch(affected(self.tree, gone));
+        self.changes.lasting.extend(lost(self.tree, knob, gone));
         self.changes.taken.extend(gone);
+        self.changes.offline.extend(gone);
     }
 
     /// This file of every CPU that will be online and has it.

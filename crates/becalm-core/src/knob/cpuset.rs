@@ -3,7 +3,6 @@
 //! On v2 a partition takes its CPUs away from all other groups by itself. On v1 the tasks of the root set are gathered
 //! into a set without those CPUs; kernel threads that are bound to a CPU stay where they are, and `remark` counts them.
 
-use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -16,8 +15,11 @@ pub const PRESENT: &str = "present";
 pub const ABSENT: &str = "absent";
 
 /// Where the controller is mounted on v1, and the hierarchy of v2.
-const V1: &str = "/sys/fs/cgroup/cpuset";
+pub const V1: &str = "/sys/fs/cgroup/cpuset";
 const V2: &str = "/sys/fs/cgroup";
+
+/// What is written in a set of ours.
+const FILES: &[&str] = &["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition"];
 
 /// Tasks fork while they are moved: look again so often.
 const PASSES: usize = 10;
@@ -61,7 +63,7 @@ pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
     while let Some(parent) = waiting.pop() {
         for name in tree.names(&parent) {
             let path = format!("{parent}/{name}");
-            if name.starts_with("becalm-") || !tree.path(&path).is_dir() {
+            if name.starts_with("becalm-") || !tree.is_directory(&path) {
                 continue;
             }
             let set = tree.read(&format!("{path}/cpuset.cpus")).ok().and_then(|text| cpus::parse(&text));
@@ -78,7 +80,7 @@ pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
 impl Cpuset {
     /// Whether the set exists.
     pub fn read(&self, tree: &Tree) -> &'static str {
-        if tree.path(&self.path).is_dir() {
+        if tree.is_directory(&self.path) {
             PRESENT
         } else {
             ABSENT
@@ -100,7 +102,7 @@ impl Cpuset {
     }
 
     fn make(&self, tree: &Tree) -> io::Result<()> {
-        match fs::create_dir(tree.path(&self.path)) {
+        match tree.make_directory(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -135,8 +137,13 @@ impl Cpuset {
         let mut last = Ok(());
         for attempt in 0..PASSES as u32 {
             move_tasks(tree, &self.path, hierarchy(self.version), self.version)?;
-            let path = tree.path(&self.path);
-            last = if tree.live { fs::remove_dir(&path) } else { fs::remove_dir_all(&path) };
+            if !tree.live {
+                // Its files are the kernel's, and go with it.
+                for file in FILES.iter().chain(&[members(self.version)]) {
+                    drop(tree.remove_file(&format!("{}/{file}", self.path)));
+                }
+            }
+            last = tree.remove_directory(&self.path);
             match &last {
                 // Tasks that are just ending, of a killed agent many; in all a second.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -194,7 +201,7 @@ fn members(version: u8) -> &'static str {
     }
 }
 
-fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
+pub fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
     let text = tree.read(&format!("{set}/{}", members(version))).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }

@@ -4,20 +4,21 @@
 //! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
 //! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
 
+mod record;
+
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::affected::bound_tasks;
 use super::changes::{Change, Changes};
 use super::cpus::Cpus;
-use super::cpuset::ABSENT;
 use super::hold_error::HoldError;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
+use super::member::{sets, wait_for_emptied};
 use super::place::{Place, GONE, LATENCY, RUNNING};
 use super::recover::{close, recover, Recovered};
 use super::restore::{restore, unsettled, Fate, Restored};
@@ -53,8 +54,9 @@ pub struct Hold {
     left: Vec<Option<Left>>,
     /// By number: whether the place is changed by what is done to others now.
     watched: Vec<bool>,
-    /// CPUs that tasks have lost.
+    /// CPUs that tasks have lost, and those of them that are offline.
     taken: Cpus,
+    offline: Cpus,
     /// Seen and not reported yet.
     drifted: Vec<Drift>,
     /// Values were announced that are not read back yet.
@@ -81,6 +83,7 @@ impl Hold {
             left: Vec::new(),
             watched: Vec::new(),
             taken: Cpus::new(),
+            offline: Cpus::new(),
             drifted: Vec::new(),
             announced: false,
             latency: None,
@@ -130,6 +133,7 @@ impl Hold {
             let (knob, place, value) = ((*knob).to_owned(), place.shown(), value.clone());
             return Err(HoldError::Restless { knob, place, value });
         }
+        wait_for_emptied(&self.tree, sets(&self.entries));
         if std::mem::take(&mut self.announced) {
             self.journaled(|journal| journal.settled())?;
         }
@@ -138,18 +142,37 @@ impl Hold {
 
     /// Give places that are not wanted any more their original values, and those that changed with them.
     fn take_off(&mut self, wanted: &Changes) -> Result<(), HoldError> {
+        if !self.taken.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline) {
+            // Tasks, sets and interrupts show what the kernel made of them: what they had before can be seen, and recorded,
+            // only when all CPUs are back.
+            return self.take_off_these(|_| true);
+        }
         let mut stays = vec![false; self.entries.len()];
-        let places = wanted.writes.iter().map(|change| &change.place).chain(&wanted.watched);
-        for number in places.filter_map(|place| self.numbers.get(place)) {
+        for number in wanted.writes.iter().filter_map(|change| self.numbers.get(&change.place)) {
             stays[*number] = true;
         }
-        let moved = |number: usize| matches!(self.entries[number].place, Place::Affinity { .. });
-        if !wanted.taken.is_empty() {
-            (0..stays.len()).filter(|number| moved(*number)).for_each(|number| stays[number] = true);
+        let mut disturbed: Vec<usize> =
+            wanted.watched.iter().filter_map(|place| self.numbers.get(place).copied()).collect();
+        disturbed
+            .retain(|number| !std::mem::replace(&mut stays[*number], true) && self.left[*number].is_some());
+        for (stays, entry) in stays.iter_mut().zip(&self.entries) {
+            *stays |= entry.place.rank() > 0;
         }
+        self.take_off_these(|number| !stays[number])?;
+        for number in disturbed {
+            // What holds a value of ours gets its own before the kernel changes it next, which starts from what is there.
+            // It may not take it while CPUs are offline, and need not: it is put back with its cause.
+            let Entry { place, original, .. } = &self.entries[number];
+            drop(place.write(&self.tree, original));
+            self.left[number] = None;
+        }
+        Ok(())
+    }
+
+    fn take_off_these(&mut self, these: impl Fn(usize) -> bool) -> Result<(), HoldError> {
         let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
         let going: Vec<usize> =
-            (0..self.entries.len()).filter(|number| on(number) && !stays[*number]).collect();
+            (0..self.entries.len()).filter(|number| on(number) && these(*number)).collect();
         if going.is_empty() {
             return Ok(());
         }
@@ -165,70 +188,6 @@ impl Hold {
             self.left[number] = None;
             self.watched[number] = false;
         }
-        Ok(())
-    }
-
-    /// Have all places that will be written, and those that change with them, in the journal.
-    fn record(&mut self, wanted: &Changes) -> Result<(), HoldError> {
-        let mut fresh: Vec<(usize, Entry)> = Vec::new();
-        let mut next = self.entries.len();
-        let mut numbers: HashMap<&Place, usize> = HashMap::new();
-        for change in &wanted.writes {
-            let place = &change.place;
-            let known = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
-            if numbers.contains_key(place) || known.is_some_and(|(_, entry)| !entry.side_effect) {
-                continue;
-            }
-            let original = match (known, place) {
-                (Some((_, entry)), _) => entry.original.clone(),
-                // One that is there was left by somebody whose journal is lost.
-                (None, Place::Cpuset(_)) => ABSENT.to_owned(),
-                (None, _) => match place.read(&self.tree) {
-                    Ok(original) => original,
-                    Err(error) if change.required => return Err(HoldError::refused(change, error)),
-                    Err(_) => continue,
-                },
-            };
-            let number = known.map_or(next, |(number, _)| number);
-            next = next.max(number + 1);
-            numbers.insert(place, number);
-            let (knob, ours) = (change.knob.to_owned(), vec![change.value.clone()]);
-            let entry =
-                Entry { knob, place: place.clone(), original, ours, side_effect: false, doubtful: true };
-            fresh.push((number, entry));
-        }
-        let tasks =
-            if self.taken == wanted.taken { Vec::new() } else { bound_tasks(&self.tree, &wanted.taken) };
-        for place in wanted.watched.iter().chain(&tasks) {
-            if self.numbers.contains_key(place) || numbers.contains_key(place) {
-                continue;
-            }
-            // What cannot be read cannot be put back; a task may just have ended.
-            let Ok(original) = place.read(&self.tree) else { continue };
-            let (knob, place) = ("side effect".to_owned(), place.clone());
-            let entry = Entry { knob, place, original, ours: Vec::new(), side_effect: true, doubtful: true };
-            fresh.push((next, entry));
-            next += 1;
-        }
-        if !fresh.is_empty() {
-            self.journaled(|journal| journal.places(fresh.iter().map(|(number, entry)| (*number, entry))))?;
-            self.announced = true;
-        }
-        for (number, entry) in fresh {
-            self.numbers.insert(entry.place.clone(), number);
-            match self.entries.get_mut(number) {
-                Some(known) => *known = entry,
-                None => self.entries.push(entry),
-            }
-        }
-        self.left.resize_with(self.entries.len(), || None);
-        self.watched.resize(self.entries.len(), false);
-        for place in wanted.watched.iter().chain(&tasks) {
-            if let Some(number) = self.numbers.get(place) {
-                self.watched[*number] = true;
-            }
-        }
-        self.taken.clone_from(&wanted.taken);
         Ok(())
     }
 
@@ -253,6 +212,10 @@ impl Hold {
             return Ok(false);
         }
         if place.agree(&now, value) && !(must_be_ours && left.is_none()) {
+            if !place.agree(&now, &self.entries[number].original) {
+                // An interrupt that was on its way back has a mask of ours.
+                self.announce(number, value)?;
+            }
             self.left[number] = Some(Left { asked: value.clone(), found: now });
             return Ok(false);
         }
@@ -311,7 +274,7 @@ impl Hold {
         }
         // The bound holds as long as the device is open, and ends with us.
         let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-        let mut device = OpenOptions::new().write(true).open(self.tree.path(LATENCY))?;
+        let mut device = self.tree.open(LATENCY, libc::O_WRONLY, 0)?;
         device.write_all(&number.to_ne_bytes())?;
         self.latency = Some(device);
         Ok(())
@@ -384,6 +347,7 @@ impl Hold {
         self.left.iter_mut().for_each(|left| *left = None);
         self.watched.fill(false);
         self.taken.clear();
+        self.offline.clear();
         outcomes
     }
 }

@@ -5,10 +5,10 @@
 //! The values of a running machine do not outlive it, so records of another boot have nothing to restore.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,9 +18,10 @@ use super::place::Place;
 use super::tree::Tree;
 
 /// Where it is. Readable by everybody, so that `becalm status` needs no rights: it holds nothing secret.
-const DIRECTORY: &str = "/var/lib/becalm";
-const NAME: &str = "journal";
-const NOTE: &str = "last-restore";
+pub const DIRECTORY: &str = "/var/lib/becalm";
+const JOURNAL: &str = "/var/lib/becalm/journal";
+const FRESH: &str = "/var/lib/becalm/journal.new";
+const NOTE: &str = "/var/lib/becalm/last-restore";
 
 /// Who set something, when and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,40 +97,14 @@ pub fn boot_id(tree: &Tree) -> String {
 
 /// Where the journal of a machine is.
 pub fn path(tree: &Tree) -> PathBuf {
-    tree.path(DIRECTORY).join(NAME)
-}
-
-/// Make a directory of ours with its parents, readable by everybody whatever the umask is.
-pub fn directory(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o755))
-}
-
-/// A file that will take another's place, empty. What somebody put there to lead elsewhere is not followed.
-pub fn emptied(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)
+    tree.path(JOURNAL)
 }
 
 impl Journal {
     /// Begin a journal. There must be none.
     pub fn create(tree: &Tree, begin: &Begin) -> io::Result<Self> {
-        let path = path(tree);
-        directory(&tree.path(DIRECTORY))?;
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o644)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(&path)?;
+        tree.ensure_directory(DIRECTORY)?;
+        let file = tree.created(JOURNAL)?;
         let mut journal = Self { file, length: 0 };
         let begun = journal
             .file
@@ -138,7 +113,7 @@ impl Journal {
             .and_then(|()| journal.sync(tree));
         if let Err(error) = begun {
             // An empty journal would be taken for a damaged one.
-            drop(fs::remove_file(&path));
+            drop(tree.remove_file(JOURNAL));
             return Err(error);
         }
         Ok(journal)
@@ -189,13 +164,13 @@ impl Journal {
     fn sync(&self, tree: &Tree) -> io::Result<()> {
         self.file.sync_all()?;
         // The name of the new file too.
-        File::open(tree.path(DIRECTORY))?.sync_all()
+        tree.sync(DIRECTORY)
     }
 }
 
 /// Read the journal of a machine; None when there is none.
 pub fn load(tree: &Tree) -> io::Result<Option<Recorded>> {
-    match fs::read(path(tree)) {
+    match tree.own_bytes(JOURNAL) {
         Ok(bytes) => Ok(Some(parse(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -204,16 +179,13 @@ pub fn load(tree: &Tree) -> io::Result<Option<Recorded>> {
 
 /// Remove the journal: everything is as it was.
 pub fn remove(tree: &Tree) -> io::Result<()> {
-    fs::remove_file(path(tree))?;
-    File::open(tree.path(DIRECTORY))?.sync_all()
+    tree.remove_file(JOURNAL)?;
+    tree.sync(DIRECTORY)
 }
 
 /// Have only these places left in the journal: the others are as they were, and what becomes of them is not ours.
 pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io::Result<()> {
-    let path = path(tree);
-    let fresh = path.with_extension("new");
-    let file = emptied(&fresh)?;
-    file.set_permissions(Permissions::from_mode(0o644))?;
+    let file = tree.emptied_for_all(FRESH)?;
     let mut journal = Journal { file, length: 0 };
     let kept: Vec<&Entry> =
         found.entries.iter().enumerate().filter(|(index, _)| keep(*index)).map(|(_, entry)| entry).collect();
@@ -223,34 +195,34 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
         .and_then(|()| journal.places(kept.into_iter().enumerate()))
         .and_then(|()| if doubtful { Ok(()) } else { journal.settled() })
         .and_then(|()| journal.file.sync_all())
-        .and_then(|()| fs::rename(&fresh, &path));
+        .and_then(|()| tree.rename(FRESH, JOURNAL));
     if written.is_err() {
-        drop(fs::remove_file(&fresh));
+        drop(tree.remove_file(FRESH));
     }
     written
 }
 
 /// Leave a note of what happened while nobody was there to be told.
 pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
-    fs::write(tree.path(DIRECTORY).join(NOTE), sentence)
+    tree.emptied_for_all(NOTE)?.write_all(sentence.as_bytes())
 }
 
 /// The person has been told.
 pub fn forget(tree: &Tree) {
     // A note that cannot be removed is read again, which does no harm.
-    drop(fs::remove_file(tree.path(DIRECTORY).join(NOTE)));
+    drop(tree.remove_file(NOTE));
 }
 
 /// The note, if there is one.
 pub fn noted(tree: &Tree) -> Option<String> {
-    fs::read_to_string(tree.path(DIRECTORY).join(NOTE)).ok()
+    tree.read(NOTE).ok()
 }
 
 /// Put a damaged journal aside, where it can be looked at. Returns its new name.
 pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
-    let aside = tree.path(DIRECTORY).join(format!("{NAME}.damaged-{at}"));
-    fs::rename(path(tree), &aside)?;
-    Ok(aside)
+    let aside = format!("{JOURNAL}.damaged-{at}");
+    tree.rename(JOURNAL, &aside)?;
+    Ok(tree.path(&aside))
 }
 
 fn parse(bytes: &[u8]) -> Recorded {

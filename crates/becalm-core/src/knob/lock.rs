@@ -1,17 +1,16 @@
 //! One becalm at a time changes a machine: a lock that ends with its last holder, however that ends (flock(2)).
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::journal::{directory, Begin};
-use super::tree::Tree;
+use super::journal::Begin;
+use super::tree::{Tree, RUN};
 
-const DIRECTORY: &str = "/run/becalm";
+const LOCK: &str = "/run/becalm/lock";
 
 /// Who has the lock, for everybody to read. The lock itself only root may open: whoever can may also hold it.
 const HOLDER: &str = "/run/becalm/holder";
@@ -36,8 +35,8 @@ pub enum LockError {
 impl Lock {
     /// Take the lock, or say who has it.
     pub fn take(tree: &Tree, who: &Begin) -> Result<Self, LockError> {
-        directory(&tree.path(DIRECTORY))?;
-        let file = open(&path(tree), 0o600)?;
+        tree.ensure_directory(RUN)?;
+        let file = tree.lasting(LOCK, 0o600)?;
         let mut tries = 0;
         // SAFETY: a live descriptor.
         while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
@@ -51,7 +50,7 @@ impl Lock {
             }
             sleep(Duration::from_millis(50));
         }
-        let mut holder = open(&tree.path(HOLDER), 0o644)?;
+        let mut holder = tree.lasting(HOLDER, 0o644)?;
         holder.set_len(0)?;
         let what = if who.title.is_empty() { String::new() } else { format!(" ({})", who.title) };
         writeln!(holder, "process {} of {}{what}", who.pid, who.user)?;
@@ -66,19 +65,19 @@ impl Lock {
 
 /// Who holds the lock, in words; None when nobody does or that cannot be found out.
 pub fn holder(tree: &Tree) -> Option<String> {
-    let held = match File::open(path(tree)) {
+    let held = match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
         // A shared lock fails while the exclusive one is held, and ends with this descriptor.
         // SAFETY: a live descriptor.
         Ok(file) => unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 },
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => listed(&path(tree)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => listed(tree),
         Err(_) => false,
     };
     held.then(|| said(tree))
 }
 
 /// Whether the kernel's list of locks has one on this file: for who may not open it.
-fn listed(path: &Path) -> bool {
-    let Ok(inode) = fs::metadata(path).map(|about| about.ino()) else { return false };
+fn listed(tree: &Tree) -> bool {
+    let Ok(inode) = tree.about(LOCK).map(|about| about.ino()) else { return false };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     // "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2153 0 EOF" (proc_locks(5)): device and inode, the latter decimal.
     let on_it = |line: &str| {
@@ -90,24 +89,5 @@ fn listed(path: &Path) -> bool {
 }
 
 fn said(tree: &Tree) -> String {
-    let text = fs::read_to_string(tree.path(HOLDER)).unwrap_or_default();
-    text.trim().to_owned()
-}
-
-fn path(tree: &Tree) -> PathBuf {
-    tree.path(DIRECTORY).join("lock")
-}
-
-fn open(path: &Path, mode: u32) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(mode)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)?;
-    // Whatever the umask is, and an older becalm made of it.
-    file.set_permissions(Permissions::from_mode(mode))?;
-    Ok(file)
+    tree.read(HOLDER).unwrap_or_default()
 }

@@ -9,6 +9,7 @@
 
 pub mod act;
 mod affected;
+pub mod away;
 pub mod catalogue;
 pub mod changes;
 pub mod checksum;
@@ -18,9 +19,12 @@ pub mod domain;
 pub mod effect;
 pub mod hold;
 pub mod hold_error;
+pub mod interrupt;
 pub mod journal;
 pub mod lock;
+mod member;
 pub mod place;
+mod played;
 pub mod process;
 pub mod proof;
 pub mod recover;

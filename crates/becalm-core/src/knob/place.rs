@@ -1,7 +1,6 @@
 //! Places: the pieces of machine state that a setting changes, each with a value that can be read, written and kept in
 //! the journal. A place knows how to put any of its values back; who holds them and in which order is `hold`'s affair.
 
-use std::fs;
 use std::io;
 use std::mem;
 
@@ -9,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cpus::{self, Cpus};
 use super::cpuset::Cpuset;
+use super::interrupt;
+use super::member;
 use super::swap;
 use super::tree::{chosen, Tree};
 use crate::source::pid_stat::PidStat;
@@ -39,6 +40,10 @@ pub enum Place {
     Cpuset(Cpuset),
     /// Whether a cgroup hands the cpuset controller to its children: "on" or "off".
     Controller { path: String },
+    /// Where an interrupt arrives. Nothing writes it but the kernel: `away` has it go back.
+    Arrival { irq: u32, device: String },
+    /// The cpuset of v1 that one task is in.
+    Member { tid: i32, start: u64 },
     /// The bound on wake-up latency, in us; kept only as long as a process holds the device open.
     Latency,
 }
@@ -51,6 +56,8 @@ impl Place {
             Place::Swap { area } => format!("swap area {area}"),
             Place::Process { pid, name, .. } => format!("process {pid} ({name})"),
             Place::Affinity { tid, .. } => format!("CPUs of task {tid}"),
+            Place::Arrival { irq, device } => interrupt::shown(*irq, device),
+            Place::Member { tid, .. } => format!("cpuset of task {tid}"),
             Place::Cpuset(set) => set.path.clone(),
             Place::Latency => LATENCY.to_owned(),
         }
@@ -64,6 +71,11 @@ impl Place {
             Place::Swap { area } => swap::read(tree, area),
             Place::Process { pid, start, .. } => Ok(process_state(tree, *pid, *start).to_owned()),
             Place::Affinity { tid, start } => affinity(tree, *tid, *start),
+            Place::Arrival { irq, .. } => interrupt::arrival(tree, *irq),
+            Place::Member { tid, start } => {
+                same_task(tree, *tid, *start)?;
+                member::of_task(tree, *tid)
+            }
             Place::Cpuset(set) => Ok(set.read(tree).to_owned()),
             Place::Controller { path } => {
                 let on = tree.read(path)?.split_ascii_whitespace().any(|name| name == "cpuset");
@@ -80,6 +92,11 @@ impl Place {
             Place::Swap { area } => swap::write(tree, area, value),
             Place::Process { pid, start, .. } => signal(tree, *pid, *start, value),
             Place::Affinity { tid, start } => set_affinity(tree, *tid, *start, value),
+            Place::Arrival { .. } => Ok(()),
+            Place::Member { tid, start } => match same_task(tree, *tid, *start) {
+                Ok(()) => member::join(tree, *tid, value),
+                Err(_) => Ok(()),
+            },
             Place::Cpuset(set) => set.write(tree, value),
             Place::Controller { path } => controller(tree, path, value == "on"),
             Place::Latency if tree.live => Ok(()),
@@ -91,11 +108,33 @@ impl Place {
     }
 
     /// Whether a value that came as a side effect is not one that the kernel gives, but somebody's own choice: the kernel
-    /// widens the CPUs of a task, it never binds it.
+    /// widens the CPUs of a task, it never binds it; and it moves a task out of an empty cpuset to one above it.
     pub fn chosen_since(&self, now: &str, original: &str) -> bool {
         let sets = || Some((cpus::parse(now)?, cpus::parse(original)?));
-        matches!(self, Place::Affinity { .. })
-            && sets().is_some_and(|(now, original)| !now.is_superset(&original))
+        match self {
+            Place::Affinity { .. } => sets().is_some_and(|(now, original)| !now.is_superset(&original)),
+            Place::Member { .. } => !member::is_above(now, original),
+            _ => false,
+        }
+    }
+
+    /// The interrupt whose mask or arrival this is.
+    pub fn irq(&self) -> Option<u32> {
+        match self {
+            Place::Mask { path } => interrupt::of_mask_file(path),
+            Place::Arrival { irq, .. } => Some(*irq),
+            _ => None,
+        }
+    }
+
+    /// Side effects are put back in this order: a set before its members, and both before the CPUs of a task, which
+    /// joining a set changes.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Place::Member { .. } => 1,
+            Place::Affinity { .. } => 2,
+            _ => 0,
+        }
     }
 
     /// Whether two values mean the same: 020 and 20, masks with and without leading zeros.
@@ -104,7 +143,9 @@ impl Place {
         match self {
             _ if one == other => true,
             Place::Mask { .. } => cpus::unmask(one).is_some_and(|set| Some(set) == cpus::unmask(other)),
-            Place::Affinity { .. } => cpus::parse(one).is_some_and(|set| Some(set) == cpus::parse(other)),
+            Place::Affinity { .. } | Place::Arrival { .. } => {
+                cpus::parse(one).is_some_and(|set| Some(set) == cpus::parse(other))
+            }
             Place::File { .. } => numbers(),
             // Automatic priorities are negative and given out anew.
             Place::Swap { .. } => one.starts_with('-') && other.starts_with('-'),
@@ -170,10 +211,15 @@ fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
     tree.replace(&path, format!("{head}) {letter}{}\n", rest.get(1..).unwrap_or_default()).as_bytes())
 }
 
-fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
-    if start_and_state(tree, tid).is_none_or(|(found, _)| found != start) {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+fn same_task(tree: &Tree, tid: i32, start: u64) -> io::Result<()> {
+    match start_and_state(tree, tid) {
+        Some((found, _)) if found == start => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
     }
+}
+
+fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
+    same_task(tree, tid, start)?;
     let status = tree.read(&format!("/proc/{tid}/status"))?;
     allowed(&status).map(str::to_owned).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
 }
@@ -184,10 +230,13 @@ pub fn allowed(status: &str) -> Option<&str> {
 }
 
 fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {
-    if !tree.live || start_and_state(tree, tid).is_none_or(|(found, _)| found != start) {
+    if same_task(tree, tid, start).is_err() {
         return Ok(());
     }
     let wanted: Cpus = cpus::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    if !tree.live {
+        return play_affinity(tree, tid, value);
+    }
     // SAFETY: an all-zero set is empty; indices are checked against its size; the pointer is live.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
@@ -201,6 +250,17 @@ fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()
     Ok(())
 }
 
+/// On a directory: the list in the recorded status file.
+pub fn play_affinity(tree: &Tree, tid: i32, value: &str) -> io::Result<()> {
+    let path = format!("/proc/{tid}/status");
+    let text = tree.read(&path)?;
+    let line = |line: &str| match line.starts_with("Cpus_allowed_list:") {
+        true => format!("Cpus_allowed_list:\t{value}\n"),
+        false => format!("{line}\n"),
+    };
+    tree.replace(&path, text.lines().map(line).collect::<String>().as_bytes())
+}
+
 fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {
     if tree.live {
         return tree.write(path, if on { "+cpuset" } else { "-cpuset" });
@@ -212,7 +272,7 @@ fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {
 }
 
 fn latency(tree: &Tree) -> io::Result<String> {
-    let bytes = fs::read(tree.path(LATENCY))?;
+    let bytes = tree.bytes(LATENCY)?;
     match bytes.first_chunk::<4>() {
         Some(word) => Ok(i32::from_ne_bytes(*word).to_string()),
         None => Err(io::Error::from_raw_os_error(libc::ENODATA)),

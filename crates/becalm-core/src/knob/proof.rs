@@ -1,9 +1,7 @@
 //! What a running kernel shows of the settings that it was started with, one function a kind of evidence. A parameter on
 //! the command line proves nothing: kernels ignore what they were built without.
 
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 
 use super::cpus::{self, Cpus};
 use super::tree::{Tree, CPU};
@@ -189,7 +187,7 @@ impl Log {
     /// Read it.
     pub fn read(tree: &Tree) -> Self {
         let mut text = String::new();
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(tree.path(Self::PATH));
+        let opened = tree.open(Self::PATH, libc::O_RDONLY | libc::O_NONBLOCK, 0);
         let Ok(mut file) = opened else { return Self(text) };
         let mut record = [0; 8192];
         loop {

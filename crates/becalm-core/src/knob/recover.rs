@@ -74,7 +74,9 @@ pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<(
     }
     // What has gone may come back with a CPU that is still offline.
     let done = |index: usize| {
-        places.get(index).is_some_and(|place| matches!(place.fate, Fate::Untouched | Fate::Restored))
+        places
+            .get(index)
+            .is_some_and(|place| matches!(place.fate, Fate::Untouched | Fate::Restored | Fate::Returning))
     };
     journal::narrow(tree, found, |index| !done(index))
 }

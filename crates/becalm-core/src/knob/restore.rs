@@ -4,12 +4,16 @@
 //! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been put back is
 //! looked at again until all of it stays.
 
+use std::collections::HashMap;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::away::{self, Away};
+use super::interrupt;
 use super::journal::Entry;
+use super::member::{rejoin, sets, wait_for_emptied};
 use super::place::Place;
 use super::tree::Tree;
 
@@ -29,6 +33,8 @@ pub enum Fate {
     Restored,
     /// Somebody else changed it meanwhile; left as it is.
     Foreign,
+    /// An interrupt that goes back when it next fires, if the kernel lets it: `away` has it.
+    Returning,
     /// The place does not exist any more: a process has ended, a device has gone.
     Gone,
     /// It could not be put back.
@@ -59,12 +65,17 @@ impl Restored {
 pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut outcomes: Vec<Restored> = entries.iter().map(started).collect();
     let mut foreign = vec![false; entries.len()];
+    let away = away::listed(tree);
+    wait_for_emptied(tree, sets(entries));
     for round in 0..ROUNDS {
         let mut settled = true;
-        // Side effects last: they can be put back only when their cause is.
-        for pass in [false, true] {
+        for pass in Pass::ALL {
             for (index, entry) in entries.iter().enumerate().rev() {
-                if entry.side_effect != pass || foreign[index] {
+                if !pass.has(entry) || foreign[index] {
+                    continue;
+                }
+                if going_back(tree, entry, &away) {
+                    outcomes[index].fate = Fate::Restored;
                     continue;
                 }
                 let outcome = &mut outcomes[index];
@@ -80,7 +91,69 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
             sleep(Duration::from_millis(PATIENCE_MS * 5_u64.pow(round as u32)));
         }
     }
+    rejoin(tree, entries);
+    call_back(tree, entries, &mut outcomes);
     outcomes
+}
+
+/// What is put back in one go. Side effects last: they can be put back only when their cause is.
+#[derive(Clone, Copy)]
+enum Pass {
+    Written,
+    SideEffects(u8),
+}
+
+impl Pass {
+    const ALL: [Self; 4] = [Self::Written, Self::SideEffects(0), Self::SideEffects(1), Self::SideEffects(2)];
+
+    fn has(self, entry: &Entry) -> bool {
+        let place = &entry.place;
+        match self {
+            _ if matches!(place, Place::Arrival { .. }) => false,
+            Self::Written => !entry.side_effect,
+            Self::SideEffects(rank) => entry.side_effect && place.rank() == rank,
+        }
+    }
+}
+
+/// Whether a mask is narrow because its interrupt is on its way back, and will get its original by that.
+fn going_back(tree: &Tree, entry: &Entry, away: &HashMap<u32, Away>) -> bool {
+    let Place::Mask { .. } = entry.place else { return false };
+    let known = entry.place.irq().and_then(|irq| away.get(&irq));
+    known.is_some_and(|away| away.narrowed(tree) && entry.place.agree(&away.mask, &entry.original))
+}
+
+/// Have the interrupts that arrive elsewhere go back. One whose mask somebody else has set since is theirs.
+fn call_back(tree: &Tree, entries: &[Entry], outcomes: &mut [Restored]) {
+    let masks: HashMap<u32, usize> = entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| matches!(entry.place, Place::Mask { .. }))
+        .filter_map(|(index, entry)| Some((entry.place.irq()?, index)))
+        .collect();
+    let (mut away, mut of) = (Vec::new(), Vec::new());
+    for (index, entry) in entries.iter().enumerate() {
+        let Place::Arrival { irq, device } = &entry.place else { continue };
+        let Ok(now) = entry.place.read(tree) else {
+            outcomes[index].fate = Fate::Gone;
+            continue;
+        };
+        outcomes[index].found.clone_from(&now);
+        let mask = masks.get(irq);
+        let theirs = mask.is_some_and(|mask| outcomes[*mask].fate == Fate::Foreign);
+        if entry.place.agree(&now, &entry.original) || theirs {
+            continue;
+        }
+        let held = mask.map(|mask| entries[*mask].original.clone());
+        let Some(held) = held.or_else(|| tree.read(&interrupt::mask_file(*irq)).ok()) else { continue };
+        away.push(Away::new(tree, *irq, device, &entry.original, &held));
+        of.push(index);
+    }
+    let called = away::call_back(tree, away);
+    for index in of {
+        outcomes[index].fate = if called.is_ok() { Fate::Returning } else { Fate::Failed };
+        outcomes[index].error = called.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    }
 }
 
 fn started(entry: &Entry) -> Restored {

@@ -1,15 +1,27 @@
 //! The files that knobs act on: those of the running machine, or of a directory that looks like its `/`.
+//!
+//! Such a directory may be somebody else's, so nothing in it may lead out of it: every file is opened by `beneath`, and
+//! what is made, renamed and removed is named in a directory that was opened so.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::cpus::{self, Cpus};
+use super::played::played;
+use crate::beneath;
 
 pub const CPU: &str = "/sys/devices/system/cpu";
 
-/// Where a played file is written before it takes its place; the directory is the lock's.
-const ASIDE: &str = "/run/becalm/write";
+/// The directory of what lasts as long as this boot: the lock, and files on their way into place.
+pub const RUN: &str = "/run/becalm";
+
+/// No file read here is longer: a directory may hold one that never ends.
+const LONGEST: u64 = 64 << 20;
 
 /// A machine's files. System calls act only when it is `live`; on a directory their effect is played on its files.
 #[derive(Debug, Clone)]
@@ -19,71 +31,269 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The machine whose `/` is `root`.
+    /// The machine whose `/` is `root`, a path without links.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), live: root == Path::new("/") }
     }
 
-    /// Where a path of the machine is found.
+    /// Where a path of the machine is found: for messages, and for readers that have a root of their own.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
+    /// Open a file of the machine (open(2)).
+    pub fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File> {
+        if !self.live {
+            return beneath::open(&self.root, path, flags, mode);
+        }
+        let path = CString::new(path).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        // SAFETY: a live string; the descriptor is new and ours.
+        match unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, mode) } {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        }
+    }
+
+    /// The directory that a path is in, and its last name.
+    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
+        if !self.live {
+            return beneath::parent(&self.root, path);
+        }
+        let (directory, name) = beneath::split(path)?;
+        Ok((self.open(directory, libc::O_PATH | libc::O_DIRECTORY, 0)?.into(), name))
+    }
+
+    /// A file's bytes.
+    pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        // A FIFO in somebody's directory would never be opened otherwise.
+        let wait = if self.live { 0 } else { libc::O_NONBLOCK };
+        let mut bytes = Vec::new();
+        self.open(path, libc::O_RDONLY | libc::O_NOCTTY | wait, 0)?.take(LONGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The bytes of a file that says what is to be written on this machine: only root's own, or on a directory those of
+    /// whoever runs this. Others could have it write what they like.
+    pub fn own_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut file = self.open(path, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+        let about = file.metadata()?;
+        // SAFETY: cannot fail.
+        let owner = if self.live { 0 } else { unsafe { libc::geteuid() } };
+        let own = [0, owner].contains(&about.uid()) && about.mode() & 0o022 == 0 && about.nlink() == 1;
+        if !own || !about.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "{} is not becalm's: it belongs to user {}, or others may write it",
+                    self.path(path).display(),
+                    about.uid()
+                ),
+            ));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// A file's text without the white space around it.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        let bytes = fs::read(self.path(path))?;
-        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+        Ok(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
 
     /// Write a value in one call, as the kernel's files want it. The file must exist.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
         if !self.live {
-            return self.replace(path, self.played(path, value)?.as_bytes());
+            return played(self, path, value);
         }
-        let mut file = OpenOptions::new().write(true).open(self.path(path))?;
+        let mut file = self.open(path, libc::O_WRONLY, 0)?;
         match file.write(value.as_bytes())? {
             written if written == value.len() => Ok(()),
             written => Err(io::Error::other(format!("only {written} of {} bytes were taken", value.len()))),
         }
     }
 
-    /// On a directory: give a file other bytes at once, since no file of the kernel is ever half written.
+    /// Give a file other bytes at once, so that nobody ever sees half of them. Its mode stays; a new one has 0644.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let target = self.path(path);
-        let beside = self.path(ASIDE);
-        fs::write(&beside, bytes)?;
-        if let Ok(now) = fs::metadata(&target) {
-            fs::set_permissions(&beside, now.permissions())?;
+        // Processes of becalm that act at the same time have one each.
+        let aside = format!("{RUN}/write-{}", std::process::id());
+        let mode = self.mode(path).map_or(0o644, |mode| mode & 0o7777);
+        let mut file = match self.emptied(&aside) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.ensure_directory(RUN)?;
+                self.emptied(&aside)?
+            }
+            made => made?,
+        };
+        let done = file
+            .write_all(bytes)
+            .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
+            .and_then(|()| self.rename(&aside, path));
+        if done.is_err() {
+            drop(self.remove_file(&aside));
         }
-        fs::rename(&beside, &target)
+        done
     }
 
-    /// On a directory: what the kernel would show after this was written. Brackets go to the word that is chosen.
-    fn played(&self, path: &str, value: &str) -> io::Result<String> {
-        let text = self.read(path)?;
-        if chosen(&text) == text {
-            return Ok(format!("{value}\n"));
+    /// A new file that will take another's place. What has that name goes first: it may be a link, or another name of a
+    /// file that is not to be written.
+    pub fn emptied(&self, path: &str) -> io::Result<File> {
+        match self.created(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.remove_file(path)?;
+                self.created(path)
+            }
+            made => made,
         }
-        let words: Vec<&str> = choices(&text).collect();
-        if !words.contains(&value) {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+
+    /// The same, for everybody to read whatever the umask is.
+    pub fn emptied_for_all(&self, path: &str) -> io::Result<File> {
+        let file = self.emptied(path)?;
+        file.set_permissions(Permissions::from_mode(0o644))?;
+        Ok(file)
+    }
+
+    /// A new file to append to. There must be none.
+    pub fn created(&self, path: &str) -> io::Result<File> {
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        self.open(path, flags, 0o644)
+    }
+
+    /// A file that is there for good, made if need be. One with another name elsewhere is refused on a directory, where
+    /// it may be a file of somebody else's.
+    pub fn lasting(&self, path: &str, mode: u32) -> io::Result<File> {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = self.open(path, flags, mode)?;
+        let about = file.metadata()?;
+        if !about.is_file() || (!self.live && about.nlink() > 1) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
         }
-        let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
-        let spelled =
-            |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
-        Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
+        // Whatever the umask is, and an older becalm made of it.
+        file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(file)
+    }
+
+    /// Make a directory, for everybody to read whatever the umask is. There must be none.
+    pub fn make_directory(&self, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and a live string.
+        checked(unsafe { libc::mkdirat(parent.as_raw_fd(), name.as_ptr(), 0o755) })?;
+        // SAFETY: as above; the name was just made, and what took its place since would have to be a directory of root's.
+        checked(unsafe { libc::fchmodat(parent.as_raw_fd(), name.as_ptr(), 0o755, 0) })
+    }
+
+    /// Make a directory with its parents unless it is there.
+    pub fn ensure_directory(&self, path: &str) -> io::Result<()> {
+        if self.is_directory(path) {
+            return Ok(());
+        }
+        if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+            self.ensure_directory(parent)?;
+        }
+        match self.make_directory(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_directory(path) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Rename a file; what has the new name goes.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let ((from, old), (to, new)) = (self.parent(from)?, self.parent(to)?);
+        // SAFETY: live descriptors and live strings.
+        checked(unsafe { libc::renameat(from.as_raw_fd(), old.as_ptr(), to.as_raw_fd(), new.as_ptr()) })
+    }
+
+    /// Remove a file, or a link without what it leads to.
+    pub fn remove_file(&self, path: &str) -> io::Result<()> {
+        self.unlink(path, 0)
+    }
+
+    /// Remove an empty directory.
+    pub fn remove_directory(&self, path: &str) -> io::Result<()> {
+        self.unlink(path, libc::AT_REMOVEDIR)
+    }
+
+    fn unlink(&self, path: &str, flags: i32) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and a live string.
+        checked(unsafe { libc::unlinkat(parent.as_raw_fd(), name.as_ptr(), flags) })
+    }
+
+    /// Make a link.
+    pub fn link(&self, target: &str, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        let target = CString::new(target).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        // SAFETY: a live descriptor and live strings.
+        checked(unsafe { libc::symlinkat(target.as_ptr(), parent.as_raw_fd(), name.as_ptr()) })
+    }
+
+    /// Where a link leads; an error (EINVAL) for what is none.
+    pub fn link_target(&self, path: &str) -> io::Result<PathBuf> {
+        let (parent, name) = self.parent(path)?;
+        let mut target = vec![0_u8; libc::PATH_MAX as usize];
+        // SAFETY: a live descriptor and string; room of the given size.
+        let length = unsafe {
+            libc::readlinkat(parent.as_raw_fd(), name.as_ptr(), target.as_mut_ptr().cast(), target.len())
+        };
+        if length < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Path::new(OsStr::from_bytes(&target[..length as usize])).to_owned())
+    }
+
+    /// A path without links.
+    pub fn real(&self, path: &str) -> io::Result<String> {
+        let file = self.open(path, libc::O_PATH, 0)?;
+        let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let inside = real.strip_prefix(&self.root).map_err(|_| io::Error::from_raw_os_error(libc::EXDEV))?;
+        Ok(format!("/{}", inside.display()))
+    }
+
+    /// Have on the disk what was made, renamed or removed in a directory.
+    pub fn sync(&self, directory: &str) -> io::Result<()> {
+        self.open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
+    }
+
+    /// What a name is, not what a link of that name leads to.
+    pub fn about(&self, path: &str) -> io::Result<fs::Metadata> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and string; the new descriptor is ours.
+        let found = unsafe {
+            let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+            match libc::openat(parent.as_raw_fd(), name.as_ptr(), flags) {
+                -1 => return Err(io::Error::last_os_error()),
+                descriptor => File::from_raw_fd(descriptor),
+            }
+        };
+        found.metadata()
+    }
+
+    /// The type and permissions of what a path leads to.
+    pub fn mode(&self, path: &str) -> io::Result<u32> {
+        Ok(self.open(path, libc::O_PATH, 0)?.metadata()?.mode())
     }
 
     /// Whether there is such a file or directory.
     pub fn exists(&self, path: &str) -> bool {
-        self.path(path).exists()
+        self.open(path, libc::O_PATH, 0).is_ok()
+    }
+
+    /// Whether there is such a directory.
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.open(path, libc::O_PATH | libc::O_DIRECTORY, 0).is_ok()
     }
 
     /// Names in a directory, sorted; none when it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let Ok(directory) = self.open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0) else { return Vec::new() };
+        // By the descriptor, so that nothing can be put in the directory's place between.
+        let entries = fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort_unstable();
         names
     }
@@ -109,13 +319,6 @@ impl Tree {
     pub fn switchable_cpus(&self) -> Cpus {
         let present = self.numbered(CPU, "cpu").into_iter();
         present.filter(|cpu| self.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
-    }
-
-    /// The file of every single interrupt's mask.
-    pub fn interrupt_masks(&self) -> Vec<String> {
-        let paths =
-            self.numbered("/proc/irq", "").into_iter().map(|irq| format!("/proc/irq/{irq}/smp_affinity"));
-        paths.filter(|path| self.exists(path)).collect()
     }
 
     /// The first core: the hardware threads that share a core with the first CPU.
@@ -158,6 +361,13 @@ fn within(word: &str, open: char, close: char) -> Option<&str> {
 /// All words of such a text.
 pub fn choices(text: &str) -> impl Iterator<Item = &str> {
     text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']', '(', ')']))
+}
+
+fn checked(result: i32) -> io::Result<()> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

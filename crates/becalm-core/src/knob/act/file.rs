@@ -1,6 +1,5 @@
 //! One file that holds the value.
 
-use std::fs;
 use std::io;
 
 use super::super::changes::Draft;
@@ -21,8 +20,8 @@ impl File {
         if !self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) {
             return knob.absent.to_owned();
         }
-        match fs::read_dir(tree.path(DEBUGFS)).map(Iterator::count) {
-            Ok(1..) => knob.absent.to_owned(),
+        match tree.open(DEBUGFS, libc::O_RDONLY | libc::O_DIRECTORY, 0) {
+            Ok(_) if !tree.names(DEBUGFS).is_empty() => knob.absent.to_owned(),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 format!("{DEBUGFS} is closed to this user: --sudo")
             }

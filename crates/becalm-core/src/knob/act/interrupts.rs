@@ -1,7 +1,9 @@
 //! CPUs that take interrupts, or work of the kernel that is bound to none.
 
+use super::super::affected::arrivals;
 use super::super::changes::{Change, Draft};
 use super::super::cpus::{self, Cpus};
+use super::super::interrupt;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
@@ -40,8 +42,10 @@ impl Act for Interrupts {
         let mask = cpus::mask(&wanted);
         draft.push(knob.name, Place::Mask { path: self.mask.to_owned() }, &mask);
         if self.each {
-            for path in draft.tree.interrupt_masks() {
-                let (knob, place, value) = (knob.name, Place::Mask { path }, mask.clone());
+            draft.watch(arrivals(draft.tree));
+            for irq in interrupt::numbers(draft.tree) {
+                let place = Place::Mask { path: interrupt::mask_file(irq) };
+                let (knob, value) = (knob.name, mask.clone());
                 draft.changes.writes.push(Change { knob, place, value, required: false });
             }
         }

@@ -58,6 +58,7 @@ impl Act for Isolation {
         } else {
             // Children may not have what their parent lacks: the deepest first.
             for (path, held) in cpuset::others(draft.tree).into_iter().rev() {
+                let held: Cpus = held.intersection(&draft.online).copied().collect();
                 let left: Cpus = held.difference(&draft.reserved).copied().collect();
                 if left != held && !left.is_empty() {
                     draft.file(knob.name, &path, cpus::list(&left));

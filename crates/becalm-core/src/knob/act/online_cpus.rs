@@ -36,7 +36,7 @@ impl Act for OnlineCpus {
         }
         let switchable = draft.tree.switchable_cpus();
         let gone: Cpus = switchable.difference(&kept).copied().collect();
-        draft.take(&gone);
+        draft.take(knob.name, &gone);
         let no_siblings = before != draft.online || smt::control(draft.tree).is_some_and(|smt| smt == "off");
         for cpu in switchable {
             let wanted = if kept.contains(&cpu) { "1" } else { "0" };

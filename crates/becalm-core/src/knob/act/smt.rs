@@ -28,7 +28,7 @@ impl Act for Smt {
             let stays = |cpu: &u32| first(cpu).is_none_or(|first| first == *cpu);
             let kept: Cpus = draft.online.iter().copied().filter(stays).collect();
             let gone = draft.online.difference(&kept).copied().collect();
-            draft.take(&gone);
+            draft.take(knob.name, &gone);
             draft.online = kept;
         }
         draft.file(knob.name, &format!("{CPU}/smt/control"), value.to_owned());

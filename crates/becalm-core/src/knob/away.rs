@@ -1,0 +1,243 @@
+//! Interrupts that arrive at another CPU than before becalm, and bringing them back.
+//!
+//! A mask that is written back moves no interrupt (`interrupt`). So it is given the CPU where it arrived before as its
+//! mask; the kernel moves it there as it next fires (irq_move_masked_irq in kernel/irq/migration.c), and then it gets its
+//! old mask. Some fire a thousand times a second and some never, so who puts settings back does not wait for that: this
+//! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
+//!
+//! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
+//! interrupt again takes its old values from here, so that becalm's own never pass for the machine's.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::checksum;
+use super::cpus;
+use super::interrupt;
+use super::journal::boot_id;
+use super::tree::{Tree, RUN};
+
+const LIST: &str = "/run/becalm/interrupts";
+const LOCK: &str = "/run/becalm/interrupts.lock";
+
+/// Between two looks, ms, doubling from the first to the last.
+const PAUSE_MS: (u64, u64) = (1, 128);
+
+/// Why an interrupt is not back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// It goes back when it next fires; its mask is that one CPU until then.
+    Waiting,
+    /// It has not fired within the bound; it has its old mask.
+    Silent,
+    /// The kernel does not let it be moved.
+    Managed,
+}
+
+/// One interrupt that arrives elsewhere than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    pub irq: u32,
+    pub device: String,
+    /// The CPUs where it arrived, as a list.
+    pub was: String,
+    /// Its mask before.
+    pub mask: String,
+    pub why: Why,
+    boot: String,
+}
+
+impl Away {
+    /// One that is about to be brought back.
+    pub fn new(tree: &Tree, irq: u32, device: &str, was: &str, mask: &str) -> Self {
+        let (device, was, mask) = (device.to_owned(), was.to_owned(), mask.to_owned());
+        Self { irq, device, was, mask, why: Why::Waiting, boot: boot_id(tree) }
+    }
+
+    /// Whether somebody else has not given it another mask since.
+    fn ours(&self, tree: &Tree) -> bool {
+        let now = interrupt::allowed(tree, self.irq);
+        !now.is_empty() && (Some(&now) == cpus::unmask(&self.mask).as_ref() || self.narrowed(tree))
+    }
+
+    /// Whether its mask is the CPU that it is to go back to.
+    pub fn narrowed(&self, tree: &Tree) -> bool {
+        self.why == Why::Waiting && cpus::parse(&self.was) == Some(interrupt::allowed(tree, self.irq))
+    }
+
+    fn back(&self, tree: &Tree) -> bool {
+        cpus::parse(&self.was) == Some(interrupt::arrives(tree, self.irq))
+    }
+
+    /// Give it the mask by which the kernel moves it.
+    fn narrow(&self, tree: &Tree) -> io::Result<()> {
+        let cpus = cpus::parse(&self.was).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        tree.write(&interrupt::mask_file(self.irq), &cpus::mask(&cpus))
+    }
+
+    /// Give it its old mask, unless somebody else has given it one.
+    fn widen(&self, tree: &Tree) -> io::Result<()> {
+        match self.narrowed(tree) {
+            true => tree.write(&interrupt::mask_file(self.irq), &self.mask),
+            false => Ok(()),
+        }
+    }
+
+    /// For a person.
+    pub fn sentence(&self, tree: &Tree) -> String {
+        let now = interrupt::arrival(tree, self.irq).unwrap_or_else(|_| "another".to_owned());
+        let why = match self.why {
+            Why::Waiting => "it goes back when it next fires",
+            Why::Silent => "it has not fired since. `becalm reset` tries again; a restart puts it right",
+            Why::Managed => "the kernel does not let it be moved back. A restart puts it right",
+        };
+        let name = interrupt::shown(self.irq, &self.device);
+        let mut letters = name.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let name: String = first.into_iter().chain(letters).collect();
+        format!("{name} arrives at CPU {now}, before at CPU {}: {why}.", self.was)
+    }
+}
+
+/// The list, locked for as long as this lives.
+struct Listed {
+    _lock: File,
+    all: Vec<Away>,
+}
+
+impl Listed {
+    fn open(tree: &Tree) -> io::Result<Self> {
+        tree.ensure_directory(RUN)?;
+        let lock = tree.lasting(LOCK, 0o600)?;
+        // SAFETY: a live descriptor. Held for some writes at most.
+        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { _lock: lock, all: read(tree) })
+    }
+
+    fn save(&self, tree: &Tree) -> io::Result<()> {
+        if self.all.is_empty() {
+            return match tree.remove_file(LIST) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let lines = self.all.iter().map(checksum::line).collect::<io::Result<String>>()?;
+        tree.replace(LIST, lines.as_bytes())
+    }
+}
+
+/// The interrupts that still arrive elsewhere, or whose mask is still narrow. What others have moved since is theirs.
+fn read(tree: &Tree) -> Vec<Away> {
+    let (bytes, boot) = (tree.own_bytes(LIST).unwrap_or_default(), boot_id(tree));
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let mut found: Vec<Away> = lines.filter_map(checksum::value).collect();
+    found.retain(|away: &Away| {
+        away.boot == boot && away.ours(tree) && (away.narrowed(tree) || !away.back(tree))
+    });
+    found
+}
+
+/// All interrupts that are away, by number.
+pub fn listed(tree: &Tree) -> HashMap<u32, Away> {
+    if !tree.exists(LIST) {
+        return HashMap::new();
+    }
+    read(tree).into_iter().map(|away| (away.irq, away)).collect()
+}
+
+/// In sentences, for whoever asks what is not as it was.
+pub fn sentences(tree: &Tree, wanted: impl Fn(&Away) -> bool) -> Vec<String> {
+    let mut all: Vec<Away> = listed(tree).into_values().filter(wanted).collect();
+    all.sort_by_key(|away| away.irq);
+    all.iter().map(|away| away.sentence(tree)).collect()
+}
+
+/// Begin to bring interrupts back. They are in the list first, and those that were in it keep what they had before.
+pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut list = Listed::open(tree)?;
+    for mut away in given {
+        if !interrupt::movable(tree, away.irq) {
+            away.why = Why::Managed;
+        }
+        match list.all.iter_mut().find(|known| known.irq == away.irq) {
+            Some(known) => known.why = away.why,
+            None => list.all.push(away),
+        }
+    }
+    list.save(tree)?;
+    for away in list.all.iter_mut().filter(|away| away.why == Why::Waiting) {
+        if let Err(error) = away.narrow(tree) {
+            let refused = matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM));
+            away.why = if refused { Why::Managed } else { Why::Silent };
+        }
+    }
+    list.save(tree)
+}
+
+/// Try those again that have not fired in time.
+pub fn try_again(tree: &Tree) -> io::Result<()> {
+    let silent = |away: &Away| away.why == Why::Silent;
+    let again = |away: Away| Away { why: Why::Waiting, ..away };
+    call_back(tree, listed(tree).into_values().filter(silent).map(again).collect())
+}
+
+/// What is in a journal now, and in nobody else's hands: interrupts that a hold is about to move.
+pub fn taken_over(tree: &Tree, irqs: impl Fn(u32) -> bool) -> io::Result<()> {
+    if !tree.exists(LIST) {
+        return Ok(());
+    }
+    let mut list = Listed::open(tree)?;
+    list.all.retain(|away| !irqs(away.irq));
+    list.save(tree)
+}
+
+/// Wait until the interrupts under way have arrived, and give each its old mask; at the bound, to all others as well.
+/// Whether some are under way still.
+pub fn settle(tree: &Tree, bound: Duration, give_up: bool) -> io::Result<bool> {
+    let end = Instant::now() + bound;
+    let mut pause = PAUSE_MS.0;
+    loop {
+        let late = Instant::now() >= end;
+        let under_way = step(tree, late && give_up)?;
+        if late || !under_way {
+            return Ok(under_way);
+        }
+        sleep(Duration::from_millis(pause).min(end.saturating_duration_since(Instant::now())));
+        pause = (pause * 2).min(PAUSE_MS.1);
+    }
+}
+
+/// Old masks for those that have arrived, or for all; whether some are still under way.
+fn step(tree: &Tree, all: bool) -> io::Result<bool> {
+    if !tree.exists(LIST) {
+        return Ok(false);
+    }
+    let mut list = Listed::open(tree)?;
+    let before = list.all.clone();
+    let waiting = |away: &Away| away.why == Why::Waiting;
+    for away in list.all.iter_mut().filter(|away| waiting(away)) {
+        if all || away.back(tree) {
+            // One that cannot be written any more has gone; `read` drops it.
+            drop(away.widen(tree));
+            away.why = Why::Silent;
+        }
+    }
+    // Where the kernel takes the first CPU of a mask, it may have moved on with its old one.
+    list.all.retain(|away| waiting(away) || !away.back(tree));
+    if list.all != before || before.is_empty() {
+        list.save(tree)?;
+    }
+    Ok(list.all.iter().any(waiting))
+}

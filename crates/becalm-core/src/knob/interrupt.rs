@@ -1,0 +1,126 @@
+//! Interrupts: at which CPU each one arrives, and whether it may be moved (Documentation/core-api/irq/irq-affinity.rst).
+//!
+//! A mask says where an interrupt may arrive; most arrive at one CPU of it. That CPU is chosen when the interrupt is set
+//! up, when its CPU goes offline, or when a new mask does not contain it; a wider mask leaves it where it is
+//! (assign_vector_locked in arch/x86/kernel/apic/vector.c). So a mask that is written back does not bring one back.
+
+use std::io;
+
+use super::cpus::{self, Cpus};
+use super::tree::Tree;
+
+const IRQ: &str = "/proc/irq";
+
+/// Numbers of all interrupts that have a mask.
+pub fn numbers(tree: &Tree) -> Vec<u32> {
+    let mut found = tree.numbered(IRQ, "");
+    found.retain(|irq| tree.exists(&mask_file(*irq)));
+    found
+}
+
+/// The file of the CPUs at which an interrupt may arrive.
+pub fn mask_file(irq: u32) -> String {
+    format!("{IRQ}/{irq}/smp_affinity")
+}
+
+/// The interrupt whose mask a file is.
+pub fn of_mask_file(path: &str) -> Option<u32> {
+    path.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity")?.parse().ok()
+}
+
+/// The file of the CPUs at which it does arrive. Absent on architectures where that is the mask.
+pub fn arrival_file(irq: u32) -> String {
+    format!("{IRQ}/{irq}/effective_affinity_list")
+}
+
+/// The CPUs at which an interrupt arrives, as a list; an error where that is not told, or not decided yet.
+pub fn arrival(tree: &Tree, irq: u32) -> io::Result<String> {
+    let text = tree.read(&arrival_file(irq))?;
+    match cpus::parse(&text) {
+        Some(_) => Ok(text),
+        None => Err(io::Error::from_raw_os_error(libc::ENODATA)),
+    }
+}
+
+/// The CPUs at which an interrupt arrives; none where that is not told.
+pub fn arrives(tree: &Tree, irq: u32) -> Cpus {
+    arrival(tree, irq).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
+}
+
+/// The CPUs at which an interrupt may arrive.
+pub fn allowed(tree: &Tree, irq: u32) -> Cpus {
+    tree.read(&mask_file(irq)).ok().and_then(|text| cpus::unmask(&text)).unwrap_or_default()
+}
+
+/// Whether the kernel lets the mask be set. It does not for the interrupts that it spreads itself, one per queue of a
+/// device ("managed"). From 6.12 on the file's mode says so; older kernels refuse the write (EIO).
+pub fn movable(tree: &Tree, irq: u32) -> bool {
+    let read_only = |irq: &u32| tree.mode(&mask_file(*irq)).is_ok_and(|mode| mode & 0o200 == 0);
+    if read_only(&irq) {
+        return false;
+    }
+    // Writing the mask that is there moves nothing on x86; on ARM it may (gic_set_affinity takes the first CPU of it).
+    // SAFETY: cannot fail.
+    let may_try = tree.live && cfg!(target_arch = "x86_64") && unsafe { libc::geteuid() } == 0;
+    if !may_try || numbers(tree).iter().any(read_only) {
+        return true;
+    }
+    let path = mask_file(irq);
+    let rewritten = tree.read(&path).and_then(|mask| tree.write(&path, &mask));
+    !rewritten.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM)))
+}
+
+/// The drivers that handle an interrupt; empty when nobody does.
+pub fn device(tree: &Tree, irq: u32) -> String {
+    if let Ok(actions) = tree.read(&format!("/sys/kernel/irq/{irq}/actions")) {
+        return actions;
+    }
+    let directory = format!("{IRQ}/{irq}");
+    let mut names = tree.names(&directory);
+    names.retain(|name| tree.is_directory(&format!("{directory}/{name}")));
+    names.join(",")
+}
+
+/// An interrupt in words: its number and who handles it.
+pub fn shown(irq: u32, device: &str) -> String {
+    match device {
+        "" => format!("interrupt {irq}"),
+        device => format!("interrupt {irq} ({device})"),
+    }
+}
+
+/// What a person must know before these CPUs go offline: which of their interrupts stay away, and which come back late.
+pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
+    let leaves = |irq: &u32| arrives(tree, *irq).intersection(gone).next().is_some();
+    // A managed one that may arrive nowhere else is switched off with its CPU and comes back with it
+    // (kernel/irq/cpuhotplug.c).
+    let stays_away = |irq: &u32| !allowed(tree, *irq).is_subset(gone) && !movable(tree, *irq);
+    let (away, back): (Vec<u32>, Vec<u32>) = numbers(tree).into_iter().filter(leaves).partition(stays_away);
+    let mut said = Vec::new();
+    if !away.is_empty() {
+        let them = if away.len() == 1 { "it" } else { "them" };
+        said.push(format!(
+            "{knob}: another CPU will handle {} until the machine restarts: the kernel does not let {them} be moved back.",
+            named(tree, &away)
+        ));
+    }
+    match back.len() {
+        0 => {}
+        1 => said.push(format!("{knob}: {} comes back only when it next fires.", named(tree, &back))),
+        count => said.push(format!(
+            "{knob}: {count} interrupts come back one by one, each only when it next fires: {}.",
+            named(tree, &back)
+        )),
+    }
+    said
+}
+
+/// Interrupts in words; of many, the first.
+fn named(tree: &Tree, irqs: &[u32]) -> String {
+    const MOST: usize = 4;
+    let mut names: Vec<String> = irqs.iter().take(MOST).map(|irq| shown(*irq, &device(tree, *irq))).collect();
+    if irqs.len() > MOST {
+        names.push(format!("{} more", irqs.len() - MOST));
+    }
+    names.join(", ")
+}

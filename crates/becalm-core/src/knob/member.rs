@@ -1,0 +1,168 @@
+//! Which cpuset of v1 a task is in, and putting it back there (cpuset(7)).
+//!
+//! A set whose last CPU goes offline cannot hold a task: the kernel moves its tasks to the nearest set above that has one
+//! (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c), and when the CPU comes back it leaves them there.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::cpus::{self, Cpus};
+use super::cpuset::{others, tasks, V1};
+use super::journal::Entry;
+use super::place::{allowed, play_affinity, Place};
+use super::tree::Tree;
+use crate::source::pid_stat::PidStat;
+
+/// How long the kernel may take to move tasks out of an empty set, ms. On an idle machine one is enough.
+const FALL_MS: u32 = 500;
+
+/// The set that a task is in, as a path below the hierarchy's root: "/" or "/docker/one" (proc_pid_cgroup(5)).
+pub fn of_task(tree: &Tree, tid: i32) -> io::Result<String> {
+    let text = tree.read(&format!("/proc/{tid}/cgroup"))?;
+    let set = |line: &str| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "cpuset").then(|| path.to_owned())
+    };
+    let found = text.lines().find_map(set).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))?;
+    match found.split('/').any(|name| name == "..") {
+        // Outside of the namespace in which this process sees groups: there is no path to it.
+        true => Err(io::Error::from_raw_os_error(libc::EXDEV)),
+        false => Ok(found),
+    }
+}
+
+/// Put a task into a set.
+pub fn join(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
+    if !tree.live {
+        return played_join(tree, tid, set);
+    }
+    match tree.write(&task_file(set), &tid.to_string()) {
+        // It has ended.
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        done => done,
+    }
+}
+
+/// Whether one set is above another.
+pub fn is_above(one: &str, other: &str) -> bool {
+    one != other && (one == "/" || other.strip_prefix(one).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// The tasks of the set whose CPUs this file holds.
+pub fn tasks_of(tree: &Tree, cpus_file: &str) -> Vec<i32> {
+    let set = cpus_file.trim_end_matches("/cpuset.cpus");
+    tasks(tree, set, 1).iter().filter_map(|task| task.parse().ok()).collect()
+}
+
+/// Wait until the kernel has emptied the sets of these tasks that have no CPU. It does that a little after the CPU has gone
+/// (cpuset_migrate_tasks_workfn, from 6.10 on), whether the CPU is back by then or not: who put the tasks back before
+/// would see them fall out again.
+pub fn wait_for_emptied<'a>(tree: &Tree, sets: impl Iterator<Item = &'a str>) {
+    let sets: BTreeSet<&str> = sets.collect();
+    let falling = |set: &&str| {
+        let cpus = tree.read(&format!("{V1}{set}/cpuset.cpus"));
+        cpus.is_ok_and(|cpus| cpus.is_empty()) && !tasks(tree, &format!("{V1}{set}"), 1).is_empty()
+    };
+    for _ in 0..FALL_MS {
+        if !sets.iter().any(falling) {
+            return;
+        }
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// The sets that these places are members of, before.
+pub fn sets(entries: &[Entry]) -> impl Iterator<Item = &str> {
+    let member = |entry: &&Entry| matches!(entry.place, Place::Member { .. });
+    entries.iter().filter(member).map(|entry| entry.original.as_str())
+}
+
+/// What tasks that fell out of a set have begun since belongs into it, too: their threads and children are where they
+/// were. Given are the places that were put back.
+pub fn rejoin(tree: &Tree, entries: &[Entry]) {
+    let member = |entry: &Entry| match entry.place {
+        Place::Member { tid, .. } => Some((tid, entry.original.clone())),
+        _ => None,
+    };
+    let mut sets: HashMap<i32, String> = entries.iter().filter_map(member).collect();
+    if sets.is_empty() {
+        return;
+    }
+    // Children have higher numbers than their parents but for the rare time when the numbers begin anew.
+    for pid in tree.numbered("/proc", "") {
+        let pid = pid as i32;
+        let of = |pid: i32, set: &HashMap<i32, String>| set.get(&pid).cloned();
+        let Some(set) = of(pid, &sets).or_else(|| of(parent(tree, pid)?, &sets)) else { continue };
+        sets.entry(pid).or_insert_with(|| set.clone());
+        for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
+            if of_task(tree, tid as i32).is_ok_and(|now| is_above(&now, &set)) {
+                // It may have ended; and a set that takes nobody was said already.
+                drop(join(tree, tid as i32, &set));
+            }
+        }
+    }
+}
+
+fn parent(tree: &Tree, pid: i32) -> Option<i32> {
+    let text = tree.bytes(&format!("/proc/{pid}/stat")).ok()?;
+    i32::try_from(PidStat::parse(&text)?.at(4)?).ok()
+}
+
+fn task_file(set: &str) -> String {
+    format!("{V1}{}/tasks", set.trim_end_matches('/'))
+}
+
+/// On a directory: out of one list, into another, and the task's own files. It may use the CPUs of the set then, and in
+/// the root set all that there may ever be (cpuset_attach in kernel/cgroup/cpuset.c).
+fn played_join(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
+    let cpus = match set {
+        "/" => cpus::list(&tree.cpus().0),
+        set => tree.read(&format!("{V1}{set}/cpuset.cpus"))?,
+    };
+    if cpus.is_empty() {
+        return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+    }
+    let (from, word) = (of_task(tree, tid)?, tid.to_string());
+    let lines = |file: &str, keep: &dyn Fn(&str) -> bool, more: Option<&str>| {
+        let text = tree.read(file)?;
+        let mut kept: Vec<&str> = text.lines().filter(|line| keep(line)).chain(more).collect();
+        // As the kernel lists tasks.
+        kept.sort_by_key(|line| line.parse::<i32>().unwrap_or_default());
+        tree.replace(file, kept.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
+    };
+    lines(&task_file(&from), &|line| line != word, None)?;
+    lines(&task_file(set), &|_| true, Some(&word))?;
+    let own = format!("/proc/{tid}/cgroup");
+    lines(&own, &|line| !line.contains(":cpuset:"), Some(&format!("1:cpuset:{set}")))?;
+    play_affinity(tree, tid, &cpus)
+}
+
+/// On a directory: what becomes of sets and tasks when only these CPUs are left.
+pub fn played_offline(tree: &Tree, online: &Cpus) -> io::Result<()> {
+    for pid in tree.numbered("/proc", "") {
+        let status = tree.read(&format!("/proc/{pid}/status")).unwrap_or_default();
+        let bound = allowed(&status).and_then(cpus::parse).unwrap_or_default();
+        if !bound.is_empty() && bound.is_disjoint(online) {
+            // select_fallback_rq in kernel/sched/core.c.
+            play_affinity(tree, pid as i32, &cpus::list(&tree.cpus().0))?;
+        }
+    }
+    for (file, held) in others(tree).into_iter().rev() {
+        let left: Cpus = held.intersection(online).copied().collect();
+        if left == held {
+            continue;
+        }
+        tree.replace(&file, format!("{}\n", cpus::list(&left)).as_bytes())?;
+        if left.is_empty() {
+            let set = file.trim_start_matches(V1).trim_end_matches("/cpuset.cpus").to_owned();
+            let above = set.rsplit_once('/').map_or("", |(above, _)| above);
+            let above = if above.is_empty() { "/" } else { above };
+            for tid in tasks_of(tree, &file) {
+                played_join(tree, tid, above)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What the kernel would do on a write, played on a directory that looks like its files: to the file itself, and to
+//! others when a CPU goes offline or an interrupt gets other CPUs. Restoring is tested on such directories, so what the
+//! kernel changes because of a change of ours must change there, too.
+
+use std::io;
+
+use super::cpus::{self, Cpus};
+use super::interrupt;
+use super::member;
+use super::tree::{choices, chosen, Tree, CPU};
+
+/// Write a value.
+pub fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
+    if interrupt::of_mask_file(path).is_some() && tree.mode(path)? & 0o200 == 0 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    tree.replace(path, spelled(&tree.read(path)?, value)?.as_bytes())?;
+    if let Some(irq) = interrupt::of_mask_file(path) {
+        if fires(tree, irq) {
+            arrive(tree, irq)?;
+        }
+    }
+    let cpu = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix("/cpu")?.strip_suffix("/online"));
+    match cpu {
+        Some(_) if value != "1" => offline(tree),
+        _ => Ok(()),
+    }
+}
+
+/// What the file shows after a value was written to it. Brackets go to the word that is chosen.
+fn spelled(text: &str, value: &str) -> io::Result<String> {
+    if chosen(text) == text {
+        return Ok(format!("{value}\n"));
+    }
+    let words: Vec<&str> = choices(text).collect();
+    if !words.contains(&value) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
+    let spelled =
+        |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
+    Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
+}
+
+/// A CPU has gone offline.
+fn offline(tree: &Tree) -> io::Result<()> {
+    let (_, online) = tree.cpus();
+    // migrate_one_irq in kernel/irq/cpuhotplug.c: those that arrive there, at once, whether they fire or not.
+    for irq in interrupt::numbers(tree) {
+        if interrupt::arrives(tree, irq).is_subset(&online) && tree.exists(&interrupt::arrival_file(irq)) {
+            continue;
+        }
+        if interrupt::allowed(tree, irq).is_disjoint(&online) && interrupt::movable(tree, irq) {
+            let mask = format!("{}\n", cpus::mask(&online));
+            tree.replace(&interrupt::mask_file(irq), mask.as_bytes())?;
+        }
+        arrive(tree, irq)?;
+    }
+    member::played_offline(tree, &online)
+}
+
+/// An interrupt moves to the first CPU of its mask unless it is at one of them.
+fn arrive(tree: &Tree, irq: u32) -> io::Result<()> {
+    let file = interrupt::arrival_file(irq);
+    let (now, (_, online)) = (interrupt::arrives(tree, irq), tree.cpus());
+    let allowed: Cpus = interrupt::allowed(tree, irq).intersection(&online).copied().collect();
+    if !tree.exists(&file) || allowed.is_empty() || (!now.is_empty() && now.is_subset(&allowed)) {
+        return Ok(());
+    }
+    let first = allowed.first().copied().unwrap_or_default();
+    tree.replace(&file, format!("{first}\n").as_bytes())
+}
+
+/// Whether an interrupt is one that arrives now and then: not when `/proc/interrupts` counts none of it.
+fn fires(tree: &Tree, irq: u32) -> bool {
+    let text = tree.read("/proc/interrupts").unwrap_or_default();
+    let label = format!("{irq}:");
+    let counted = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next() == Some(label.as_str()))
+            .then(|| words.map_while(|word| word.parse::<u64>().ok()).sum::<u64>())
+    };
+    text.lines().find_map(counted) != Some(0)
+}
