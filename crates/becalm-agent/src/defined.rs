@@ -1,6 +1,6 @@
 //! What the request `define` made known: the workloads and settings that steps name by their numbers.
 
-use becalm_core::exec::program::{Surroundings, LARGEST_PADDING};
+use becalm_core::exec::program::{BaseEnvironment, LARGEST_PADDING};
 use becalm_core::knob::settings::Settings;
 use becalm_core::knob::tree::Tree;
 use becalm_core::types::{Step, Workload};
@@ -18,12 +18,12 @@ pub struct Defined {
 }
 
 impl Defined {
-    /// Read and try them, on this machine and from these surroundings. An error when one of them cannot be.
+    /// Read and try them, on this machine and from these base environment. An error when one of them cannot be.
     pub fn read(
         workloads: Vec<Workload>,
         settings: &[Option<Map<String, Value>>],
         dangerous: bool,
-        (tree, runner, base): (&Tree, &mut Runner, &Surroundings),
+        (tree, runner, base): (&Tree, &mut Runner, &BaseEnvironment),
     ) -> Result<Self, Failure> {
         let settings = settings
             .iter()

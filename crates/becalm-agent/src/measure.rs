@@ -5,16 +5,16 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
-use becalm_core::exec::child::{Child, Image, Order, StartError, Starter};
 use becalm_core::exec::prepare::Preparation;
-use becalm_core::exec::program::{Environment, Program, Surroundings};
+use becalm_core::exec::program::{BaseEnvironment, Environment, Program};
+use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::{kill_tree, sweep};
 use becalm_core::exec::user::User;
-use becalm_core::exec::watch::{watch, Woken};
+use becalm_core::exec::watch::{reading, ready_within, watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};
@@ -30,7 +30,7 @@ const KILL_PATIENCE_NS: i64 = 10_000_000_000;
 
 /// Runs steps, one at a time.
 pub struct Runner {
-    starter: Starter,
+    spawner: Spawner,
     streams: Streams,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
@@ -44,9 +44,14 @@ struct Ended {
 
 impl Runner {
     /// A runner that gives these descriptors to workloads whose output is inherited.
-    pub fn new(null: OwnedFd, stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn new(
+        spawner: Spawner,
+        null: OwnedFd,
+        stdout: Option<OwnedFd>,
+        stderr: Option<OwnedFd>,
+    ) -> io::Result<Self> {
         Ok(Self {
-            starter: Starter::new()?,
+            spawner,
             streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
         })
@@ -54,28 +59,36 @@ impl Runner {
 
     /// Try whether settings can be applied, on a child that does nothing else.
     pub fn try_settings(&mut self, settings: &Preparation, user: Option<&User>) -> Result<(), Failure> {
-        let image = Image::Kernel(becalm_core::types::Kernel::Add, 0);
         let null = self.streams.null();
-        let order =
-            Order { image, settings, user, directory: None, input: None, null, stdout: null, stderr: null };
-        match self.starter.start(&order) {
-            Ok(child) => reap(child.pid).map(drop).map_err(|error| system(&error)),
-            Err(error) => Err(start_failure(&error, ToString::to_string)),
-        }
+        let request = SpawnRequest {
+            executable: Executable::Kernel(becalm_core::types::Kernel::Add, 0),
+            settings,
+            user,
+            directory: None,
+            input: None,
+            null,
+            stdout: null,
+            stderr: null,
+        };
+        let failed = |error| start_failure(&error, ToString::to_string);
+        let child = self.spawner.start(&request).map_err(failed)?;
+        // It ends by itself.
+        reap(child.pid).map_err(|error| system(&error))?;
+        self.spawner.begun(settings).map_err(failed).map(drop)
     }
 
     /// The parts that `overhead` needs.
-    pub fn parts(&mut self) -> (&mut Starter, &mut Stream, RawFd) {
+    pub fn parts(&mut self) -> (&mut Spawner, &mut Stream, RawFd) {
         let null = self.streams.null();
-        (&mut self.starter, &mut self.streams.err, null)
+        (&mut self.spawner, &mut self.streams.err, null)
     }
 
     /// Run one step and report it. The conversation is attended to meanwhile.
     pub fn step(
         &mut self,
-        ready: &mut Ready,
+        ready: &Ready,
         settings: &Settings,
-        base: &Surroundings,
+        base: &BaseEnvironment,
         (seq, mut step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
@@ -91,16 +104,15 @@ impl Runner {
             }
             Ok(Attention::Nothing) => {
                 observer.before(seq);
-                let ended = match self.start(ready, &settings.process.child, base, step) {
-                    Ok(child) => self.watch_run(ready, &child, (seq, step), (talk, observer))?,
-                    Err(error) => {
-                        let explain = |e: &io::Error| {
-                            ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
-                        };
-                        said = start_failure(&error, explain).message;
-                        Ended { row: self.refused(seq, step), attention: Attention::Nothing }
-                    }
-                };
+                let settings = &settings.process.child;
+                let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
+                let ended = ran.unwrap_or_else(|error| {
+                    let explain = |e: &io::Error| {
+                        ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
+                    };
+                    said = start_failure(&error, explain).message;
+                    Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+                });
                 observer.after(seq, &mut talk.output);
                 ended
             }
@@ -112,7 +124,7 @@ impl Runner {
         };
         if ended.attention != Attention::Quit {
             if let Some(cleanup) = &ready.cleanup {
-                let run = self.hook(cleanup, &mut ready.environment, base, talk)?;
+                let run = self.hook(cleanup, &ready.environment, base, talk)?;
                 match run {
                     Err(failure) => {
                         said.push_str(&format!("The cleanup command failed. {}", failure.message))
@@ -136,14 +148,14 @@ impl Runner {
 
     fn prepare(
         &mut self,
-        ready: &mut Ready,
+        ready: &Ready,
         cold: bool,
-        base: &Surroundings,
+        base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
         let mut attention = Attention::Nothing;
         if let Some(prepare) = &ready.prepare {
-            match self.hook(prepare, &mut ready.environment, base, talk)? {
+            match self.hook(prepare, &ready.environment, base, talk)? {
                 Ok(found) => attention = found,
                 Err(failure) => {
                     let message = format!("The prepare command failed. {}", failure.message);
@@ -165,22 +177,27 @@ impl Runner {
 
     fn start(
         &mut self,
-        ready: &mut Ready,
+        ready: &Ready,
         settings: &Preparation,
-        base: &Surroundings,
+        base: &BaseEnvironment,
         step: Step,
-    ) -> Result<Child, StartError> {
+    ) -> Result<Child, SpawnError> {
         let null = self.streams.null();
         let (stdout, stderr) = self.streams.ends(ready.workload.output);
-        let envp = ready.environment.with_padding(step.2 as usize);
-        let image = match (&ready.program, ready.workload.kernel) {
-            (Some(program), _) => Image::Exec { path: &program.path, argv: program.argv(), envp },
-            (None, kernel) => {
-                Image::Kernel(kernel.unwrap_or(becalm_core::types::Kernel::Add), ready.workload.iterations)
-            }
+        let executable = match (&ready.program, ready.workload.kernel) {
+            (Some(program), _) => Executable::Program {
+                path: &program.path,
+                arguments: &program.arguments,
+                environment: &ready.environment,
+                padding: step.2 as usize,
+            },
+            (None, kernel) => Executable::Kernel(
+                kernel.unwrap_or(becalm_core::types::Kernel::Add),
+                ready.workload.iterations,
+            ),
         };
-        self.starter.start(&Order {
-            image,
+        self.spawner.start(&SpawnRequest {
+            executable,
             settings,
             user: base.user.as_ref(),
             directory: ready.program.as_ref().map(|program| program.directory.as_c_str()),
@@ -191,16 +208,28 @@ impl Runner {
         })
     }
 
-    fn watch_run(
+    /// Run the program itself, or say why it could not be started.
+    fn run(
         &mut self,
         ready: &Ready,
-        child: &Child,
+        settings: &Preparation,
+        base: &BaseEnvironment,
         (seq, step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
-    ) -> io::Result<Ended> {
+    ) -> io::Result<Result<Ended, SpawnError>> {
+        let child = match self.start(ready, settings, base, step) {
+            Ok(child) => child,
+            Err(error) => return Ok(Err(error)),
+        };
         let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
-        let deadline = limit.map(|ns| child.start_ns.saturating_add(ns));
-        let (end_ns, cut, attention) = self.wait_for(child, deadline, talk, Some(&mut *observer))?;
+        let (end_ns, cut, attention) = self.wait_for(&child, limit, talk, Some(&mut *observer))?;
+        let begun_ns = match self.spawner.begun(settings) {
+            Ok(begun) => begun.unwrap_or(child.asked_ns),
+            Err(error) => {
+                reap(child.pid)?;
+                return Ok(Err(error));
+            }
+        };
         let queue = run_queue(child.pid);
         let own = observer.ended(child.pid, queue);
         let (status, usage) = reap(child.pid)?;
@@ -214,29 +243,49 @@ impl Runner {
         let row = Row {
             seq,
             step,
-            started_ns: child.start_ns + self.epoch_ns,
-            wall_ns: end_ns - child.start_ns,
+            started_ns: begun_ns + self.epoch_ns,
+            wall_ns: end_ns - begun_ns,
             usage: Some(usage),
             wait_ns: queue.map(|queue| queue.wait_ns),
             outcome,
             status: Some(status),
             left_behind: 0,
         };
-        Ok(Ended { row, attention })
+        Ok(Ok(Ended { row, attention }))
     }
 
-    /// Wait for a child's end; kill its tree when its time is over or somebody wants it ended.
+    /// Wait for a child's end; kill its tree when its time (ns) is over or somebody wants it ended.
     fn wait_for(
         &mut self,
         child: &Child,
-        mut deadline: Option<i64>,
+        limit: Option<i64>,
+        talk: &mut Conversation,
+        observer: Option<&mut Observer>,
+    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+        let waited = self.wait(child, limit, talk, observer);
+        if waited.is_err() {
+            // It must not live on into the next block; one that does not end although it was killed was given up.
+            kill_tree(child.pid);
+            if ready_within(&[reading(child.pidfd.as_raw_fd())], KILL_PATIENCE_NS / 10)? {
+                reap(child.pid)?;
+            }
+        }
+        waited
+    }
+
+    fn wait(
+        &mut self,
+        child: &Child,
+        limit: Option<i64>,
         talk: &mut Conversation,
         mut observer: Option<&mut Observer>,
     ) -> io::Result<(i64, Option<Outcome>, Attention)> {
         let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
-        let mut cut = None;
+        let (mut cut, mut given_up_ns) = (None, None);
         let mut attention = Attention::Nothing;
         loop {
+            let begun_ns = || self.spawner.begun_ns().unwrap_or(child.asked_ns);
+            let deadline = given_up_ns.or_else(|| Some(begun_ns().saturating_add(limit?)));
             let others = talk.interests();
             let watched = if cut.is_some() { &[][..] } else { &others };
             let until = deadline.into_iter().chain(look_ns).min();
@@ -273,7 +322,7 @@ impl Runner {
             }
             if cut.is_some() && woken != Woken::Output {
                 kill_tree(child.pid);
-                deadline = Some(now_ns() + KILL_PATIENCE_NS);
+                given_up_ns = Some(now_ns() + KILL_PATIENCE_NS);
             }
         }
     }
@@ -282,17 +331,18 @@ impl Runner {
     fn hook(
         &mut self,
         program: &Program,
-        environment: &mut Environment,
-        base: &Surroundings,
+        environment: &Environment,
+        base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
         let null = self.streams.null();
         let settings = Preparation::default();
-        let order = Order {
-            image: Image::Exec {
+        let request = SpawnRequest {
+            executable: Executable::Program {
                 path: &program.path,
-                argv: program.argv(),
-                envp: environment.with_padding(0),
+                arguments: &program.arguments,
+                environment,
+                padding: 0,
             },
             settings: &settings,
             user: base.user.as_ref(),
@@ -302,12 +352,16 @@ impl Runner {
             stdout: null,
             stderr: self.streams.err.write_end(),
         };
-        let child = match self.starter.start(&order) {
+        let failed = |error| start_failure(&error, |e| program.explain(e));
+        let child = match self.spawner.start(&request) {
             Ok(child) => child,
-            Err(error) => return Ok(Err(start_failure(&error, |e| program.explain(e)))),
+            Err(error) => return Ok(Err(failed(error))),
         };
         let (_, _, attention) = self.wait_for(&child, None, talk, None)?;
         let (status, _) = reap(child.pid)?;
+        if let Err(error) = self.spawner.begun(&settings) {
+            return Ok(Err(failed(error)));
+        }
         if status != 0 && attention == Attention::Nothing {
             let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };
             let path = program.path.to_string_lossy();

@@ -1,15 +1,15 @@
 //! What a measured run costs beyond starting and waiting for the program: both ways, interleaved.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::ptr;
 
 use becalm_core::exec::account::{reap, run_queue};
-use becalm_core::exec::child::{Image, Order, Starter};
 use becalm_core::exec::now_ns;
 use becalm_core::exec::prepare::Preparation;
-use becalm_core::exec::program::{Environment, Program, Surroundings};
+use becalm_core::exec::program::{BaseEnvironment, Environment, Program};
+use becalm_core::exec::spawner::{Executable, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::watch::{ready, watch, Woken};
@@ -21,8 +21,8 @@ use crate::protocol::{start_failure, Failure};
 /// Cost in ns of `/bin/true`, bare (posix_spawn and waitpid) and measured, `runs` times each; fewer when somebody wants it ended.
 pub fn overhead(
     runs: u32,
-    starter: &mut Starter,
-    base: &Surroundings,
+    spawner: &mut Spawner,
+    base: &BaseEnvironment,
     stream: &mut Stream,
     talk: &mut Conversation,
     null: i32,
@@ -30,19 +30,22 @@ pub fn overhead(
     let command = [Text::Plain("true".to_owned())];
     let none = BTreeMap::new();
     let program = Program::find(&command, None, &none, base)?;
-    let mut environment = Environment::new(base, &none)?;
+    let environment = Environment::new(base, &none)?;
+    let bare_environment = pointers(environment.entries());
+    let bare_arguments = pointers(program.arguments.iter().map(CString::as_c_str));
     let settings = Preparation::default();
     let mut bare = Vec::new();
     let mut own = Vec::new();
     let mut line = Vec::new();
     for index in 0..runs {
-        bare.push(bare_run(&program, environment.with_padding(0))?);
+        bare.push(bare_run(&program, &bare_arguments, &bare_environment)?);
         let begin_ns = now_ns();
-        let order = Order {
-            image: Image::Exec {
+        let request = SpawnRequest {
+            executable: Executable::Program {
                 path: &program.path,
-                argv: program.argv(),
-                envp: environment.with_padding(64),
+                arguments: &program.arguments,
+                environment: &environment,
+                padding: 64,
             },
             settings: &settings,
             user: base.user.as_ref(),
@@ -54,7 +57,8 @@ pub fn overhead(
         };
         let system =
             |error: io::Error| Failure::new("system", format!("Waiting for a program failed: {error}."));
-        let child = starter.start(&order).map_err(|error| start_failure(&error, |e| program.explain(e)))?;
+        let failed = |error| start_failure(&error, |e| program.explain(e));
+        let child = spawner.start(&request).map_err(failed)?;
         let end_ns = loop {
             let woken = watch(&child, None, &mut [stream], &[], false).map_err(system)?;
             if let Woken::Ended(end_ns) = woken {
@@ -63,6 +67,7 @@ pub fn overhead(
         };
         let wait_ns = run_queue(child.pid).map(|queue| queue.wait_ns);
         let (status, usage) = reap(child.pid).map_err(system)?;
+        let begun_ns = spawner.begun(&settings).map_err(failed)?.unwrap_or(child.asked_ns);
         let swept = sweep();
         // What a measured block asks, too, between two runs.
         let wanted = ready(&talk.interests()).map_err(system)?;
@@ -70,8 +75,8 @@ pub fn overhead(
         Row {
             seq: u64::from(index),
             step: Step(0, 0, 64, 0),
-            started_ns: child.start_ns,
-            wall_ns: end_ns - child.start_ns,
+            started_ns: begun_ns,
+            wall_ns: end_ns - begun_ns,
             usage: Some(usage),
             wait_ns,
             outcome: Outcome::Ok,
@@ -87,7 +92,14 @@ pub fn overhead(
     Ok((bare, own))
 }
 
-fn bare_run(program: &Program, envp: &[*const libc::c_char]) -> Result<i64, Failure> {
+/// A list of strings as the C library takes it.
+fn pointers<'a>(texts: impl Iterator<Item = &'a CStr>) -> Vec<*const libc::c_char> {
+    texts.map(CStr::as_ptr).chain([ptr::null()]).collect()
+}
+
+type Pointers = [*const libc::c_char];
+
+fn bare_run(program: &Program, argv: &Pointers, envp: &Pointers) -> Result<i64, Failure> {
     let path: &CString = &program.path;
     let begin_ns = now_ns();
     let mut pid = 0;
@@ -98,7 +110,7 @@ fn bare_run(program: &Program, envp: &[*const libc::c_char]) -> Result<i64, Fail
             path.as_ptr(),
             ptr::null(),
             ptr::null(),
-            program.argv().as_ptr().cast(),
+            argv.as_ptr().cast(),
             envp.as_ptr().cast(),
         )
     };

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use becalm_core::exec::child::{Stage, StartError};
+use becalm_core::exec::child::Stage;
 use becalm_core::exec::program::ProgramError;
+use becalm_core::exec::spawner::SpawnError;
 use becalm_core::knob::catalogue::find;
 use becalm_core::knob::settings::SettingError;
 use becalm_core::types::{Step, Text, TextError, Workload};
@@ -216,16 +217,20 @@ impl From<SettingError> for Failure {
 }
 
 /// A child that did not become its program, in a sentence; `explain` words a failed exec.
-pub fn start_failure(error: &StartError, explain: impl Fn(&std::io::Error) -> String) -> Failure {
+pub fn start_failure(error: &SpawnError, explain: impl Fn(&std::io::Error) -> String) -> Failure {
     let (stage, error) = match error {
-        StartError::Clone(error) => {
+        SpawnError::Clone(error) => {
             let message = format!(
                 "A process could not be created: {error}. The machine may have too many processes or too little memory."
             );
             return Failure::new("system", message);
         }
-        StartError::Setting { name, error } => return refused_setting(name, error),
-        StartError::Child { stage, error } => (stage, error),
+        SpawnError::Lost => {
+            let message = "The process that starts programs was ended by somebody, or does not answer. Start becalm again.";
+            return Failure::new("system", message);
+        }
+        SpawnError::Setting { name, error } => return refused_setting(name, error),
+        SpawnError::Child { stage, error } => (stage, error),
     };
     match stage {
         Stage::Exec => Failure::new("not_executable", explain(error)),

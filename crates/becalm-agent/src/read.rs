@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use becalm_core::exec::now_ns;
+use becalm_core::exec::tree::own;
 use becalm_core::source::file::Place;
 use becalm_core::source::layout::Kind;
 use becalm_core::source::processes::Processes;
@@ -46,7 +47,7 @@ impl Reading {
         let seen = Processes::read(&Place::new(root));
         let took_ns = now_ns() - at_ns;
         let told = self.processes.as_ref().map(|last| {
-            let used = seen.since(&last.seen, count as usize, std::process::id());
+            let used = seen.since(&last.seen, count as usize, &own());
             let named =
                 used.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
             json!({"interval_ns": at_ns - last.at_ns, "used": named.collect::<Vec<_>>()})

@@ -2,9 +2,10 @@
 //!
 //! `session` makes one for each workload that is defined; `measure` runs it.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 
-use becalm_core::exec::program::{input_file, Environment, Program, Surroundings};
+use becalm_core::exec::program::{input_file, BaseEnvironment, Environment, Program};
 use becalm_core::types::Workload;
 
 use crate::copies::MOST;
@@ -23,7 +24,7 @@ pub struct Ready {
 
 impl Ready {
     /// Find a workload's programs and files. Nothing is run.
-    pub fn new(workload: Workload, base: &Surroundings) -> Result<Self, Failure> {
+    pub fn new(workload: Workload, base: &BaseEnvironment) -> Result<Self, Failure> {
         let own = &workload.environment;
         let find = |command: &[_]| Program::find(command, workload.directory.as_ref(), own, base);
         // SAFETY: cannot fail.
@@ -49,7 +50,8 @@ impl Ready {
             cleanup: workload.cleanup.as_deref().map(find).transpose()?,
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
-            workload,
+            // What is laid out above is not needed twice.
+            workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })
     }
 

@@ -1,5 +1,6 @@
 //! The samples of one record, and what is sent of them: how far each counter moved between two samples.
 
+use becalm_core::exec::tree::own;
 use becalm_core::load::counted::COUNTED;
 use becalm_core::load::digest::Digest;
 use becalm_core::load::table::NAMES;
@@ -58,7 +59,7 @@ impl Samples {
         (begin, end): (&Digest, &Digest),
         account: Option<Account>,
     ) -> Option<Map<String, Value>> {
-        let others = Processes::read(&self.place).since(self.before.as_ref()?, NAMED, std::process::id());
+        let others = Processes::read(&self.place).since(self.before.as_ref()?, NAMED, &own());
         let named =
             others.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
         let since = |of: fn(&Account) -> u64| match (&self.account, &account) {

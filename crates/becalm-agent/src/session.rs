@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use becalm_core::exec::now_ns;
 use becalm_core::exec::prepare::Preparation;
-use becalm_core::exec::program::Surroundings;
+use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::exec::watch::{ready, until_ready};
@@ -38,7 +38,7 @@ pub struct Session {
     runner: Runner,
     machine: Machine,
     user: Option<User>,
-    base: Option<Surroundings>,
+    base: Option<BaseEnvironment>,
     defined: Defined,
     reading: Reading,
     observer: Observer,
@@ -226,7 +226,7 @@ impl Session {
             Some(text) => Path::new(std::ffi::OsStr::from_bytes(&text.bytes()?)).to_owned(),
             None => env::current_dir().unwrap_or_else(|_| "/".into()),
         };
-        self.base = Some(Surroundings::new(environment, directory, self.user.clone()));
+        self.base = Some(BaseEnvironment::new(environment, directory, self.user.clone())?);
         Ok(json!({}))
     }
 
@@ -354,7 +354,7 @@ impl Session {
     }
 }
 
-fn opened(base: Option<&Surroundings>) -> Result<&Surroundings, Failure> {
+fn opened(base: Option<&BaseEnvironment>) -> Result<&BaseEnvironment, Failure> {
     base.ok_or_else(|| Failure::new("protocol", "The first request must be open."))
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::{mem, ptr};
 
+use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
 use becalm_core::exec::user::{choose, lookup, User};
 use becalm_core::knob::tree::Tree;
@@ -26,9 +27,11 @@ pub fn session(options: Options) -> Result<Session, String> {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}.")
     };
-    let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
     let signals = signals().map_err(failed("Signals could not be set up"))?;
+    // Before anything else grows this process: programs begin with the size that the spawner has now.
+    let spawner = Spawner::new().map_err(failed("The process that starts programs could not be created"))?;
+    let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is no open descriptor"))?;
     let stderr = own(options.stderr).map_err(failed("--stderr-fd is no open descriptor"))?;
@@ -41,7 +44,8 @@ pub fn session(options: Options) -> Result<Session, String> {
         spool = Some(opened.map_err(failed(&format!("The spool file {} cannot be opened", path.display())))?);
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
-    let runner = Runner::new(null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
+    let runner =
+        Runner::new(spawner, null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
     let outlet = Outlet::new(libc::STDOUT_FILENO).map_err(failed("Standard output cannot be written to"))?;
     let root = options.root.unwrap_or_else(|| "/".into());
     let root =

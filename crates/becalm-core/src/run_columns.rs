@@ -33,7 +33,7 @@ pub const TABLE: &[Column] = &[
     maybe("user_ns", "ns", "CPU time in user mode of the leader and its waited-for descendants (wait4)"),
     maybe("system_ns", "ns", "CPU time in the kernel of the same"),
     maybe("wait_ns", "ns", "time on a run queue, the leader's first thread alone, from /proc/PID/schedstat before reaping; unknown where the kernel has none"),
-    maybe("max_rss_bytes", "bytes", "largest resident set (wait4); at least the agent's own 2 MiB or so, which the kernel carries across execve"),
+    maybe("max_rss_bytes", "bytes", "largest resident set (wait4); at least the 0.9 MiB of the process that starts it, which the kernel carries across execve"),
     maybe("minor_faults", "events", "page faults for which nothing was read (wait4)"),
     maybe("major_faults", "events", "page faults for which something was read (wait4)"),
     maybe("voluntary", "events", "context switches of its own will (wait4)"),

@@ -39,8 +39,9 @@ pub fn reap(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     // SAFETY: an all-zero rusage is valid, and both pointers are live.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
+        // Also one that has not become its program: it belongs to the spawner's kind, which tells nobody of its end.
         // SAFETY: as above.
-        if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
+        if unsafe { libc::wait4(pid, &mut status, libc::__WALL, &mut usage) } == pid {
             return Ok((decode(status), convert(&usage)));
         }
         let error = io::Error::last_os_error();

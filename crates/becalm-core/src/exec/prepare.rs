@@ -53,18 +53,23 @@ impl Preparation {
         Some(self.calls.get(number)?.name)
     }
 
-    /// Do it all to the calling process; on failure the number of the call, and errno says why.
-    pub fn apply(&self) -> Result<(), usize> {
-        match self.calls.iter().position(|call| !(call.apply)(&call.operand)) {
-            None => Ok(()),
-            Some(number) => Err(number),
-        }
+    /// The calls, in their order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
     }
+}
 
-    /// Join the cgroup, if there is one; false: errno says why not.
-    pub fn enter(&self) -> bool {
-        // "0" is whoever writes it (cgroup-v2.rst; cpuset.c of v1).
-        // SAFETY: the text lives through the call.
-        self.join.is_none_or(|tasks| unsafe { libc::write(tasks, c"0".as_ptr().cast(), 1) == 1 })
+/// Do it all to the calling process; on failure the number of the call, and errno says why.
+pub fn apply(calls: &[Call]) -> Result<(), usize> {
+    match calls.iter().position(|call| !(call.apply)(&call.operand)) {
+        None => Ok(()),
+        Some(number) => Err(number),
     }
+}
+
+/// Have the calling process join the cgroup of a task file; false: errno says why not.
+pub fn join(tasks: RawFd) -> bool {
+    // "0" is whoever writes it (cgroup-v2.rst; cpuset.c of v1).
+    // SAFETY: the text lives through the call.
+    unsafe { libc::write(tasks, c"0".as_ptr().cast(), 1) == 1 }
 }

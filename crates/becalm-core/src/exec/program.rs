@@ -1,23 +1,26 @@
 //! A command made ready to start many times: path found, arguments and environment as the kernel takes them.
 //!
-//! `Surroundings` is what all workloads of a session share; `Program::find` makes one command of it, and
-//! `Environment` one environment block, whose padding changes from run to run without copying the rest.
+//! `BaseEnvironment` is what all workloads of a session share; `Program::find` makes one command of it, and
+//! `Environment` one environment. Both are laid out for a child when it is started (`spawner`), padding included, so
+//! that a hundred thousand of them take little memory.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{c_char, CStr, CString, OsStr};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use super::arena::Arena;
 use super::user::User;
 use crate::types::{Text, TextError};
 
 /// Bytes of padding that fit; a page is what layout experiments need.
 pub const LARGEST_PADDING: usize = 1 << 16;
 
-const PADDING: &[u8] = b"BECALM_PADDING=";
+const PADDING: &[u8] = b"BECALM_PADDING";
 
 /// Where programs are found when PATH is not set (confstr(3), _CS_PATH, with sbin).
 const USUAL_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -43,15 +46,20 @@ pub enum ProgramError {
 
 /// What all workloads of a session share.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
-    pub environment: BTreeMap<Vec<u8>, Vec<u8>>,
+pub struct BaseEnvironment {
+    /// By name, each as `NAME=value`.
+    environment: Rc<Entries>,
     pub directory: PathBuf,
     pub user: Option<User>,
 }
 
-impl Surroundings {
-    /// Environment of a session: what was given, with the user's own home and name when the user changes.
-    pub fn new(mut environment: BTreeMap<Vec<u8>, Vec<u8>>, directory: PathBuf, user: Option<User>) -> Self {
+impl BaseEnvironment {
+    /// That of a session: what was given, with the user's own home and name when the user changes.
+    pub fn new(
+        mut environment: BTreeMap<Vec<u8>, Vec<u8>>,
+        directory: PathBuf,
+        user: Option<User>,
+    ) -> Result<Self, TextError> {
         if let Some(user) = &user {
             for (name, value) in
                 [("HOME", &user.home), ("USER", &user.name), ("LOGNAME", &user.name), ("SHELL", &user.shell)]
@@ -59,7 +67,15 @@ impl Surroundings {
                 environment.insert(name.into(), value.clone().into_bytes());
             }
         }
-        Self { environment, directory, user }
+        environment.remove(PADDING);
+        let entry = |(name, value): (Vec<u8>, Vec<u8>)| entry(&name, &value).map(|entry| (name, entry));
+        let environment = environment.into_iter().map(entry).collect::<Result<_, _>>()?;
+        Ok(Self { environment: Rc::new(environment), directory, user })
+    }
+
+    /// The value of a variable.
+    fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        Some(&self.environment.get(name)?.to_bytes()[name.len() + 1..])
     }
 
     fn may(&self, path: &Path, bits: u32) -> io::Result<bool> {
@@ -74,58 +90,55 @@ impl Surroundings {
     }
 }
 
-/// An environment block with room for padding at its end.
+/// The environment of a workload: the session's, which all share, with entries of its own.
 pub struct Environment {
-    _entries: Vec<CString>,
-    pointers: Vec<*const libc::c_char>,
-    padding: Vec<u8>,
-    end: usize,
+    pub base: Rc<Entries>,
+    pub own: Entries,
 }
+
+/// Entries of an environment by name, each as `NAME=value`.
+pub type Entries = BTreeMap<Vec<u8>, CString>;
 
 impl Environment {
     /// The session's environment with a workload's own entries.
-    pub fn new(base: &Surroundings, own: &BTreeMap<String, Text>) -> Result<Self, TextError> {
-        let mut all = base.environment.clone();
-        for (name, value) in own {
+    pub fn new(base: &BaseEnvironment, own: &BTreeMap<String, Text>) -> Result<Self, TextError> {
+        let mut entries = Entries::new();
+        for (name, value) in own.iter().filter(|(name, _)| name.as_bytes() != PADDING) {
             if name.is_empty() || name.contains('=') {
                 return Err(TextError::Name(name.clone()));
             }
-            all.insert(name.clone().into_bytes(), value.bytes()?);
+            let name = name.as_bytes();
+            entries.insert(name.to_vec(), entry(name, &value.bytes()?)?);
         }
-        all.remove(&PADDING[..PADDING.len() - 1]);
-        let entries = all
-            .iter()
-            .map(|(name, value)| {
-                let entry = [name.as_slice(), b"=", value.as_slice()].concat();
-                CString::new(entry.clone())
-                    .map_err(|_| TextError::Zero(String::from_utf8_lossy(&entry).into_owned()))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut pointers: Vec<_> = entries.iter().map(|entry| entry.as_ptr()).collect();
-        pointers.extend([std::ptr::null(); 2]);
-        let mut padding = PADDING.to_vec();
-        padding.resize(PADDING.len() + LARGEST_PADDING + 1, b'x');
-        let end = padding.len() - 1;
-        Ok(Self { _entries: entries, pointers, padding, end })
+        Ok(Self { base: base.environment.clone(), own: entries })
     }
 
-    /// The block for execve, with so many bytes in BECALM_PADDING; without the variable when none are asked for.
-    pub fn with_padding(&mut self, size: usize) -> &[*const libc::c_char] {
-        let last = self.pointers.len() - 2;
-        // Only the end moves: filling the whole of it again would take longer than starting some programs.
-        self.padding[self.end] = b'x';
-        self.end = PADDING.len() + size.min(LARGEST_PADDING);
-        self.padding[self.end] = 0;
-        self.pointers[last] = if size == 0 { std::ptr::null() } else { self.padding.as_ptr().cast() };
-        &self.pointers
+    /// All entries, each as `NAME=value`; none of them is padding.
+    pub fn entries(&self) -> impl Iterator<Item = &CStr> {
+        let base = self.base.iter().filter(|(name, _)| !self.own.contains_key(*name));
+        base.chain(&self.own).map(|(_, entry)| entry.as_c_str())
     }
+}
+
+/// Lay out an entry of the environment that does nothing but take so many bytes; None when there is no room.
+pub fn padding(arena: &mut Arena, size: usize) -> Option<*const c_char> {
+    let name = [PADDING, b"="].concat();
+    let text = arena.fill(name.len() + size.min(LARGEST_PADDING), b'x')?;
+    text[..name.len()].copy_from_slice(&name);
+    Some(text.as_ptr().cast())
+}
+
+/// `NAME=value` as the kernel takes it.
+fn entry(name: &[u8], value: &[u8]) -> Result<CString, TextError> {
+    let entry = [name, b"=", value].concat();
+    CString::new(entry)
+        .map_err(|error| TextError::Zero(String::from_utf8_lossy(&error.into_vec()).into_owned()))
 }
 
 /// A command ready to start.
 pub struct Program {
     pub path: CString,
-    arguments: Vec<CString>,
-    argv: Vec<*const libc::c_char>,
+    pub arguments: Vec<CString>,
     pub directory: CString,
 }
 
@@ -135,7 +148,7 @@ impl Program {
         command: &[Text],
         directory: Option<&Text>,
         own: &BTreeMap<String, Text>,
-        base: &Surroundings,
+        base: &BaseEnvironment,
     ) -> Result<Self, ProgramError> {
         let name = command.first().ok_or(ProgramError::Empty)?;
         let arguments = command.iter().map(Text::c_string).collect::<Result<Vec<_>, _>>()?;
@@ -152,27 +165,16 @@ impl Program {
         }
         let search = match own.get("PATH") {
             Some(path) => path.bytes()?,
-            None => base.environment.get(b"PATH".as_slice()).cloned().unwrap_or_else(|| USUAL_PATH.to_vec()),
+            None => base.value(b"PATH").unwrap_or(USUAL_PATH).to_vec(),
         };
         let path = resolve(&name.bytes()?, &search, &directory, base)?;
-        Ok(Self::of(c_path(&path)?, arguments, c_path(&directory)?))
+        Ok(Self { path: c_path(&path)?, arguments, directory: c_path(&directory)? })
     }
 
     /// The same program, started by another one: `path`, with `before` in front of this program's path and arguments.
     pub fn behind(self, path: CString, before: impl IntoIterator<Item = CString>) -> Self {
         let words = before.into_iter().chain([self.path]).chain(self.arguments);
-        Self::of(path, words.collect(), self.directory)
-    }
-
-    fn of(path: CString, arguments: Vec<CString>, directory: CString) -> Self {
-        let mut argv: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
-        argv.push(std::ptr::null());
-        Self { path, arguments, argv, directory }
-    }
-
-    /// Argument pointers, ended by null.
-    pub fn argv(&self) -> &[*const libc::c_char] {
-        &self.argv
+        Self { path, arguments: words.collect(), directory: self.directory }
     }
 
     /// Why execve(2) failed on this program, in words.
@@ -193,7 +195,7 @@ impl Program {
 }
 
 /// Check that an input file can be opened by the user who will; gives its absolute path.
-pub fn input_file(text: &Text, base: &Surroundings) -> Result<CString, ProgramError> {
+pub fn input_file(text: &Text, base: &BaseEnvironment) -> Result<CString, ProgramError> {
     let path = base.directory.join(OsStr::from_bytes(&text.bytes()?));
     let problem = |error| ProgramError::Input { path: path.display().to_string(), error };
     match base.may(&path, 4) {
@@ -213,7 +215,7 @@ fn resolve(
     name: &[u8],
     search: &[u8],
     directory: &Path,
-    base: &Surroundings,
+    base: &BaseEnvironment,
 ) -> Result<PathBuf, ProgramError> {
     let shown = String::from_utf8_lossy(name).into_owned();
     if name.contains(&b'/') {
@@ -240,7 +242,7 @@ fn resolve(
 }
 
 /// Ok, or why not; Err(None) when there is no such file.
-fn executable(path: &Path, base: &Surroundings) -> Result<(), Option<String>> {
+fn executable(path: &Path, base: &BaseEnvironment) -> Result<(), Option<String>> {
     let status = fs::metadata(path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => None,
         _ => Some(error.to_string()),
@@ -267,8 +269,13 @@ fn interpreter(path: &CStr) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn base() -> Surroundings {
-        Surroundings::new(BTreeMap::from([(b"PATH".to_vec(), b"/bin:/usr/bin".to_vec())]), "/".into(), None)
+    fn base() -> BaseEnvironment {
+        BaseEnvironment::new(
+            BTreeMap::from([(b"PATH".to_vec(), b"/bin:/usr/bin".to_vec())]),
+            "/".into(),
+            None,
+        )
+        .unwrap()
     }
 
     fn text(words: &[&str]) -> Vec<Text> {
@@ -300,16 +307,32 @@ mod tests {
         assert!(input_file(&Text::Plain("etc/passwd".to_owned()), &base()).is_ok());
     }
 
+    fn entries(environment: &Environment) -> Vec<&[u8]> {
+        environment.entries().map(CStr::to_bytes).collect()
+    }
+
     #[test]
     fn padding_has_the_size_asked_for() {
-        let mut environment = Environment::new(&base(), &BTreeMap::new()).unwrap();
-        for size in [1, 100, 4096] {
-            let block = environment.with_padding(size);
-            let last = unsafe { CStr::from_ptr(block[block.len() - 2]) };
-            assert_eq!(last.to_bytes().len(), PADDING.len() + size);
+        let mut arena = Arena::new(1 << 20).unwrap();
+        for size in [1, 100, 4096, LARGEST_PADDING] {
+            let last = padding(&mut arena, size).unwrap();
+            let text = unsafe { CStr::from_ptr(last) }.to_bytes();
+            assert_eq!(text.len(), PADDING.len() + 1 + size);
+            assert!(text.starts_with(b"BECALM_PADDING=x"));
         }
-        let block = environment.with_padding(0);
-        assert!(block[block.len() - 2].is_null(), "no padding, no variable");
+    }
+
+    #[test]
+    fn own_entries_come_in_place_of_the_sessions() {
+        let value = |text: &str| Text::Plain(text.to_owned());
+        let own =
+            BTreeMap::from([("PATH".to_owned(), value("/x")), ("BECALM_PADDING".to_owned(), value("y"))]);
+        assert_eq!(entries(&Environment::new(&base(), &own).unwrap()), [b"PATH=/x"]);
+        assert_eq!(entries(&Environment::new(&base(), &BTreeMap::new()).unwrap()), [b"PATH=/bin:/usr/bin"]);
+        let unnamed = BTreeMap::from([("A=B".to_owned(), value("y"))]);
+        assert!(matches!(Environment::new(&base(), &unnamed), Err(TextError::Name(_))));
+        let cut = BTreeMap::from([(b"A".to_vec(), b"x\0y".to_vec())]);
+        assert!(matches!(BaseEnvironment::new(cut, "/".into(), None), Err(TextError::Zero(_))));
     }
 
     #[test]
@@ -322,8 +345,7 @@ mod tests {
             home: "/h".into(),
             shell: "/s".into(),
         };
-        let base = Surroundings::new(BTreeMap::new(), "/".into(), Some(user));
-        assert_eq!(base.environment[b"HOME".as_slice()], b"/h");
-        assert_eq!(base.environment[b"USER".as_slice()], b"ada");
+        let base = BaseEnvironment::new(BTreeMap::new(), "/".into(), Some(user)).unwrap();
+        assert_eq!((base.value(b"HOME"), base.value(b"USER")), (Some(&b"/h"[..]), Some(&b"ada"[..])));
     }
 }

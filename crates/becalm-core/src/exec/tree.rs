@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,21 @@ pub fn adopt_orphans() -> io::Result<()> {
 pub fn disown_orphans() -> io::Result<()> {
     // SAFETY: no pointers.
     super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }).map(drop)
+}
+
+/// A child that is none of what is started: the spawner.
+static SPARED: AtomicI32 = AtomicI32::new(0);
+
+/// Leave this child of ours alone when all others are ended.
+pub fn spare(pid: libc::pid_t) {
+    SPARED.store(pid, Ordering::Relaxed);
+}
+
+/// The processes of becalm itself here: this one, and its spawner.
+pub fn own() -> [u32; 2] {
+    // Without one: this process twice.
+    let spared = SPARED.load(Ordering::Relaxed);
+    [std::process::id(), if spared > 0 { spared as u32 } else { std::process::id() }]
 }
 
 /// Kill a child, its process group and all its descendants. Returns when the signals are sent.
@@ -90,7 +106,7 @@ fn gather(pid: libc::pid_t, found: &mut Vec<libc::pid_t>) {
     for task in tasks.flatten() {
         let Ok(children) = fs::read_to_string(task.path().join("children")) else { continue };
         for child in children.split_ascii_whitespace().filter_map(|text| text.parse().ok()) {
-            if !found.contains(&child) {
+            if !found.contains(&child) && child != SPARED.load(Ordering::Relaxed) {
                 found.push(child);
                 gather(child, found);
             }

@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use libc::pollfd;
 
-use super::child::Child;
 use super::now_ns;
+use super::spawner::Child;
 use super::stream::Stream;
 
 /// Why `watch` came back.

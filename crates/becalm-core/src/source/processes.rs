@@ -43,10 +43,10 @@ impl Processes {
         Self(numbered.filter_map(read).collect())
     }
 
-    /// Who used most since an earlier look, the largest first, at most `count`; `without` is left out.
-    pub fn since(&self, before: &Self, count: usize, without: u32) -> Vec<Consumer> {
+    /// Who used most since an earlier look, the largest first, at most `count`; those of `without` are left out.
+    pub fn since(&self, before: &Self, count: usize, without: &[u32]) -> Vec<Consumer> {
         let used = |(pid, now): (&u32, &Process)| {
-            let then = before.0.get(pid).filter(|then| then.began == now.began && *pid != without)?;
+            let then = before.0.get(pid).filter(|then| then.began == now.began && !without.contains(pid))?;
             let ticks = now.ticks.checked_sub(then.ticks).filter(|ticks| *ticks > 0)?;
             Some(Consumer { pid: *pid, name: now.name.clone(), cpu_ns: ticks * TICK_NS })
         };
@@ -100,10 +100,10 @@ mod tests {
             (4, line("d", 90, 0, 0)),
             (5, line("e", 7, 0, 9)),
         ]);
-        let found = after.since(&before, 5, 4);
+        let found = after.since(&before, 5, &[4]);
         let short: Vec<_> = found.iter().map(|each| (each.pid, each.cpu_ns)).collect();
         assert_eq!(short, [(2, 100_000_000), (1, 10_000_000)]);
-        assert_eq!(after.since(&before, 1, 0)[0].name, "d");
+        assert_eq!(after.since(&before, 1, &[])[0].name, "d");
     }
 
     #[test]
