@@ -9,49 +9,35 @@ file, so that they cannot say anything else than the tables.
 
 from __future__ import annotations
 
-import json
-import subprocess
+import inspect
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from command_reference import commands
 from markdown import code, table
 from python_reference import python
 
+from becalm import errors
 from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
+from becalm.nouns.objective import TABLE as OBJECTIVES
+from becalm.profiles import SHIPPED, Profile
+from becalm.profiles import load as load_profile
 from becalm.report.formats import FORMATS
-
-AGENT = Path(__file__).parents[1] / "python/becalm/becalm-agent"
+from becalm.wording.findings import TABLE as FINDINGS
 
 Row = Mapping[str, Any]
-
-
-def asked(request: Mapping[str, object], key: str) -> list[Row]:
-    """What the agent of the source tree answers to one request, under one key."""
-    greeting = subprocess.run([AGENT, "serve"], input="", capture_output=True, text=True, check=True).stdout
-    version = json.loads(greeting.splitlines()[0])["protocol"]
-    requests: list[Mapping[str, object]] = [
-        {"id": 1, "do": "open", "protocol": version, "environment": {}, "directory": "/"},
-        {"id": 2, **request},
-        {"id": 3, "do": "bye"},
-    ]
-    text = "".join(json.dumps(each) + "\n" for each in requests)
-    answer = subprocess.run([AGENT, "serve"], input=text, capture_output=True, text=True, check=True).stdout
-    rows: list[Row] = next(event[key] for event in map(json.loads, answer.splitlines()) if key in event)
-    return rows
 
 
 SCOPES = {"process": "Of the measured program", "live": "Of the running machine", "boot": "At the next boot"}
 
 
 def knobs() -> str:
-    """Every knob of the agent's catalogue: an overview for each scope, and a section for each knob."""
-    rows = asked({"do": "knobs"}, "knobs")
+    """Every knob of the engine's catalogue: an overview for each scope, and a section for each knob."""
+    rows = tables.rows("knobs")
     parts = []
     for scope, title in SCOPES.items():
         own = [row for row in rows if row["scope"] == scope]
@@ -149,6 +135,44 @@ def formats() -> str:
     return table(("name", "what is in it", "for"), rows)
 
 
+def objectives() -> str:
+    """What a search can make small."""
+    rows = ((code(row.name), row.minimizes, row.what, row.definition, row.unit) for row in OBJECTIVES)
+    return table(("name", "makes small", "what it is", "definition", "unit"), rows)
+
+
+def findings() -> str:
+    """The kinds of finding, and their numbers."""
+    return table(
+        ("kind", "meaning", "numbers"),
+        ((code(row.kind), row.meaning, ", ".join(map(code, row.numbers))) for row in FINDINGS),
+    )
+
+
+def exit_codes() -> str:
+    """The errors of Python, by the exit code that they end a command with."""
+    found = (each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.BecalmError))
+    rows = ((each.exit_code, code(each.__name__), summary(each)) for each in found)
+    return table(("code", "error", "meaning"), sorted(rows))
+
+
+def profiles() -> str:
+    """The profiles that come with becalm."""
+    rows = (load_profile(name) for name in SHIPPED)
+    cells = ((code(row.name), row.description, ", ".join(map(code, settings_text(row)))) for row in rows)
+    return table(("name", "what it is", "settings"), cells)
+
+
+def settings_text(profile: Profile) -> list[str]:
+    """The settings of a profile as --set takes them."""
+    return [f"{name}={value}" for name, value in profile.settings.values]
+
+
+def summary(what: object) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((inspect.getdoc(what) or "").split("\n\n")[0].split())
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "knobs": knobs,
     "boot-effects": boot_effects,
@@ -159,6 +183,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods": methods,
     "hosts": hosts,
     "formats": formats,
+    "objectives": objectives,
+    "findings": findings,
+    "exit-codes": exit_codes,
+    "profiles": profiles,
     "commands": commands,
     "python": python,
 }

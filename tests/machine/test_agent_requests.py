@@ -107,7 +107,7 @@ def test_a_block_that_breaks_off_leaves_no_program(agent):
 
 
 LONGEST = 64 << 20
-"""Bytes of the longest request (docs/protocol.md)."""
+"""Bytes of the longest request (docs/reference/protocol.md)."""
 
 
 def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent):

@@ -140,3 +140,10 @@ def test_blocks_that_benches_fill_stand_on_lines_of_their_own():
         alone = re.findall(r"^<!-- (/?)([\w-]+) -->$", document.read_text(), re.MULTILINE)
         assert marks == alone, document.name
         assert [name for end, name in marks if not end] == [name for end, name in marks if end], document.name
+
+
+def test_documents_that_the_code_names_exist():
+    for folder, ending in (("python", "py"), ("crates", "rs"), ("tests", "py"), ("bench", "py"), ("tools", "py")):
+        for path in (ROOT / folder).rglob(f"*.{ending}"):
+            for name in re.findall(r"(?<![\w/.])docs/[\w/-]+\.md", path.read_text()):
+                assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"

@@ -29,7 +29,7 @@ impl Intervals {
         Self { probe: Probe::new(Place::new(root).brief(beginnings)), last: None, number: 0, epoch_ns }
     }
 
-    /// Read the machine: the fields `load`, `unknown` and `absent` of an answer (docs/protocol.md). The first reading
+    /// Read the machine: the fields `load`, `unknown` and `absent` of an answer (docs/reference/protocol.md). The first reading
     /// ends no interval.
     pub fn read(&mut self) -> Map<String, Value> {
         let (now, cost_ns) = self.probe.read();

@@ -2,7 +2,8 @@
 
 `option` makes such a field. From it come the option of the command line (`becalm.cli.options`), the keyword in the
 signature and the help of a public function (`becalm.nouns.signature`), the stored row of a study, and the tables of
-docs/options.md. What people write ("30s", "2%") is parsed here once, by `parse`; all other code sees the field's value.
+docs/reference/commands.md. What people write ("30s", "2%") is parsed here once, by `parse`; all other code sees the
+field's value.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class SeveralHosts:
     )
     cluster: str | None = option(
         None,
-        "On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/cluster.md).",
+        "On all workers of a Dask cluster: slurm:nodes=4, ssh:FILE, tcp://HOST:PORT, local:2 (docs/how-to/cluster.md).",
         str | None,
         metavar="SPEC",
     )

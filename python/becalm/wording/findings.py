@@ -2,7 +2,7 @@
 
 An analysis says `finding(kind, numbers, program)`; what is said of it stands here and nowhere else. A row says what
 the kind means, and makes the sentence of the finding's numbers. The numbers are part of every JSON form, so that a
-program can act on a finding without reading its sentence (docs/json.md).
+program can act on a finding without reading its sentence (docs/reference/json.md).
 
 Public: Row, TABLE, finding, sentence.
 """

@@ -9,12 +9,16 @@ import click
 import pytest
 
 import becalm
+from becalm import errors
 from becalm.cli.main import VERBS
 from becalm.cli.main import becalm as becalm_command
 from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
+from becalm.nouns.objective import TABLE as OBJECTIVES
+from becalm.profiles import SHIPPED, load
 from becalm.report.formats import FORMATS
+from becalm.wording.findings import TABLE as FINDINGS
 
 ROOT = Path(__file__).parents[3]
 CORE = ROOT / "crates/becalm-core/src"
@@ -95,3 +99,28 @@ def test_python_has_every_public_name_and_what_it_is_made_of():
     assert {f"becalm.{name}" for name in becalm.__all__ if not name.startswith("_")} <= set(found)
     # A field of a public value, and a field of that.
     assert {"becalm.nouns.verdict.Interval", "becalm.nouns.tune_verdict.ArmComparison"} <= set(found)
+
+
+def test_findings_have_their_numbers_and_objectives_their_definitions():
+    text = told("findings")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+    assert list(rows) == [row.kind for row in FINDINGS]
+    for row in FINDINGS:
+        meaning, _, numbers = rows[row.kind].partition(" | ")
+        assert meaning == row.meaning
+        assert re.findall(r"`(\w+)`", numbers) == list(row.numbers)
+    assert first_column(told("objectives")) == [row.name for row in OBJECTIVES]
+
+
+def test_every_error_is_below_its_exit_code():
+    found = re.findall(r"^\| (\d+) \| `(\w+)` \| \S", told("exit-codes"), re.MULTILINE)
+    known = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
+    assert {name: int(code) for code, name in found} == {name: each.exit_code for name, each in known.items()}
+
+
+def test_profiles_are_shown_as_set_takes_them():
+    text = told("profiles")
+    assert first_column(text) == list(SHIPPED)
+    for name in SHIPPED:
+        for knob, value in load(name).settings.values:
+            assert f"`{knob}={value}`" in text

@@ -109,11 +109,3 @@ def test_a_host_is_named_where_a_program_was_measured_on_several():
 def test_an_unknown_kind_is_an_error_where_it_is_made():
     with pytest.raises(KeyError):
         finding("odd", {})
-
-
-def test_the_document_lists_every_kind_with_its_numbers():
-    (document,) = (ROOT / "docs").rglob("json.md")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", document.read_text().split("## Findings")[1], re.MULTILINE))
-    for row in TABLE:
-        assert row.meaning in rows[row.kind]
-        assert set(row.numbers) <= set(re.findall(r"`(\w+)`", rows[row.kind])), row.kind

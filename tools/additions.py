@@ -1,0 +1,270 @@
+"""One more of each thing, as a person would add it by hand: what tools/places.py tries and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+
+@dataclass(frozen=True)
+class Addition:
+    """One more of a family: how it is written into a tree, and how it is seen that it is there and works."""
+
+    family: str
+    most: int
+    """How many files it may take."""
+    make: Callable[[Path], None]
+    shown: tuple[tuple[tuple[str, ...], str], ...] = ()
+    """Command lines of becalm, each with something that it must then say."""
+    tests: tuple[str, ...] = ()
+    """The family's own tests, of Python,"""
+    said_by_tests: str = ""
+    """something that their list of tests must then hold,"""
+    cargo: str = ""
+    """and of the engine."""
+
+
+def before(tree: Path, name: str, anchor: str, text: str) -> None:
+    """Insert text before the first place of an anchor. Raises ValueError when the file no longer has it."""
+    path = tree / name
+    whole = path.read_text()
+    if anchor not in whole:
+        raise ValueError(f"{name} no longer has {anchor!r}: tools/additions.py must follow it")
+    path.write_text(whole.replace(anchor, text + anchor, 1))
+
+
+def written(tree: Path, name: str, text: str) -> None:
+    """A new file."""
+    path = tree / name
+    assert not path.exists(), name
+    path.write_text(dedent(text).lstrip("\n"))
+
+
+CATALOGUE = "crates/becalm-core/src/knob/catalogue.rs"
+
+
+def live_knob(tree: Path) -> None:
+    """A file of /proc/sys: one row."""
+    before(
+        tree,
+        CATALOGUE,
+        '    Knob { name: "swappiness"',
+        """\
+    Knob { name: "dirty_ratio", domain: range(0, 100, "%", Linear), tuned_value: Some("40"),
+        act: &File(&[("/proc/sys/vm/dirty_ratio", PLAIN)]),
+        rationale: "from which share of memory on a program must write its pages to the disk itself",
+        costs: "more memory is held by files", source: "Documentation/admin-guide/sysctl/vm.rst", ..ROW },
+""",
+    )
+
+
+def process_knob(tree: Path) -> None:
+    """A resource limit: the system call, and a row."""
+    before(
+        tree,
+        "crates/becalm-core/src/knob/process.rs",
+        "/// ioprio_set(2);",
+        """\
+/// setrlimit(2): bytes of a core dump.
+pub fn limit_core(to: &Operand) -> bool {
+    let limit = libc::rlimit { rlim_cur: to.number as u64, rlim_max: to.number as u64 };
+    // SAFETY: the structure outlives the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &limit) == 0 }
+}
+
+""",
+    )
+    before(
+        tree,
+        CATALOGUE,
+        '    Knob { name: "slice_ns"',
+        """\
+    Knob { name: "core_limit", scope: Process, domain: range(0, 1_000_000_000, "bytes", Linear),
+        act: &InChild(process::number, process::limit_core),
+        rationale: "a crash that writes no core dump ends at once", costs: "nothing to look at after a crash",
+        privilege: "", privileged: Privileged::None, source: "setrlimit(2)", ..ROW },
+""",
+    )
+
+
+def boot_knob(tree: Path) -> None:
+    """A kernel parameter: one row."""
+    before(
+        tree,
+        CATALOGUE,
+        '    Knob { name: "mitigations"',
+        """\
+    Knob { name: "skew_tick", scope: Boot, tuned_value: Some("1"), domain: words(&["0", "1"]),
+        act: &AtBoot(Words { words: &["skew_tick={}"], ..WORDS }),
+        rationale: "timer interrupts of all CPUs at one moment contend for the same locks",
+        costs: "more power", source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
+""",
+    )
+
+
+def load_column(tree: Path) -> None:
+    """A counter of /proc/vmstat: a row, and the field of the noun."""
+    before(
+        tree,
+        "crates/becalm-core/src/load/table.rs",
+        "];\n\n/// So many columns there are.",
+        """\
+    Column {
+        name: "compactions",
+        unit: "events",
+        source: "vmstat",
+        metric: "becalm_compactions_total",
+        meaning: "stalls of programs for memory in one piece (direct compaction)",
+        take: sum(&["compact_stall"], Each::One),
+        ..MACHINE
+    },
+""",
+    )
+    before(
+        tree,
+        "python/becalm/load/record.py",
+        "\n\nLOAD_COLUMNS =",
+        "    compactions: int | None = None\n",
+    )
+
+
+def search_method(tree: Path) -> None:
+    """A file and a row."""
+    written(
+        tree,
+        "python/becalm/methods/coin.py",
+        '''
+        """A coin for each setting: what random choice alone would find."""
+
+        from __future__ import annotations
+
+        import numpy as np
+
+        from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+        from becalm.methods.trials import Trials
+        from becalm.nouns.search_space import Space
+
+
+        def coin(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
+            """Throw a coin for each setting, a few times; the set that varies least is chosen."""
+            trials = Trials(rule)
+            yield from trials.measure(NO_SETTINGS, "no settings")
+            for throw in range(5):
+                if trials.reached or not trials.affordable:
+                    break
+                kept = [each for each in space.candidates if rng.random() < 0.5]
+                names = {knob for each in kept for knob in each.knobs}
+                able = tuple(each for each in kept if names.issuperset(each.needs))
+                yield from trials.measure(space.settings(able), f"throw {throw + 1}")
+            return Choice(trials.best, f"Coins were thrown for {space.count} settings, {trials.runs} runs.")
+        ''',
+    )
+    before(
+        tree,
+        "python/becalm/methods/__init__.py",
+        ')\n"""The first is what is used',
+        '    Row("coin", "becalm.methods.coin", "coin", "a coin for each setting", TrialDesign()),\n',
+    )
+
+
+def export_format(tree: Path) -> None:
+    """A file and a row."""
+    written(
+        tree,
+        "python/becalm/report/formats/nanoseconds.py",
+        '''
+        """Wall times in ns, one a line, and nothing else: for sort, awk and spreadsheets."""
+
+        from __future__ import annotations
+
+        from becalm.report.document import Document, by_program
+
+
+        def write(document: Document) -> str:
+            """The counted runs, program after program."""
+            return "".join(f"{run.wall_ns}\\n" for _, runs in by_program(document) for run in runs)
+        ''',
+    )
+    before(
+        tree,
+        "python/becalm/report/formats/__init__.py",
+        '    Row("hyperfine"',
+        '    Row("ns", "becalm.report.formats.nanoseconds", False, "wall times in ns, one a line"),\n',
+    )
+
+
+SPIN = ("--host", "sim:drift", "--seed", "1", "--quiet")
+
+TABLE = (
+    Addition(
+        "live knob",
+        2,
+        live_knob,
+        ((("knobs", "dirty_ratio"), "write its pages to the disk"), (("knobs",), "dirty_ratio")),
+        ("tests/unit/nouns/test_tables.py",),
+        "test_tables",
+        "knob::",
+    ),
+    Addition(
+        "process knob",
+        2,
+        process_knob,
+        (
+            (("knobs", "core_limit"), "setrlimit(2)"),
+            (
+                ("run", "--runs", "2", "--set", "core_limit=4096", "--output", "inherit", "--shell", "ulimit -c"),
+                "8\n8\n",
+            ),
+        ),
+        ("tests/unit/nouns/test_tables.py",),
+        "test_tables",
+        "knob::",
+    ),
+    Addition(
+        "boot knob",
+        2,
+        boot_knob,
+        ((("knobs", "skew_tick"), "timer interrupts of all CPUs"),),
+        ("tests/unit/nouns/test_tables.py",),
+        "test_tables",
+        "knob::",
+    ),
+    Addition(
+        "load column",
+        2,
+        load_column,
+        (
+            (("run", "--runs", "3", "--", "sleep", "0.15"), "sleep 0.15"),
+            (("export", "last", "--format", "csv"), "load_compactions"),
+        ),
+        ("tests/conformance/test_load_columns.py", "tests/unit/nouns/test_tables.py", "tests/unit/load/test_record.py"),
+        "[compactions]",
+        "load::",
+    ),
+    Addition(
+        "search method",
+        2,
+        search_method,
+        (
+            (("tune", "--help"), "coin"),
+            (("tune", *SPIN[:4], "--method", "coin", "--budget", "none", "--", "spin", "1s"), "Coins were thrown"),
+        ),
+        ("tests/conformance/test_methods.py",),
+        "[coin]",
+    ),
+    Addition(
+        "export format",
+        2,
+        export_format,
+        (
+            (("run", *SPIN, "--runs", "20", "--", "spin", "20ms"), "spin 20ms"),
+            (("export", "last", "--format", "ns"), "\n"),
+            (("export", "--help"), "ns"),
+        ),
+        ("tests/unit/report/formats",),
+        "test_formats",
+    ),
+)
+"""One row a family."""
