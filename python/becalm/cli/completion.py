@@ -1,4 +1,4 @@
-"""Shell completion: the script that click makes, put where each shell looks for it."""
+"""Shell completion: the script that click makes, put where each shell looks for it, and what it offers of knobs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,53 @@ import os
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
 
 from becalm.errors import UsageError
+from becalm.nouns.knob import catalogue, known
+
+
+@add_completion_class
+class Bash(BashComplete):
+    """Bash takes NAME=VALUE for three words: they are put together again, and only the last of them is replaced."""
+
+    source_template = BashComplete.source_template.replace(
+        "    return 0", "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n\n    return 0", 1
+    )
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Words before the one at hand, and that one."""
+        args, incomplete = super().get_completion_args()
+        if incomplete == "=":
+            args, incomplete = [*args, "="], ""
+        if len(args) >= 2 and args[-1] == "=":
+            return args[:-2], f"{args[-2]}={incomplete}"
+        return args, incomplete
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """What is put in the place of the last word."""
+        _, equals, value = str(item.value).partition("=")
+        return super().format_completion(CompletionItem(value if equals and value else item.value, item.type))
+
+
+def knobs(incomplete: str) -> list[CompletionItem]:
+    """Names of knobs, each with why it matters."""
+    found = (row for row in catalogue() if row.name.startswith(incomplete))
+    return [CompletionItem(row.name, help=row.rationale) for row in found]
+
+
+def settings(incomplete: str) -> list[CompletionItem]:
+    """NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
+    name, equals, value = incomplete.partition("=")
+    if not equals:
+        return [CompletionItem(f"{row.name}=", help=row.rationale) for row in catalogue() if row.name.startswith(name)]
+    row = known().get(name)
+    if row is None:
+        return []
+    meanings = {each.value: each.meaning for each in row.domain.special}
+    values = dict.fromkeys([*row.domain.categories, *([row.tuned_value] if row.tuned_value else [])])
+    return [CompletionItem(f"{name}={each}", help=meanings.get(each)) for each in values if each.startswith(value)]
+
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -123,6 +123,8 @@ def main() -> NoReturn:
         # Where the locale's encoding lacks a letter, it is written out; a report is no reason for a stack trace.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if "_BECALM_COMPLETE" in os.environ:
+        importlib.import_module("becalm.cli.completion")
     try:
         code = becalm.main(prog_name="becalm", standalone_mode=False)
         sys.stdout.flush()

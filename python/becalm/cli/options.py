@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from becalm.errors import UsageError
 from becalm.units import duration_ns, fraction, limit_ns
@@ -54,6 +55,24 @@ class Setting(click.ParamType[Any]):
         if not equals or not name:
             self.fail(f"{value!r} is not of the form NAME=VALUE.", param, ctx)
         return name, rest
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Of --set: names of knobs, then their values."""
+        from becalm.cli.completion import settings
+
+        return settings(incomplete) if param.name == "settings" else []
+
+
+class Knob(click.ParamType[str]):
+    """The name of a setting; the agent knows which there are."""
+
+    name = "knob"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of knobs."""
+        from becalm.cli.completion import knobs
+
+        return knobs(incomplete)
 
 
 class ExitCodes(click.ParamType[Any]):

@@ -27,7 +27,7 @@ def _print(found: Any, plain: bool) -> None:
 
 
 @click.command("knobs")
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=options.Knob())
 @options.host
 @options.sudo
 @options.root
