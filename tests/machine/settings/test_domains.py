@@ -9,10 +9,10 @@ pytestmark = pytest.mark.machine
 
 ANYTHING = [
     "", " ", "two words", "on", "off", "true", "max", "all", "away", "first", "first-core", "last-core", "poll",
-    "never", "0", "1", "-1", "+1", "20", "-20", "-21", "1.5", "1e3", "0x10", "2147483648", "99999999999999999999", "4294967295",
-    "0,2-3", "3-1", "0-1023", "0-65536", "00100000", "100000", "100000001", "1000000000", "²", "٣", "a",
-    "fifo", "fifo:0", "fifo:1", "fifo:99", "fifo:100", "rr:50", "rr:", "other", "other:1", "realtime", "realtime:0",
-    "realtime:8", "best-effort:4", "idle", "idle:1", "none", "madvise", "performance", "auto,nosmt",
+    "never", "0", "1", "-1", "+1", "20", "-20", "-21", "1.5", "1e3", "0x10", "2147483648", "99999999999999999999",
+    "4294967295", "0,2-3", "3-1", "0-1023", "0-65536", "00100000", "100000", "100000001", "1000000000", "²", "٣",
+    "a", "fifo", "fifo:0", "fifo:1", "fifo:99", "fifo:100", "rr:50", "rr:", "other", "other:1", "realtime",
+    "realtime:0", "realtime:8", "best-effort:4", "idle", "idle:1", "none", "madvise", "performance", "auto,nosmt",
 ]  # fmt: skip
 
 
