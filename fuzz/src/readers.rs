@@ -110,7 +110,7 @@ pub fn load_sources(bytes: &[u8]) -> u64 {
             change();
             let after = reader.snapshot();
             drop((difference(&before, &after), difference(&after, &before)));
-            let busy = Processes::read(&place).since(&then, 5, 1).len();
+            let busy = Processes::read(&place).since(&then, 5, &[1]).len();
             let process = Process::new(&machine.root().join("proc/self"), true).read().is_ok();
             shape(&after).wrapping_add(busy as u64).wrapping_add(u64::from(process))
         })
