@@ -6,15 +6,12 @@ source come to by its row.
 
 import os
 import re
-import shutil
-from pathlib import Path
 
 import pytest
+from tests.conformance.recorded_machine import BROKEN, advance, files, recorded
 from tests.machine.conversation import Agent
 
 from becalm.nouns.tables import load_columns, sources
-
-DATA = Path(__file__).parents[1] / "data/load"
 
 READ = [column for column in load_columns() if column.take != "given"]
 
@@ -26,11 +23,7 @@ STEP = 5
 
 @pytest.fixture
 def tree(tmp_path):
-    """A machine that has every source: the recorded server, whose kernel has no PSI, with that of the desktop."""
-    root = tmp_path / "machine"
-    shutil.copytree(DATA / "server-4.18", root)
-    shutil.copytree(DATA / "desktop-6.1/proc/pressure", root / "proc/pressure")
-    return root
+    return recorded(tmp_path / "machine")
 
 
 @pytest.fixture
@@ -40,36 +33,9 @@ def agent(tree):
     made.close()
 
 
-def files(root, column):
-    """Files of the column's source; what is in the table for control groups is not read for loads."""
+def source_of(column):
     (source,) = [row for row in sources() if row.name == column.source]
-    found = []
-    for pattern in source.files:
-        if pattern.startswith("/"):
-            named, _, choices = pattern.removeprefix("/").replace("PID", "self").replace("cpuN", "cpu*").partition("{")
-            names = [named] if not choices else [named + choice for choice in choices.rstrip("}").split(",")]
-            found += [path for name in names for path in root.glob(name) if path.is_file()]
-    assert found, f"the recorded machines have nothing of {source.files}"
-    return found
-
-
-def moved(text, by):
-    """Each counter of a file moved: the whole numbers of a line behind its name, and PSI's totals."""
-
-    def line(one):
-        words = one.split(" ")
-        name = next((place for place, word in enumerate(words) if word and not word.isdecimal()), -1)
-        bumped = [
-            str(int(word) + by) if place > name and word.isdecimal() else word for place, word in enumerate(words)
-        ]
-        return re.sub(r"total=(\d+)", lambda found: f"total={int(found[1]) + by}", " ".join(bumped))
-
-    return "\n".join(map(line, text.split("\n")))
-
-
-def advance(root, column, by=STEP):
-    for path in files(root, column):
-        path.write_text(moved(path.read_text(), by))
+    return source
 
 
 def read(agent, column, **more):
@@ -117,7 +83,7 @@ def test_it_is_what_its_row_says_of_the_numbers_of_its_source(agent, tree, colum
     first = read(agent, column, sources=[column.source], changes=True)
     assert first["value"] is None, "the first reading ends no interval"
     if column.kind == "difference":
-        advance(tree, column)
+        advance(tree, source_of(column), STEP)
     answer = read(agent, column, sources=[column.source], changes=True)
     assert answer["value"] == expected(column, answer["sources"][column.source])
     assert column.name not in answer["unknown"]
@@ -128,7 +94,7 @@ def test_it_is_what_its_row_says_of_the_numbers_of_its_source(agent, tree, colum
 
 
 def test_without_its_source_it_is_unknown_with_a_reason_and_never_zero(agent, tree, column):
-    for path in files(tree, column):
+    for path in files(tree, source_of(column)):
         path.unlink()
     read(agent, column)
     answer = read(agent, column)
@@ -138,7 +104,7 @@ def test_without_its_source_it_is_unknown_with_a_reason_and_never_zero(agent, tr
 
 
 def test_what_goes_away_and_comes_again_has_no_difference(agent, tree, column):
-    kept = {path: path.read_text() for path in files(tree, column)}
+    kept = {path: path.read_text() for path in files(tree, source_of(column))}
     read(agent, column)
     for path in kept:
         path.unlink()
@@ -151,9 +117,9 @@ def test_what_goes_away_and_comes_again_has_no_difference(agent, tree, column):
 
 
 def test_counters_never_run_backwards(agent, tree, column):
-    advance(tree, column, 1000)
+    advance(tree, source_of(column), 1000)
     read(agent, column)
-    advance(tree, column, -STEP)
+    advance(tree, source_of(column), -STEP)
     answer = read(agent, column)
     if column.kind == "difference":
         assert answer["value"] is None
@@ -162,12 +128,10 @@ def test_counters_never_run_backwards(agent, tree, column):
         assert answer["value"] >= 0
 
 
-@pytest.mark.parametrize(
-    "broken", [b"", b"\n\n", b"cpu x y\xff\x00 -1 1e9 some total= 99999999999999999999\n", b"\x00" * 5000]
-)
+@pytest.mark.parametrize("broken", BROKEN)
 def test_of_a_broken_file_it_is_unknown_and_never_zero(agent, tree, column, broken):
     read(agent, column)
-    for path in files(tree, column):
+    for path in files(tree, source_of(column)):
         path.write_bytes(broken)
     answer = read(agent, column)
     assert answer["value"] is None

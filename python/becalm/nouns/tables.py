@@ -70,11 +70,15 @@ class Source:
 
 
 @cache
+def _tables(file: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
 def rows(table: str) -> Sequence[Mapping[str, Any]]:
     """The rows of one table as the agent printed them. Raises MachineError where becalm is not built."""
     try:
-        tables = json.loads(FILE.read_text(encoding="utf-8"))
-        return cast("Sequence[Mapping[str, Any]]", tables[table])
+        return cast("Sequence[Mapping[str, Any]]", _tables(FILE)[table])
     except (OSError, ValueError, KeyError) as error:
         raise MachineError(
             f"{FILE} lacks the table {table!r}: becalm was not built, or by an older version. In the source tree "

@@ -29,9 +29,5 @@ def test_every_load_column_is_of_a_source_that_there_is():
 
 def test_a_tree_that_was_not_built_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "FILE", tmp_path / "tables.json")
-    tables.rows.cache_clear()
-    try:
-        with pytest.raises(MachineError, match="make build"):
-            tables.rows("load_columns")
-    finally:
-        tables.rows.cache_clear()
+    with pytest.raises(MachineError, match="make build"):
+        tables.rows("load_columns")

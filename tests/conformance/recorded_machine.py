@@ -1,0 +1,55 @@
+"""A machine of files for the suites of load: every source has something on it, and its counters can be moved."""
+
+import re
+import shutil
+
+from tests.places import ROOT
+
+DATA = ROOT / "tests/data/load"
+
+
+def recorded(root):
+    """The recorded server, whose kernel has no PSI, with that of the desktop."""
+    shutil.copytree(DATA / "server-4.18", root)
+    shutil.copytree(DATA / "desktop-6.1/proc/pressure", root / "proc/pressure")
+    return root
+
+
+def files(root, source):
+    """The files of a source (a row of the engine's table); those of control groups are all there are."""
+    found = []
+    for pattern in source.files:
+        if "GROUP" in pattern:
+            found += [path for path in (root / "sys/fs/cgroup").rglob("*") if path.is_file()]
+            continue
+        named, _, choices = pattern.removeprefix("/").replace("PID", "self").replace("cpuN", "cpu*").partition("{")
+        names = [named] if not choices else [named + choice for choice in choices.rstrip("}").split(",")]
+        found += [path for name in names for path in root.glob(name) if path.is_file()]
+    assert found, f"the recorded machine has nothing of {source.files}"
+    return list(dict.fromkeys(found))
+
+
+def moved(text, by):
+    """Each counter of a file moved: the whole numbers of a line behind its name, and PSI's totals."""
+
+    def line(one):
+        words = one.split(" ")
+        if words[0] == "version":
+            return one
+        name = next((place for place, word in enumerate(words) if word and not word.isdecimal()), -1)
+        bumped = [
+            str(int(word) + by) if place > name and word.isdecimal() else word for place, word in enumerate(words)
+        ]
+        return re.sub(r"total=(\d+)", lambda found: f"total={int(found[1]) + by}", " ".join(bumped))
+
+    return "\n".join(map(line, text.split("\n")))
+
+
+def advance(root, source, by):
+    """Move all counters of a source."""
+    for path in files(root, source):
+        path.write_text(moved(path.read_text(), by))
+
+
+BROKEN = (b"", b"\n\n", b"cpu x y\xff\x00 -1 1e9 some total= 99999999999999999999\n", b"\x00" * 5000)
+"""What may stand in a file that is broken: nothing that is a number of any source."""
