@@ -137,8 +137,8 @@ def formats() -> str:
 
 def objectives() -> str:
     """What a search can make small."""
-    rows = ((code(row.name), row.minimizes, row.what, row.definition, row.unit) for row in OBJECTIVES)
-    return table(("name", "makes small", "what it is", "definition", "unit"), rows)
+    rows = ((code(row.name), row.minimizes, row.what, row.unit) for row in OBJECTIVES)
+    return table(("name", "makes small", "what it is", "unit"), rows)
 
 
 def findings() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import re
 import shlex
@@ -147,3 +148,12 @@ def test_documents_that_the_code_names_exist():
         for path in (ROOT / folder).rglob(f"*.{ending}"):
             for name in re.findall(r"(?<![\w/.])docs/[\w/-]+\.md", path.read_text()):
                 assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"
+
+
+def test_functions_that_the_table_of_statistics_names_exist():
+    table = [line for line in (ROOT / "docs/explanation/statistics.md").read_text().splitlines() if line[:1] == "|"]
+    named = [found for line in table for found in re.findall(r"`(\w+)\.(\w+|\*)`", line.split("|")[2])]
+    assert len(named) > 10
+    for module, name in named:
+        found = importlib.import_module(f"becalm.stats.{module}")
+        assert name == "*" or hasattr(found, name), f"{module}.{name}"
