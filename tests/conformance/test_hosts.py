@@ -94,8 +94,7 @@ def test_runs_come_in_order_with_the_numbers_asked_for(host):
 
 
 def test_who_can_start_again_can_be_asked_for_a_boot(host):
-    assert not host.reboots or isinstance(host, hosts.Reboots)
-    if host.reboots:
+    if host.abilities()[hosts.Ability.REBOOT]:
         assert [run.outcome for run in ran(host, fresh_boot=True)] == ["ok"]
         assert host.boot_ns is not None
 

@@ -18,7 +18,7 @@ import becalm
 from becalm import hosts
 from becalm.errors import BootError
 from becalm.hosts import Access, aliases
-from becalm.hosts.ssh import host as ssh
+from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh import reconnecting
 from becalm.nouns.progress import Quiet
 from becalm.nouns.settings import Settings
@@ -156,16 +156,21 @@ def test_a_study_goes_on_through_restarts_and_a_power_cut_and_leaves_nothing(ben
     assert becalm.status("bench").anything is False
 
 
+def agent_of(host):
+    """The agent that a host of the kind ssh is around at the moment."""
+    return host.inner.inner.inner
+
+
 def test_an_entry_that_was_not_started_is_said_and_the_rest_goes_on(bench, monkeypatch):
     """Somebody else has told GRUB what to start next: the machine comes back on its usual entry."""
     before, line = files(bench), line_of(bench)
-    restart = ssh.SshHost.restart
+    restart = AgentHost.restart
 
     def elsewhere(self):
         bench.root("grub-editenv /boot/grub/grubenv unset next_entry")
         restart(self)
 
-    monkeypatch.setattr(ssh.SshHost, "restart", elsewhere)
+    monkeypatch.setattr(AgentHost, "restart", elsewhere)
     said = []
     with hosts.open("bench", Access(sudo=True, reboot=True, say=said.append)) as host:
         host.define([Workload.of("true")], [Settings(), Settings.of({"mitigations": "off"})], dangerous=True)
@@ -181,7 +186,7 @@ def test_an_entry_that_was_not_started_is_said_and_the_rest_goes_on(bench, monke
 def test_an_armed_entry_is_understood_by_all_who_read_it_and_removed_by_reset(bench):
     before = files(bench)
     with hosts.open("bench", Access(sudo=True, reboot=True)) as host:
-        entry = host.boot(["mitigations=off"], dangerous=True)["entry"]
+        entry = agent_of(host).boot(("mitigations=off",), dangerous=True)["entry"]
         assert files(bench) != before
     assert f"next_entry={entry}" in bench.root("grub-editenv /boot/grub/grubenv list")
     bench.root("grub-script-check /boot/grub/custom.cfg && systemd-analyze verify /etc/systemd/system/becalm-boot.*")
@@ -194,8 +199,8 @@ def test_a_boot_that_nobody_finds_healthy(bench):
     before, line, former = files(bench), line_of(bench), bench.boot_id()
     seen = bench.console().count("becalm, for one start")
     with hosts.open("bench", Access(sudo=True, reboot=True)) as host:
-        host.boot(["mitigations=off"], limit_s=60, dangerous=True)
-        host.restart()
+        agent_of(host).boot(("mitigations=off",), limit_s=60, dangerous=True)
+        agent_of(host).restart()
     # However long this machine takes to start, and whether anybody reaches it meanwhile.
     end = time.monotonic() + 4 * BOOT_LIMIT_S
     while time.monotonic() < end:

@@ -54,9 +54,8 @@ def ticks(text):
 
 def test_the_watchdogs_of_the_running_machine_come_back(guest):
     """While they are off, reading one of the other files would make the kernel forget that they were on."""
-    guest.hold(Settings.of({"watchdogs": "off"}), dangerous=True)
-    assert {row.name: row.value for row in guest.knobs()}["watchdogs"] == "off"
-    assert guest.release()["unsettled"] == []
+    with guest.hold(Settings.of({"watchdogs": "off"}), dangerous=True):
+        assert {row.name: row.value for row in guest.knobs()}["watchdogs"] == "off"
     assert said(guest, (shell(SHARED), 0))[0].split()[:2] == ["1", "1"]
 
 
@@ -103,7 +102,7 @@ def test_nice_is_the_share_of_a_cpu_that_others_want_too(guest):
     rival = ("taskset", "-c", "1", "sh", "-c", f"({SPIN_ON}) &")
     work = Workload.of(["sh", "-c", SPIN.format(8000)], prepare=rival)
     # On the boot that is there.
-    own = ALL if guest._booted else {"cpus": "1"}
+    own = ALL if guest.inner.parameters else {"cpus": "1"}
     rows = measured(guest, (work, 0), (work, 1), settings=({**own, "nice": -20}, {**own, "nice": 19}))
     assert [run.outcome for run in rows] == ["ok", "ok"]
     first, last = ((run.user_ns + run.system_ns) / run.wall_ns for run in rows)

@@ -1,5 +1,6 @@
 """A lost connection is made again, and the study goes on: nothing is lost, nothing is left on, nothing is run twice."""
 
+import json
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -13,9 +14,9 @@ from tests.measuring import told
 import becalm
 from becalm import hosts
 from becalm.errors import LostError, RefusedError
-from becalm.hosts import Access, Runs
+from becalm.hosts import Ability, Access, Runs
 from becalm.hosts.ssh import connection, install, reconnecting
-from becalm.hosts.ssh import host as ssh
+from becalm.hosts.ssh.link import SshLink
 from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -63,15 +64,16 @@ def test_settings_are_off_while_nobody_is_there_and_on_again_afterwards(far):
 @pytest.mark.parametrize("request_", ["define", "measure", "release", "facts"])
 def test_a_connection_that_is_lost_at_any_request(far, monkeypatch, request_):
     left = [request_]
-    send = ssh.SshHost._send
+    send = SshLink.send
 
-    def cutting(self, request):
-        if request["do"] in left:
-            left.remove(request["do"])
+    def cutting(self, line, patience):
+        asked = json.loads(line)["do"]
+        if asked in left:
+            left.remove(asked)
             far.cut()
-        return send(self, request)
+        return send(self, line, patience)
 
-    monkeypatch.setattr(ssh.SshHost, "_send", cutting)
+    monkeypatch.setattr(SshLink, "send", cutting)
     verdict = becalm.run("true", host="far", runs=3, warmup=0, settings={"nice": 1})
     assert not left, "it was asked"
     assert [run.seq for run in runs_of(verdict.study)] == [0, 1, 2]
@@ -146,10 +148,11 @@ def test_a_search_goes_on_and_concludes(far):
 
 def test_a_machine_is_not_restarted_without_consent(far):
     with hosts.open("far") as host:
-        assert not host.reboots
-        assert "--allow-reboot" in host.stays
+        able = host.abilities()[Ability.REBOOT]
+        assert not able
+        assert "--allow-reboot" in able.reason
         with pytest.raises(RefusedError, match="--allow-reboot"):
-            host._restart(("nohz_full=1",))
+            host.reboot(("nohz_full=1",))
 
 
 @as_root

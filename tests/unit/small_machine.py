@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.errors import RefusedError, UnsettledError
-from becalm.hosts import Noticed, Runs, RunText
+from becalm.hosts import Ability, Can, Noticed, Runs, RunText
+from becalm.hosts.abilities import YES
+from becalm.hosts.agent import AT_BOOT
 from becalm.hosts.simulated.host import SimHost
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
@@ -65,8 +67,8 @@ class Repeatable(SimHost):
     def __init__(self, model, trouble, seed=1):
         super().__init__(model, seed)
         self.trouble, self.seed = trouble, seed
-        self.privileged = trouble.privileged
-        self.reboots = False
+        rights = YES if trouble.privileged else Can(False, "they need root")
+        self._abilities |= {Ability.MACHINE_SETTINGS: rights, Ability.REBOOT: AT_BOOT}
         self.defined = []
 
     def _base(self, workload: Workload) -> int:

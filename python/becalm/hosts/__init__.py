@@ -4,25 +4,28 @@
 `tests/conformance/test_hosts.py` runs over the table.
 """
 
+from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import open, unknown
-from becalm.hosts.protocol import Access, Host, LoadDetail, MeasureRequest, Reboots
+from becalm.hosts.protocol import Access, Host, LoadDetail, MeasureRequest
 from becalm.hosts.table import TABLE, Row
 
 __all__ = [
     "TABLE",
+    "Ability",
     "Access",
+    "Can",
     "Event",
     "Host",
     "LoadDetail",
     "Loads",
     "MeasureRequest",
     "Noticed",
-    "Reboots",
     "Row",
     "RunText",
     "Runs",
     "Written",
+    "need",
     "open",
     "runs_of",
     "unknown",

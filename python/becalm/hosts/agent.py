@@ -9,20 +9,24 @@ import contextlib
 import importlib.resources
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
+from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
-from becalm.hosts.protocol import Access, MeasureRequest
-from becalm.hosts.transport import Link
+from becalm.hosts.held import Planned, PutOn, held
+from becalm.hosts.protocol import Access, MeasureRequest, Parameters
+from becalm.hosts.transport import Link, Patience
 from becalm.load.live import Reading, reading
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
 
 PROTOCOL = 2
@@ -55,6 +59,14 @@ def agent_path() -> str:
     return path
 
 
+NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
+AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
+NO_WAY_BACK = Can(False, "when its agent is lost the conversation is over", "the same command, started again, goes on")
+
+ABLE = {**dict.fromkeys(Ability, YES), Ability.REBOOT: AT_BOOT, Ability.RECONNECT: NO_WAY_BACK}
+"""What any machine can do that has an agent with the right to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all programs start from: environment and working directory."""
@@ -69,23 +81,17 @@ class Surroundings:
 
 
 class AgentHost:
-    """A machine reached through its agent."""
+    """A machine reached through its agent: one conversation, which ends when the host is closed or the agent lost."""
 
-    reboots = False
+    boot_ns: int | None = None
 
     def __init__(self, name: str, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
-        self._start(name)
-        self._begin(link, access, surroundings)
-
-    def _start(self, name: str) -> None:
+        """Wait for the agent's greeting and open the conversation. Raises MachineError."""
         self.name = name
+        self._link = link
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self._warned: set[str] = set()
-
-    def _begin(self, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
-        """Wait for the agent's greeting and open the conversation."""
-        self._link = link
         self._say = access.say
         greeting = self._greeting()
         if greeting.get("protocol") != PROTOCOL:
@@ -97,8 +103,9 @@ class AgentHost:
         columns = greeting["columns"]
         self._load_columns = tuple(greeting.get("load_columns", ()))
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
-        self.user = greeting["user"]
-        self.privileged = greeting["uid"] == 0 or access.root is not None
+        self.greeting: Mapping[str, Any] = greeting
+        rights = greeting["uid"] == 0 or access.root is not None
+        self._abilities = {**ABLE, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
         start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
         about = {"environment": environment, "directory": wire(start.directory), "title": access.title}
@@ -112,12 +119,20 @@ class AgentHost:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def abilities(self) -> Abilities:
+        """What an agent can do."""
+        return self._abilities
+
     def facts(self) -> dict[str, Any]:
-        """What the machine is and allows, read once."""
+        """What the machine is and allows."""
         if self._facts is None:
-            answer: dict[str, Any] = self._ask({"do": "facts"})["facts"]
-            self._facts = answer
+            self._facts = with_abilities(self._ask({"do": "facts"})["facts"], self.abilities())
         return self._facts
+
+    def user(self) -> str:
+        """As whom programs run."""
+        user = self.greeting["user"]
+        return user.get("name") or f"user {user['uid']}"
 
     def knobs(self) -> list[Knob]:
         """The catalogue with what each knob is on this machine now."""
@@ -126,7 +141,7 @@ class AgentHost:
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make workloads and settings known; see `becalm.hosts.Host`."""
+        """Make workloads and settings known."""
         answer = self._ask(
             {
                 "do": "define",
@@ -138,14 +153,9 @@ class AgentHost:
         self._warn(answer)
         return list(answer["programs"])
 
-    def plan(self, settings: Settings, *, dangerous: bool = False) -> list[dict[str, Any]]:
-        """What settings would write: `knob`, `place`, `from`, `to`, `changes`. Nothing is written."""
-        changes: list[dict[str, Any]] = self._about(settings, "plan", dangerous)["changes"]
-        return changes
-
-    def lasting(self, settings: Settings, *, dangerous: bool = False) -> tuple[str, ...]:
-        """What would not be as before when these settings are taken off again, a sentence each."""
-        return tuple(self._about(settings, "plan", dangerous).get("lasting", ()))
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
+        """What settings would write."""
+        return Planned.from_json(self._about(settings, "plan", dangerous))
 
     def _warn(self, answer: dict[str, Any]) -> None:
         """Say what settings do for good while they are not on yet, each sentence once."""
@@ -154,21 +164,24 @@ class AgentHost:
                 self._warned.add(sentence)
                 self._say(sentence)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
-        """Put settings on: `changes`, `remarks`, `took_ns`. With `keep` they stay when the host is closed."""
-        return self._about(settings, "hold", dangerous, keep=keep)
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+        """Have settings on for as long as the context lasts."""
+        return held(lambda: self._put_on(settings, dangerous), self.settle)
 
-    def release(self) -> dict[str, Any]:
-        """Take off what is on: `places`, and sentences.
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """Put settings on to stay."""
+        return self._put_on(settings, dangerous, keep=True)
 
-        `unsettled`: one for each place that is not as it was; `elsewhere`: one for each interrupt that does not arrive
-        where it did.
-        """
-        return self._ask({"do": "release"})
+    def _put_on(self, settings: Settings, dangerous: bool, *, keep: bool = False) -> PutOn:
+        return PutOn.from_json(self._about(settings, "hold", dangerous, keep=keep))
+
+    def release(self) -> Reset:
+        """Take off what is on."""
+        return Reset.from_json(self._ask({"do": "release"}))
 
     def settle(self) -> None:
         """Take off what is on, and raise UnsettledError when something is not as it was before."""
-        if open_ := self.release()["unsettled"]:
+        if open_ := self.release().unsettled:
             lines = "\n".join(f"  {sentence}" for sentence in open_)
             raise UnsettledError(
                 f"Not everything of the machine is as it was before:\n{lines}\n"
@@ -176,15 +189,20 @@ class AgentHost:
                 "becalm reset --force"
             )
 
-    def restore(self, *, force: bool = False) -> dict[str, Any]:
-        """Put back what an earlier becalm kept or left: as `release`, and `sentence`."""
-        return self._ask({"do": "restore", "force": force})
+    def restore(self, *, force: bool = False) -> Reset:
+        """Put back what an earlier becalm kept or left."""
+        return Reset.from_json(self._ask({"do": "restore", "force": force}))
 
-    def status(self) -> dict[str, Any]:
-        """Who has set what, and when: `journal`, `busy`, `note`, `elsewhere` (docs/reference/protocol.md)."""
-        return self._ask({"do": "status"})
+    def status(self) -> Status:
+        """Who has set what, and when."""
+        return Status.from_json(self._ask({"do": "status"}))
 
-    def boot(self, parameters: Sequence[str], *, limit_s: int = 600, dangerous: bool = False) -> dict[str, Any]:
+    def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
+        """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
+        effects: list[Mapping[str, Any]] = self._about(settings, "effects", dangerous)["effects"]
+        return effects
+
+    def boot(self, parameters: Parameters, *, limit_s: int = 600, dangerous: bool = False) -> Mapping[str, Any]:
         """Have the machine's next start, and only that, be one with these words on the kernel's command line.
 
         `limit_s`: seconds after which it restarts by itself unless `healthy` was asked. Gives `loader`, `entry`,
@@ -197,28 +215,28 @@ class AgentHost:
         """Put all settings back and restart the machine: the agent ends, and the connection to it is lost."""
         self._ask({"do": "reboot"})
 
-    def healthy(self) -> dict[str, Any]:
+    def healthy(self) -> Mapping[str, Any]:
         """On the new boot: stop the fall-back. `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
         return self._ask({"do": "healthy"})
 
-    def unboot(self) -> dict[str, Any]:
-        """Remove all that `boot` wrote: `places`, `unsettled`, `sentence`, as `restore`."""
-        return self._ask({"do": "unboot"})
+    def unboot(self) -> Reset:
+        """Remove all that `boot` wrote."""
+        return Reset.from_json(self._ask({"do": "unboot"}))
+
+    def reboot(self, parameters: Parameters) -> None:
+        """An agent alone starts no machine: it would end with it."""
+        need(self.name, self.abilities(), Ability.REBOOT)
 
     def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Run the steps; see `becalm.hosts.Host`."""
+        """Run the steps."""
         about = {"first": request.first, "steps": request.block.steps, "stop_on_failure": request.stop_on_failure}
-        ident = self._send({"do": "measure", **about, "load": str(request.detail)})
-        while True:
-            event = self._read()
-            if event.get("id") != ident:
-                continue
+        for event in self._events({"do": "measure", **about, "load": str(request.detail)}, Patience.PROGRAMS):
             match event["event"]:
                 case "runs":
-                    yield Runs(self._runs(event["rows"]))
+                    yield Runs(self.rows(event["rows"]))
                 case "text":
                     yield RunText(event["seq"], event.get("stderr") or "", event.get("stdout") or "")
                 case "loads":
@@ -231,9 +249,6 @@ class AgentHost:
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
                     yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}))
-                    return
-                case "error":
-                    raise _error(event)
 
     def read(self, *, consumers: int = 0) -> Reading:
         """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""
@@ -241,60 +256,58 @@ class AgentHost:
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """The events `followed` of a running process, each with what the machine did, until it ends; `stop` ends it."""
-        ident = self._send({"do": "follow", "pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers})
-        while True:
-            event = self._read()
-            if event.get("id") != ident:
-                continue
-            if event["event"] == "error":
-                raise _error(event)
-            if event["event"] == "done":
-                return
-            yield event, reading(self._load_columns, event)
+        about = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
+        for event in self._events({"do": "follow", **about}):
+            if event["event"] == "followed":
+                yield event, reading(self._load_columns, event)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""
-        answer = self._ask({"do": "overhead", "runs": runs})
+        answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)
         return answer["bare_ns"], answer["own_ns"]
 
     def stop(self) -> None:
-        """End the current block. One write, so that a signal handler may call it."""
-        with contextlib.suppress(OSError, ValueError):
-            self._link.send(b'{"id":0,"do":"stop"}\n')
+        """End what is under way. One write, so that a signal handler may call it."""
+        with contextlib.suppress(OSError):
+            self._link.interrupt(b'{"id":0,"do":"stop"}\n')
 
     def close(self) -> None:
-        """End the conversation, at which the agent kills what it started and exits; wait for that."""
+        """End the conversation, at which the agent kills what it started, puts everything back and exits."""
         self._link.close()
 
-    def _runs(self, rows: list[list[Any]]) -> list[Run]:
+    def rows(self, rows: Iterable[list[Any]]) -> list[Run]:
+        """Runs of the agent's rows."""
         if self._order is None:
             return [Run._make(row) for row in rows]
         return [Run._make([row[index] for index in self._order]) for row in rows]
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        ident = self._send(request)
+    def _ask(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> dict[str, Any]:
+        *_, done = self._events(request, patience)
+        return done
+
+    def _events(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> Iterator[dict[str, Any]]:
+        """Ask; what the agent answers, the last of which is `done`. Raises its error, or that it is lost."""
+        self._next_id += 1
+        ident = self._next_id
+        line = json.dumps({"id": ident, **request}, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._link.send(line, patience)
+        except BrokenPipeError:
+            raise self._link.lost(self.name) from None
         while True:
-            event = self._read()
+            event = self._line()
             if event.get("id") != ident:
                 continue
             if event["event"] == "error":
-                raise _error(event)
+                raise ERRORS.get(event["kind"], MachineError)(event["message"])
+            yield event
             if event["event"] == "done":
-                return event
+                return
 
-    def _send(self, request: dict[str, Any]) -> int:
-        self._next_id += 1
-        line = json.dumps({"id": self._next_id, **request}, separators=(",", ":")).encode() + b"\n"
-        try:
-            self._link.send(line)
-        except BrokenPipeError:
-            raise self._died() from None
-        return self._next_id
-
-    def _read(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, Any]:
         line = self._link.read()
         if not line.endswith(b"\n"):
-            raise self._died()
+            raise self._link.lost(self.name)
         event: dict[str, Any] = json.loads(line)
         return event
 
@@ -306,14 +319,4 @@ class AgentHost:
             if line.startswith(b'{"becalm-agent"'):
                 greeting: dict[str, Any] = json.loads(line)
                 return greeting
-        raise self._died()
-
-    def _died(self) -> MachineError:
-        return MachineError(
-            f"The agent on {self.name} {self._link.died()} in the middle of its work. The workload it ran was ended "
-            "with it. All runs finished before are kept; start the same command again to go on."
-        )
-
-
-def _error(event: Mapping[str, Any]) -> BecalmError:
-    return ERRORS.get(event["kind"], MachineError)(event["message"])
+        raise self._link.lost(self.name)

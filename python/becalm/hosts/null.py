@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from becalm.hosts.abilities import with_abilities
+from becalm.hosts.absent import NoMachine
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.nouns.knob import Knob
@@ -21,14 +23,11 @@ def open_null(rest: str, access: Access) -> NullHost:
     return NullHost()
 
 
-class NullHost:
+class NullHost(NoMachine):
     """Every run takes one virtual millisecond, give or take what its number decides."""
 
-    name = "null"
-    privileged = False
-    reboots = False
-
     def __init__(self) -> None:
+        super().__init__("null", "it runs nothing, to see what becalm costs by itself")
         self._now_ns = 0
         self._stopped = False
 
@@ -40,7 +39,7 @@ class NullHost:
 
     def facts(self) -> dict[str, Any]:
         """Nothing to know."""
-        return {"host": {"hostname": "null"}, "abilities": []}
+        return with_abilities({"host": {"hostname": "null"}}, self.abilities())
 
     def knobs(self) -> list[Knob]:
         """Nothing to set."""
@@ -71,9 +70,6 @@ class NullHost:
             0, 1 << 20, 100, 0, 1, 0, str(Outcome.OK), 0, 0,
         )  # fmt: skip
 
-    def settle(self) -> None:
-        """Nothing of a machine was changed."""
-
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Nothing costs nothing."""
         return [0] * runs, [0] * runs
@@ -81,6 +77,3 @@ class NullHost:
     def stop(self) -> None:
         """End the current block."""
         self._stopped = True
-
-    def close(self) -> None:
-        """Nothing to end."""

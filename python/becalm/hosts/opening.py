@@ -11,10 +11,17 @@ from becalm.errors import UsageError
 from becalm.hosts import aliases
 from becalm.hosts.protocol import Access, Host
 from becalm.hosts.table import TABLE
+from becalm.hosts.wrapper import Lent
 
 
-def open(name: str = "local", access: Access | None = None) -> Host:
-    """Open a host by its name. Raises UsageError for an unknown kind, MachineError when it cannot be reached."""
+def open(host: str | Host = "local", access: Access | None = None) -> Host:
+    """Open a host by its name. One that is open already is lent: what was set is put back, and it stays open.
+
+    Raises UsageError for an unknown kind, MachineError when it cannot be reached.
+    """
+    if not isinstance(host, str):
+        return Lent(host, access)
+    name = host
     kind, _, rest = name.partition(":")
     for row in TABLE:
         if row.kind == kind:

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
+from becalm.hosts.abilities import Abilities
 from becalm.hosts.events import Event
+from becalm.hosts.held import Planned, PutOn
+from becalm.load.live import Reading
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
 
 
@@ -44,6 +48,10 @@ class Access:
     say: Callable[[str], None] = _nobody
 
 
+Parameters = tuple[str, ...]
+"""Words of the kernel's command line, beyond those that the machine boots with anyway."""
+
+
 class LoadDetail(StrEnum):
     """How closely it is observed what else the machine does: not at all, around each run, or also over time."""
 
@@ -70,20 +78,58 @@ class MeasureRequest:
 
 
 class Host(AbstractContextManager["Host"], Protocol):
-    """Runs blocks of steps. Used as a context manager: leaving it ends everything that it started."""
+    """Runs blocks of steps. Used as a context manager: leaving it ends everything that it started, and restores.
 
-    name: str
-    privileged: bool
-    """Whether settings of the machine itself can be changed."""
-    reboots: bool
-    """Whether settings of the next boot can be tried."""
+    All kinds have all of this. What one cannot do raises UsageError with the reason that `abilities` gives.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by, or an alias for it."""
+        ...
+
+    @property
+    def boot_ns(self) -> int | None:
+        """How long the last boot took, ns; None before the first one that was asked for, 0 where it takes no time."""
+        ...
+
+    def abilities(self) -> Abilities:
+        """What it can do, and why not what it cannot. Asks nobody: known since it was opened."""
+        ...
 
     def facts(self) -> dict[str, Any]:
-        """What the host is and allows; everything missing has a reason."""
+        """What its machine is and allows, read once, and its abilities; everything missing has a reason."""
+        ...
+
+    def user(self) -> str:
+        """As whom programs run there; empty where nobody does."""
         ...
 
     def knobs(self) -> list[Knob]:
         """The settings there are, each with its present value or the reason why it is not supported."""
+        ...
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
+        """What settings would write. Nothing is written. Raises UsageError, RefusedError."""
+        ...
+
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+        """Have settings on for as long as the context lasts; leaving it, in whatever way, restores.
+
+        Raises UsageError, RefusedError; on leaving UnsettledError when something is not as it was before.
+        """
+        ...
+
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """Put settings on to stay, also when the host is closed, until `restore`. Raises UsageError, RefusedError."""
+        ...
+
+    def restore(self, *, force: bool = False) -> Reset:
+        """Put back what an earlier becalm kept or left; `force`: also what somebody else has changed since."""
+        ...
+
+    def status(self) -> Status:
+        """Who has set what, and when."""
         ...
 
     def define(
@@ -100,8 +146,8 @@ class Host(AbstractContextManager["Host"], Protocol):
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Run the steps in order; tells what happens (`becalm.hosts.events`).
 
-        The settings of a step are on before it runs. Of loads a host may know nothing, whatever was asked for. Errors
-        are raised after the runs that ended before them were told.
+        The settings of a step are on before it runs, and may stay on for the next block: `settle` ends that. Of loads
+        a host may know nothing, whatever was asked for. Errors are raised after the runs that ended before were told.
         """
         ...
 
@@ -109,22 +155,30 @@ class Host(AbstractContextManager["Host"], Protocol):
         """Put everything back that was set. Raises UnsettledError when something is not as it was before."""
         ...
 
+    def read(self, *, consumers: int = 0) -> Reading:
+        """What the machine did since the reading before; `consumers`: so many processes are named."""
+        ...
+
+    def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """What a running process does, reading by reading, and what the machine did meanwhile, until `stop`."""
+        ...
+
+    def reboot(self, parameters: Parameters) -> None:
+        """Start the machine again with these words on its kernel's command line; none: as it starts by itself.
+
+        Raises BootError when the machine did not come up with them and is, or can be brought, up without them;
+        MachineError when it is lost.
+        """
+        ...
+
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost in ns of starting and waiting for an empty program: bare, and with all that becalm adds."""
         ...
 
     def stop(self) -> None:
-        """End the block that is being measured; safe to call from a signal handler."""
+        """End what is under way; safe to call from a signal handler or another thread."""
         ...
 
     def close(self) -> None:
-        """End the host and everything it started."""
+        """End the host and everything it started; what it had set is put back."""
         ...
-
-
-@runtime_checkable
-class Reboots(Protocol):
-    """What a Host with `reboots` can do besides."""
-
-    boot_ns: int | None
-    """How long the last boot took, ns; None before the first one, 0 where it takes no time."""

@@ -1,31 +1,51 @@
-"""Hosts that can start their machine anew: settings of the next boot are tried there.
+"""A host whose machine can be started again: settings of the next boot are tried there.
 
-`RebootingHost` splits settings into parameters of the kernel's command line, which need a boot, and the rest, which
-goes to the agent. `define` remembers, `measure` cuts a block where the parameters change and calls `_restart` in
-between, the one thing that kinds of hosts do differently. After each boot the agent is asked (`effects`) whether the
-kernel has taken what it was given: a parameter that was ignored would be measured as if it helped, or did not.
+`RebootingHost` is around a host that can restart its machine (`Restartable`). It splits settings into parameters of the
+kernel's command line, which need a boot, and the rest, which goes to the agent. `define` remembers, `measure` cuts a
+block where the parameters change and has the machine restarted in between. After each boot the agent is asked
+(`effects`) whether the kernel has taken what it was given: a parameter that was ignored would be measured as if it
+helped, or did not.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from becalm.errors import BootError, UsageError
-from becalm.hosts.agent import AgentHost
+from becalm.errors import BootError, LostError, UsageError
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.protocol import MeasureRequest
+from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.protocol import Host, MeasureRequest, Parameters
+from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.knob import at_boot, known
 from becalm.nouns.run import Outcome, Step
 from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
 
-Parameters = tuple[str, ...]
-"""Words of the kernel's command line, beyond those that the machine boots with anyway."""
+
+class RestartedError(LostError):
+    """The machine was restarted by somebody else, or by a power cut, and answers again."""
+
+
+class Restartable(Host, Protocol):
+    """A host with an agent that can be met again on a new boot of its machine."""
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """With which words the machine runs now; none as it starts by itself; None when that is not known."""
+        ...
+
+    def conversation(self) -> int:
+        """The number of the conversation with the agent, begun if there is none: a new one knows nothing yet."""
+        ...
+
+    def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
+        """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +58,24 @@ class Part:
     live: Settings
 
 
-class RebootingHost(AgentHost):
-    """A machine reached through its agent that can be started again with other kernel parameters."""
+class RebootingHost(Wrapper[Restartable]):
+    """A machine that is started again with other kernel parameters where settings need them."""
 
-    reboots = True
-
-    def _start(self, name: str) -> None:
-        super()._start(name)
-        self.boot_ns: int | None = None
+    def __init__(self, inner: Restartable) -> None:
+        super().__init__(inner)
+        self._boot_ns: int | None = None
         self._parts: dict[tuple[Settings, bool], Part] = {}
         self._defined: tuple[list[Workload], list[Part | None], bool] = ([], [], False)
-        self._booted: Parameters | None = ()
-        self._checked: set[Settings] = {Settings()}
+        self._conversation = -1
+        self._checked: set[Settings] = set()
         self._told: set[int] = set()
         self._bad: dict[Parameters, BootError] = {}
         self._stale = self._stopped = False
 
-    @abstractmethod
-    def _restart(self, parameters: Parameters) -> None:
-        """Start the machine with these parameters and come back when its agent answers.
-
-        Raises BootError when the machine did not come up with them and is, or can be brought, up without them;
-        MachineError when it is lost.
-        """
+    @property
+    def boot_ns(self) -> int | None:
+        """How long the last boot took, ns."""
+        return self._boot_ns
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
@@ -71,7 +86,8 @@ class RebootingHost(AgentHost):
         for each in parts:
             if each is not None and each.parameters in self._bad:
                 raise self._bad[each.parameters]
-        return self._tell({index for index, each in enumerate(parts) if each and each.parameters == self._booted})
+        now = self.inner.parameters
+        return self._tell({index for index, each in enumerate(parts) if each and each.parameters == now})
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """As on every host; the machine is started again before a step that needs other kernel parameters.
@@ -80,46 +96,74 @@ class RebootingHost(AgentHost):
         """
         self._stopped = False
         self._stale = self._stale or request.block.fresh_boot
-        done = 0
-        for part, steps in itertools.groupby(request.block.steps, self._needed):
-            piece = request.after(done, done + len(tuple(steps)))
+        while request.block.steps:
+            part, size = self._first(request.block.steps)
             self._have(part)
             if self._stopped:
-                break
+                return
+            piece = request.after(0, size)
             if missing := {step.settings for step in piece.block.steps} - self._told:
                 # What the agent does not take is of these settings: the others it has taken on this boot.
                 self._tell(self._told | missing)
-            count, good = 0, True
-            for event in super().measure(piece):
-                if isinstance(event, Runs):
-                    count += len(event.rows)
-                    good = good and all(run.outcome == Outcome.OK for run in event.rows)
-                yield event
-            done += count
-            if count < len(piece.block.steps) or (request.stop_on_failure and not good):
-                break
+            done, good = 0, True
+            try:
+                for event in self.inner.measure(piece):
+                    if isinstance(event, Runs):
+                        done += len(event.rows)
+                        good = good and all(run.outcome == Outcome.OK for run in event.rows)
+                    yield event
+            except RestartedError:
+                # What is left is made on a boot with its parameters, as if the block began there.
+                size = done
+            except BootError as error:
+                self._bad[part.parameters] = error
+                raise
+            if done < size or (request.stop_on_failure and not good):
+                return
+            request = request.after(done)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
         """As on every host, after a boot with the parameters that the settings need."""
         part = self._part(settings, dangerous)
         self._have(part)
-        return super().hold(part.live, dangerous=dangerous, keep=keep)
+        return self.inner.hold(part.live, dangerous=dangerous)
 
-    def plan(self, settings: Settings, *, dangerous: bool = False) -> list[dict[str, Any]]:
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """As on every host. What needs a boot cannot stay."""
+        part = self._part(settings, dangerous)
+        if part.boot.values:
+            names = ", ".join(name for name, _ in part.boot.values)
+            raise UsageError(f"{names} is set at boot, and does not stay on {self.name} when becalm ends.")
+        return self.inner.keep(part.live, dangerous=dangerous)
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
         """As on every host; for settings of the boot what would be on the kernel's command line."""
         part = self._part(settings, dangerous)
-        place = {"place": "/proc/cmdline", "from": None}
         words = {each["knob"]: each for each in self._effects(part.boot, dangerous)}
-        changes = [
-            {"knob": knob, **place, "to": " ".join(each["parameters"]), "changes": not each["taken"]}
+        planned = self.inner.plan(part.live, dangerous=dangerous)
+        changes = (
+            Change(knob, "/proc/cmdline", None, " ".join(each["parameters"]), not each["taken"])
             for knob, each in words.items()
-        ]
-        return [*changes, *super().plan(part.live, dangerous=dangerous)]
+        )
+        return Planned((*changes, *planned.changes), planned.lasting)
+
+    def reboot(self, parameters: Parameters) -> None:
+        """Start the machine again with these words. Raises BootError also when that has failed before."""
+        if parameters in self._bad:
+            raise self._bad[parameters]
+        self._boot(parameters)
 
     def stop(self) -> None:
         """End the current block, also between a boot and its first run."""
         self._stopped = True
-        super().stop()
+        self.inner.stop()
+
+    def _first(self, steps: Sequence[Step]) -> tuple[Part, int]:
+        """What the first steps need that need the same boot, and how many they are."""
+        part, size = self._needed(steps[0]), 1
+        while size < len(steps) and self._needed(steps[size]) == part:
+            size += 1
+        return part, size
 
     def _needed(self, step: Step) -> Part:
         parts = self._defined[1]
@@ -133,39 +177,35 @@ class RebootingHost(AgentHost):
         """Be on a boot with these parameters that has taken them."""
         if part.parameters in self._bad:
             raise self._bad[part.parameters]
-        if self._stale or part.parameters != self._booted:
+        if self._stale or part.parameters != self.inner.parameters:
             self._boot(part.parameters)
+        self._meet()
         if part.boot not in self._checked:
             self._check(part)
             self._checked.add(part.boot)
 
     def _boot(self, parameters: Parameters) -> None:
-        self._booted, self._facts = None, None
         began = time.monotonic_ns()
         try:
-            self._restart(parameters)
+            self.inner.reboot(parameters)
         except BootError as error:
             # Not tried again: a boot that hangs takes minutes.
             self._bad[parameters] = error
             raise
-        self._began(parameters)
-        self.boot_ns = time.monotonic_ns() - began
+        self._boot_ns, self._stale = time.monotonic_ns() - began, False
 
-    def _refused(self, parameters: Parameters, sentence: str) -> BootError:
-        """The error that the machine does not run with these parameters; from now on they are refused."""
-        self._bad[parameters] = BootError(sentence)
-        return self._bad[parameters]
-
-    def _began(self, parameters: Parameters) -> None:
-        """A boot with these parameters is there, whose agent knows nothing yet."""
-        self._booted, self._stale = parameters, False
-        self._checked, self._told = {Settings()}, set()
+    def _meet(self) -> None:
+        """See whether another agent answers than the one that knows what was defined."""
+        if self.inner.conversation() != self._conversation:
+            self._conversation = self.inner.conversation()
+            self._checked, self._told = {Settings()}, set()
 
     def _tell(self, which: set[int]) -> list[str]:
         """Define these settings, which are of this boot; the others when they are needed."""
         workloads, parts, dangerous = self._defined
         here = [each.live if each is not None and index in which else None for index, each in enumerate(parts)]
-        programs = super().define(workloads, here, dangerous=dangerous)
+        programs = self.inner.define(workloads, here, dangerous=dangerous)
+        self._meet()
         self._told = which
         return programs
 
@@ -205,9 +245,4 @@ class RebootingHost(AgentHost):
         return Part(parameters, boot, Settings.of(live))
 
     def _effects(self, boot: Settings, consent: bool) -> list[Mapping[str, Any]]:
-        """Settings of the boot, and whether this boot has them (docs/reference/protocol.md, `effects`)."""
-        if not boot.values:
-            return []
-        answer = self._ask({"do": "effects", "settings": boot.to_json(), "dangerous": consent})
-        effects: list[Mapping[str, Any]] = answer["effects"]
-        return effects
+        return self.inner.effects(boot, dangerous=consent) if boot.values else []

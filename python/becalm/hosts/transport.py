@@ -5,14 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from enum import Enum
 from typing import Protocol
+
+from becalm.errors import MachineError
+
+
+class Patience(Enum):
+    """How long the answer to a request may take."""
+
+    SOON = "soon"
+    PROGRAMS = "programs"
+    """As long as programs do, whom nobody may hurry; the agent answers questions meanwhile."""
+    LONG = "long"
 
 
 class Link(Protocol):
     """Lines to an agent and back."""
 
-    def send(self, line: bytes) -> None:
-        """Send a whole line. Raises BrokenPipeError when nobody reads any more. A signal handler may call it."""
+    def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
+        """Send a whole line, a request. Raises BrokenPipeError when nobody reads any more."""
+        ...
+
+    def interrupt(self, line: bytes) -> None:
+        """Send a line from a signal handler or another thread, while somebody may be reading. Raises OSError."""
         ...
 
     def read(self) -> bytes:
@@ -23,8 +39,8 @@ class Link(Protocol):
         """End the conversation and wait for what was started to end; calling it again does nothing."""
         ...
 
-    def died(self) -> str:
-        """What became of the other side, after `read` came back with less than a line: "ended with exit code 3"."""
+    def lost(self, host: str) -> MachineError:
+        """What became of the other side, when a line could not be sent, or `read` came back with less than one."""
         ...
 
 
@@ -38,10 +54,17 @@ class ProcessLink:
         self._patience_s = patience_s
         self._input, self._output = process.stdin, process.stdout
 
-    def send(self, line: bytes) -> None:
+    def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
         """Write it all, unbuffered."""
-        while line:
-            line = line[os.write(self._input.fileno(), line) :]
+        try:
+            while line:
+                line = line[os.write(self._input.fileno(), line) :]
+        except ValueError:
+            raise BrokenPipeError("It is closed already.") from None
+
+    def interrupt(self, line: bytes) -> None:
+        """Write it, in one piece: it is shorter than what a pipe takes at once (pipe(7), PIPE_BUF)."""
+        self.send(line)
 
     def read(self) -> bytes:
         """The next line."""
@@ -58,7 +81,19 @@ class ProcessLink:
             self.process.wait()
         self._output.close()
 
-    def died(self) -> str:
+    def lost(self, host: str) -> MachineError:
         """How the child ended."""
+        return ended(host, self.died())
+
+    def died(self) -> str:
+        """How the child ended: "ended with exit code 3"."""
         code = self.process.wait()
         return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def ended(host: str, how: str) -> MachineError:
+    """The error that the agent of a host has ended."""
+    return MachineError(
+        f"The agent on {host} {how} in the middle of its work. The workload it ran was ended with it. All runs "
+        "finished before are kept; start the same command again to go on."
+    )

@@ -19,6 +19,11 @@ class Change:
     after: str
     changes: bool
 
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Change:
+        """As the agent says it."""
+        return cls(found["knob"], found["place"], found["from"], found["to"], found["changes"])
+
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
@@ -61,6 +66,12 @@ class Reset:
     unsettled: tuple[str, ...] = ()
     sentence: str = ""
     elsewhere: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Reset:
+        """As the agent says it."""
+        places = tuple(RestoredPlace(**each) for each in found["places"])
+        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), tuple(found.get("elsewhere", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +150,21 @@ class Status:
     anything: bool = False
     boot: BootEntry | None = None
     elsewhere: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Status:
+        """As the agent says it."""
+        known = {
+            "busy": found["busy"],
+            "note": found["note"],
+            "elsewhere": tuple(found.get("elsewhere", ())),
+            "boot": None if found["boot"] is None else BootEntry.from_json(found["boot"]),
+        }
+        journal = found["journal"]
+        if journal is None:
+            return cls(**known)
+        lists = {
+            "places": tuple(Held(**each) for each in journal["places"]),
+            "damaged": tuple(journal["damaged"]),
+        }
+        return cls(**{**journal, **lists, **known}, anything=True)

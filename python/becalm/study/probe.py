@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from becalm.errors import BootError, RefusedError
-from becalm.hosts import Host, MeasureRequest, Reboots
+from becalm.hosts import Ability, Host, MeasureRequest
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.run import Block, Step
@@ -18,7 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.profiles import SHIPPED, load
 from becalm.study.session import StudySession
-from becalm.tuning.candidates import AT_BOOT, NEEDS_ROOT, SearchLimits, candidates, left_out_by_choice
+from becalm.tuning.candidates import NEEDS_ROOT, SearchLimits, candidates, left_out_by_choice
 
 Tried = tuple[tuple[str, Settings], ...]
 """Settings to try instead of searching, each with a name."""
@@ -121,14 +121,9 @@ def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
         pass
 
 
-def stays(host: Host) -> str:
-    """Why a host does not try settings of the boot: it may have a reason of its own, with a way out."""
-    return str(getattr(host, "stays", AT_BOOT))
-
-
 def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
     """The knobs of which another value costs a boot: none where that takes no time."""
-    costs = isinstance(host, Reboots) and host.reboots and host.boot_ns != 0
+    costs = host.abilities()[Ability.REBOOT] and host.boot_ns != 0
     return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
 
 
@@ -155,6 +150,7 @@ def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
 
 def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:
     """What of some settings a host can set now, and what not and why."""
+    able = host.abilities()
     known, values, left_out = {row.name: row for row in rows}, {}, []
     for name, value in settings.values:
         row = known.get(name)
@@ -162,9 +158,9 @@ def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Se
             left_out.append(Excluded(name, "this host does not have it"))
         elif not row.supported:
             left_out.append(Excluded(name, row.reason or "not supported here"))
-        elif row.scope == "boot" and not host.reboots:
-            left_out.append(Excluded(name, stays(host)))
-        elif not host.privileged and row.needs_rights(value):
+        elif row.scope == "boot" and not able[Ability.REBOOT]:
+            left_out.append(Excluded(name, able[Ability.REBOOT].reason))
+        elif not able[Ability.MACHINE_SETTINGS] and row.needs_rights(value):
             left_out.append(Excluded(name, NEEDS_ROOT))
         else:
             values[name] = value

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from becalm import hosts
 from becalm._version import VERSION
 from becalm.errors import UsageError
-from becalm.hosts import Access
-from becalm.hosts.agent import AgentHost
+from becalm.hosts import Ability, Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,10 @@ class Checked:
 def check(name: str, *, sudo: bool = False) -> Checked:
     """Connect to a machine, have the agent there, and ask it. Raises UsageError, MachineError."""
     with hosts.open(name, Access(sudo=sudo, title="becalm host check")) as machine:
-        if not isinstance(machine, AgentHost):
-            raise UsageError(f"{name!r} is no other machine: there is nothing to check.")
-        host = machine.facts()["host"]
-        supported = sum(row.supported for row in machine.knobs())
-        user = machine.user.get("name") or f"user {machine.user['uid']}"
-        release = (machine.facts().get("kernel") or {}).get("release") or "of an unknown version"
-        return Checked(machine.name, host["hostname"], release, user, machine.privileged, supported)
+        able = machine.abilities()
+        if not able[Ability.HOLD]:
+            raise UsageError(f"{name!r} is not another machine: there is nothing to check.")
+        facts, supported = machine.facts(), sum(row.supported for row in machine.knobs())
+        release = (facts.get("kernel") or {}).get("release") or "of an unknown version"
+        rights = bool(able[Ability.MACHINE_SETTINGS])
+        return Checked(machine.name, facts["host"]["hostname"], release, machine.user(), rights, supported)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
-from becalm.hosts import Access, Event, Noticed, Runs, RunText, Written
-from becalm.hosts.agent import AgentHost
+from becalm.hosts import Ability, Access, Event, Host, Noticed, Runs, RunText, Written
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.history import History
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, RestoredPlace, Status
+from becalm.nouns.settings_change import ApplyResult, Reset, Status
 from becalm.nouns.workload import Output, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
@@ -65,7 +64,8 @@ def apply(
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
-    with _agent(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
+    with hosts.open(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
+        hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = _usable(profile, agent.knobs(), command is not None)
         if profile.name != OWN:
             settings, lacking = _taken(agent, settings, dangerous)
@@ -73,21 +73,19 @@ def apply(
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = _made_elsewhere(profile, agent)
-        plan = tuple(map(_change, agent.plan(settings, dangerous=dangerous)))
-        lasting = agent.lasting(settings, dangerous=dangerous)
+        planned = agent.plan(settings, dangerous=dangerous)
         if dry_run:
-            return ApplyResult(profile.name, plan, skipped, (*elsewhere, *lasting), dry_run=True)
+            return ApplyResult(profile.name, planned.changes, skipped, (*elsewhere, *planned.lasting), dry_run=True)
         if command is not None:
             code, remarks = _run(agent, settings, command, dangerous, listener)
             agent.settle()
-            return ApplyResult(profile.name, plan, skipped, (*elsewhere, *remarks), exit_code=code)
+            return ApplyResult(profile.name, planned.changes, skipped, (*elsewhere, *remarks), exit_code=code)
         if not settings.values:
             return ApplyResult(profile.name, (), skipped, elsewhere)
-        for sentence in lasting:
+        for sentence in planned.lasting:
             listener.warned(sentence)
-        done = agent.hold(settings, dangerous=dangerous, keep=True)
-        changes = tuple(map(_change, done["changes"]))
-        return ApplyResult(profile.name, changes, skipped, (*elsewhere, *done["remarks"]), done["took_ns"])
+        done = agent.keep(settings, dangerous=dangerous)
+        return ApplyResult(profile.name, done.changes, skipped, (*elsewhere, *done.remarks), done.took_ns)
 
 
 def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
@@ -95,36 +93,22 @@ def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, f
 
     Raises MachineError when a running becalm holds the machine, or when rights are missing.
     """
-    with _agent(host, Access(sudo=sudo, root=root, title="reset")) as machine:
-        done = machine.restore(force=force)
-    return Reset(
-        tuple(RestoredPlace(**each) for each in done["places"]),
-        tuple(done["unsettled"]),
-        done["sentence"],
-        tuple(done.get("elsewhere", ())),
-    )
+    with _kept(host, Access(sudo=sudo, root=root, title="reset")) as machine:
+        return machine.restore(force=force)
 
 
 def status(host: str = "local", *, root: str | None = None) -> Status:
     """What is set on a host, by whom and since when. Needs no rights. Raises MachineError."""
-    with _agent(host, Access(root=root)) as machine:
-        found = machine.status()
-    journal = found["journal"]
-    boot = None if found["boot"] is None else BootEntry.from_json(found["boot"])
-    elsewhere = tuple(found.get("elsewhere", ()))
-    if journal is None:
-        return Status(busy=found["busy"], note=found["note"], boot=boot, elsewhere=elsewhere)
-    journal["places"] = tuple(Held(**each) for each in journal["places"])
-    journal["damaged"] = tuple(journal["damaged"])
-    return Status(**journal, busy=found["busy"], note=found["note"], anything=True, boot=boot, elsewhere=elsewhere)
+    with _kept(host, Access(root=root)) as machine:
+        return machine.status()
 
 
-def _agent(host: str, access: Access) -> AgentHost:
-    machine = hosts.open(host, access)
-    if not isinstance(machine, AgentHost):
-        machine.close()
-        raise UsageError(f"The host {host!r} has no settings that could stay on. Use `local`.")
-    return machine
+@contextmanager
+def _kept(host: str, access: Access) -> Iterator[Host]:
+    """A host on which settings may be, or have been, put on. Raises UsageError for another one."""
+    with hosts.open(host, access) as machine:
+        hosts.need(machine.name, machine.abilities(), Ability.HOLD)
+        yield machine
 
 
 def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple[Settings, tuple[Excluded, ...]]:
@@ -143,7 +127,7 @@ def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple
     return Settings.of(values), tuple(skipped)
 
 
-def _taken(agent: AgentHost, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
+def _taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
     """What of a profile this machine takes: it may have a knob, but not that value of it."""
     try:
         agent.plan(settings, dangerous=dangerous)
@@ -159,7 +143,7 @@ def _taken(agent: AgentHost, settings: Settings, dangerous: bool) -> tuple[Setti
     return settings, ()
 
 
-def _made_elsewhere(profile: Profile, host: AgentHost) -> tuple[str, ...]:
+def _made_elsewhere(profile: Profile, host: Host) -> tuple[str, ...]:
     """A remark when a profile says that it was found on another machine."""
     here = machine_of(host.facts()) if profile.machine else {}
     if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
@@ -170,12 +154,8 @@ def _made_elsewhere(profile: Profile, host: AgentHost) -> tuple[str, ...]:
     )
 
 
-def _change(row: Mapping[str, Any]) -> Change:
-    return Change(row["knob"], row["place"], row["from"], row["to"], row["changes"])
-
-
 def _run(
-    machine: AgentHost, settings: Settings, command: Sequence[str], dangerous: bool, listener: ProgressListener
+    machine: Host, settings: Settings, command: Sequence[str], dangerous: bool, listener: ProgressListener
 ) -> tuple[int, tuple[str, ...]]:
     """Run a command once; its exit code as a shell would give it, and remarks on the settings."""
     given = _input() if machine.name == "local" else None

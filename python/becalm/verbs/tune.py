@@ -13,7 +13,7 @@ from typing import Any
 
 from becalm import workloads as sources
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import MeasureRequest, runs_of
+from becalm.hosts import Ability, MeasureRequest, runs_of
 from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, TrialDesign
 from becalm.nouns.run import Block, Step
@@ -24,7 +24,7 @@ from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.study.options import MeasureOptions
 from becalm.study.options import options as sort_options
-from becalm.study.probe import Tried, probe_space, stays, tried_on
+from becalm.study.probe import Tried, probe_space, tried_on
 from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
 from becalm.study.tune import measure_tune
@@ -137,15 +137,15 @@ def tune(
     with open_session(measuring, _title(made)) as opened:
         kernel = _kernel(opened, made)
         study = replace(study, workloads=(*made, kernel) if kernel else made)
-        rows = opened.host.knobs()
+        rows, able = opened.host.knobs(), opened.host.abilities()
         wanted = SearchLimits(
             only=search.only,
             without=search.without,
             consent=measuring.dangerous,
             preserve_multicore=search.preserve_multicore,
-            privileged=opened.host.privileged,
-            reboots=opened.host.reboots,
-            stays=stays(opened.host),
+            privileged=bool(able[Ability.MACHINE_SETTINGS]),
+            reboots=bool(able[Ability.REBOOT]),
+            stays=able[Ability.REBOOT].reason,
         )
         probe = None if search.tried else kernel
         found, excluded, partial = probe_space(opened, wanted, rows, probe, compare_profiles=search.compare_profiles)
@@ -159,11 +159,11 @@ def tune(
                 "space": found.to_json(),
                 "excluded": [asdict(each) for each in excluded],
                 "tried": [[name, settings.to_json()] for name, settings in tried],
-                "privileged": opened.host.privileged,
+                "privileged": wanted.privileged,
                 "user": measuring.user,
                 "allow_reboot": measuring.allow_reboot,
                 "partial": partial,
-                "boot_ns": getattr(opened.host, "boot_ns", None),
+                "boot_ns": opened.host.boot_ns,
                 "lost": {row.name: row.rationale for row in rows if row.name in at_boot},
             },
         )
@@ -241,7 +241,7 @@ def _resume(reference: int | str, measuring: MeasureOptions) -> TuneVerdict:
         allow_reboot=bool(chosen.get("allow_reboot")),
     )
     with open_session(measuring, _title(stored.study.workloads)) as opened:
-        if stored.study.options["privileged"] and not opened.host.privileged:
+        if stored.study.options["privileged"] and not opened.host.abilities()[Ability.MACHINE_SETTINGS]:
             raise UsageError(
                 f"Study {stored.number} changes settings of the machine. Go on with: "
                 f"becalm tune --sudo --resume {stored.number}"

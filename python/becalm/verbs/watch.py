@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from becalm import hosts
 from becalm.errors import UsageError
-from becalm.hosts import Access
-from becalm.hosts.watching import Watchable, watchable
+from becalm.hosts import Ability, Access, Host
 from becalm.load.live import Account, Followed, Instant, Reading, account
 from becalm.units import duration_ns
 
@@ -39,7 +38,7 @@ class Watching:
     sudo: bool = False
     root: str | None = None
     ending: threading.Event = field(default_factory=threading.Event)
-    connected: Callable[[Watchable], None] = lambda host: None
+    connected: Callable[[Host], None] = lambda host: None
     """Told of the host once it answers, so that whoever wants to end it can call its `stop`."""
 
     def period_ns(self) -> int:
@@ -61,8 +60,8 @@ def live(watching: Watching) -> Iterator[Instant]:
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
     period_ns = watching.period_ns()
-    with hosts.open(watching.host, _access(watching)) as opened:
-        host = watchable(opened)
+    with hosts.open(watching.host, _access(watching)) as host:
+        hosts.need(host.name, host.abilities(), Ability.READ_LOAD)
         watching.connected(host)
         host.read(consumers=CONSUMERS)
         due, number, skipped, cost_ns = time.monotonic_ns(), 0, 0, 0
@@ -88,8 +87,8 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
     at, MachineError.
     """
     period_ns = watching.period_ns()
-    with hosts.open(watching.host, _access(watching)) as opened:
-        host = watchable(opened)
+    with hosts.open(watching.host, _access(watching)) as host:
+        hosts.need(host.name, host.abilities(), Ability.FOLLOW)
         before: Account | None = None
         at_ns = number = 0
         for event, reading in host.follow(pid, period_ns, consumers=CONSUMERS):

@@ -59,7 +59,9 @@ def test_what_shipped_profiles_set_is_in_the_catalogue_and_of_its_domain(root, n
     assert set(given) <= set(rows)
     with hosts.open("local", Access(root=str(root))) as agent:
         here = Settings.of({knob: each for knob, each in given.items() if rows[knob].scope != "boot"})
-        assert {each["knob"] for each in agent.plan(here)} == {k for k, _ in here.values if rows[k].scope == "live"}
+        assert {each.knob for each in agent.plan(here).changes} == {
+            k for k, _ in here.values if rows[k].scope == "live"
+        }
         with pytest.raises(RefusedError):
             agent.plan(Settings.of({**here.to_json(), "governor": "slow"}))
     cores = ("first-core", "last-core")

@@ -5,12 +5,15 @@ import json
 import pytest
 
 from becalm.errors import BootError, MachineError, UsageError
-from becalm.hosts import Access, MeasureRequest, Noticed, Reboots, runs_of
-from becalm.hosts.agent import PROTOCOL
-from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts import Ability, Access, MeasureRequest, Noticed, runs_of
+from becalm.hosts.abilities import YES
+from becalm.hosts.agent import PROTOCOL, AgentHost
+from becalm.hosts.rebooting import RebootingHost, RestartedError
+from becalm.hosts.wrapper import Wrapper
 from becalm.nouns import tables
 from becalm.nouns.run import COLUMNS, Block, Step
 from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
 
 
@@ -21,10 +24,12 @@ class Kernel:
         self.line, self.ignores, self.refuses = (), ignores, refuses
         self.log, self.answers, self.settings = [], [], []
 
-    def send(self, line):
+    def send(self, line, patience=None):
         request = json.loads(line)
         for event in getattr(self, request["do"])(request):
             self.answers.append(json.dumps({"id": request["id"], **event}).encode() + b"\n")
+
+    interrupt = send
 
     def read(self):
         return self.answers.pop(0)
@@ -91,24 +96,41 @@ class Kernel:
         yield {"event": "done", "drift": [], "remarks": [f"after {rows[-1][0]}"], "switching_ns": 5}
 
 
-class Played(RebootingHost):
-    """`broken`: parameters with which the machine does not come up; `lost`: with which it never comes back."""
+class Machine(Wrapper):
+    """A machine whose agent and kernel are played. `broken`: parameters with which it does not come up; `lost`: with
+    which it never comes back."""
 
-    def __init__(self, kernel, broken=(), lost=(), during=lambda host: None):
-        self.kernel, self.broken, self.lost, self.during = kernel, broken, lost, during
+    def __init__(self, kernel, broken=(), lost=(), during=lambda: None):
         kernel.greet()
-        super().__init__("played", kernel, Access())
+        super().__init__(AgentHost("played", kernel, Access()))
+        self.kernel, self.broken, self.lost, self.during = kernel, broken, lost, during
+        self.parameters, self.met = (), 1
 
-    def _restart(self, parameters):
+    def abilities(self):
+        return {**super().abilities(), Ability.REBOOT: YES}
+
+    def conversation(self):
+        return self.met
+
+    def effects(self, settings, *, dangerous=False):
+        return self.inner.effects(settings, dangerous=dangerous)
+
+    def reboot(self, parameters):
         self.kernel.log.append(("boot", parameters))
-        self.during(self)
+        self.during()
+        self.parameters = None
         if set(parameters) & set(self.lost):
             raise MachineError("It is lost.")
         if set(parameters) & set(self.broken):
             raise BootError(f"It does not come up with {parameters}.")
-        self.kernel.line = parameters
+        self.come_up(parameters)
+
+    def come_up(self, parameters):
+        """On a new boot, with an agent that knows nothing."""
+        self.kernel.line = self.parameters = parameters
         self.kernel.greet()
-        self._begin(self.kernel, Access())
+        self._inner = AgentHost("played", self.kernel, Access())
+        self.met += 1
 
 
 NONE, CORE, IDLE, LIVE = ({}, {"isolcpus": "last-core"}, {"idle": "poll", "swappiness": 1}, {"swappiness": 1})
@@ -116,7 +138,7 @@ NONE, CORE, IDLE, LIVE = ({}, {"isolcpus": "last-core"}, {"idle": "poll", "swapp
 
 def opened(*settings, **options):
     kernel = Kernel(**{key: options.pop(key) for key in ("ignores", "refuses") if key in options})
-    host = Played(kernel, **options)
+    host = RebootingHost(Machine(kernel, **options))
     host.define([Workload.of("p")], [Settings.of(each) for each in settings])
     return host, kernel
 
@@ -142,7 +164,7 @@ def test_it_boots_where_parameters_change_and_nowhere_else():
     assert lines[11] == (("idle=poll",), {"swappiness": 1}), "the rest is the agent's"
     seen = [(each.remarks, each.switching_ns) for each in events if isinstance(each, Noticed)]
     assert seen == [((f"after {last}",), 5) for last in (8, 10, 11, 12)]
-    assert isinstance(host, Reboots)
+    assert host.abilities()[Ability.REBOOT]
     assert host.boot_ns > 0
 
 
@@ -218,7 +240,7 @@ def test_a_failure_ends_the_block_before_another_boot():
 
 
 def test_a_stop_during_a_boot_ends_the_block_there():
-    host, kernel = opened(NONE, CORE, during=lambda host: host.stop())
+    host, kernel = opened(NONE, CORE, during=lambda: host.stop())
     assert run(host, 0, 1, 1) == [0]
     assert boots(kernel) == [("isolcpus=1",)]
 
@@ -226,13 +248,42 @@ def test_a_stop_during_a_boot_ends_the_block_there():
 def test_a_plan_names_the_words_of_the_command_line():
     host, kernel = opened(NONE)
     kernel.plan = lambda request: iter([{"event": "done", "changes": []}])
-    assert host.plan(Settings.of(CORE)) == [
-        {"knob": "isolcpus", "place": "/proc/cmdline", "from": None, "to": "isolcpus=1", "changes": True}
-    ]
+    assert host.plan(Settings.of(CORE)).changes == (Change("isolcpus", "/proc/cmdline", None, "isolcpus=1", True),)
 
 
 def test_held_settings_have_their_boot():
     host, kernel = opened(NONE)
-    kernel.hold = lambda request: iter([{"event": "done", "changes": [], "given": request["settings"]}])
-    assert host.hold(Settings.of({**CORE, **LIVE}))["given"] == {"cpus": "1", "swappiness": 1}
-    assert kernel.line == ("isolcpus=1",)
+    given = []
+
+    def hold(request):
+        given.append(request["settings"])
+        yield {"event": "done", "changes": [], "remarks": [], "took_ns": 1}
+
+    kernel.hold = hold
+    kernel.release = lambda request: iter([{"event": "done", "places": [], "unsettled": []}])
+    with host.hold(Settings.of({**CORE, **LIVE})):
+        assert given == [{"cpus": "1", "swappiness": 1}]
+        assert kernel.line == ("isolcpus=1",)
+
+
+def test_settings_of_the_boot_do_not_stay():
+    host, _ = opened(NONE)
+    with pytest.raises(UsageError, match="isolcpus is set at boot"):
+        host.keep(Settings.of({**CORE, **LIVE}))
+
+
+def test_a_machine_that_somebody_else_restarts_goes_on_with_what_is_left():
+    """In the middle of a block, after its second run: what is left has its boot, and is defined there."""
+    host, kernel = opened(NONE, CORE)
+    machine = host.inner
+
+    def cut(request, measure=machine.measure):
+        machine.measure = measure
+        yield from measure(request.after(0, 2))
+        machine.come_up(())
+        raise RestartedError("It was restarted.")
+
+    machine.reboot(("isolcpus=1",))
+    machine.measure = cut
+    assert run(host, 1, 1, 1, 0, first=7) == [7, 8, 9, 10]
+    assert boots(kernel) == [("isolcpus=1",), ("isolcpus=1",), ()]

@@ -10,6 +10,7 @@ from becalm import hosts
 from becalm.cli.main import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.simulated.host import open_sim
+from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.verdict import Answer
 from becalm.store import Store
 from becalm.study import interrupts
@@ -29,26 +30,18 @@ def store(tmp_path, monkeypatch):
     return path
 
 
-class Odd:
-    """A host that does something wrong at its third block, or has a program that is faster there."""
+class Odd(Wrapper):
+    """A host that does something wrong at its fourth block, or has a program that is faster there."""
 
     def __init__(self, host, wrong):
-        self._host, self._wrong, self._blocks = host, wrong, 0
-
-    def __getattr__(self, name):
-        return getattr(self._host, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self._host.close()
+        super().__init__(host)
+        self._wrong, self._blocks = wrong, 0
 
     def measure(self, request):
         self._blocks += 1
         if self._blocks == 4:
             self._wrong()
-        yield from self._host.measure(request)
+        yield from self.inner.measure(request)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from tests.unit.small_machine import BEGAN_NS, PERIOD_NS, Repeatable, Trouble
 
 from becalm import hosts
 from becalm.errors import BootError
+from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.simulated import machine
 from becalm.methods.protocol import Ask
 from becalm.nouns.knob import at_boot, catalogue
@@ -60,7 +61,8 @@ class Starting(Repeatable):
 
     def __init__(self, model, trouble, dies_at=None, ignores=()):
         super().__init__(model, trouble)
-        self.reboots, self.boot_ns = True, BOOT_NS
+        self.boot_ns = BOOT_NS
+        self._abilities |= {Ability.REBOOT: YES}
         self.dies_at, self.ignores, self.blocks = dies_at, ignores, []
         self.made = 0
 

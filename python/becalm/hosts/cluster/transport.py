@@ -19,6 +19,7 @@ from becalm.hosts.cluster import session
 from becalm.hosts.cluster.spec import RESOURCE
 from becalm.hosts.cluster.workers import Worker, find
 from becalm.hosts.protocol import Access
+from becalm.hosts.transport import Patience
 
 ASK_S = 10.0
 """How long one question waits at the worker: a sixth of the silence after which it gives the front up."""
@@ -30,9 +31,18 @@ END_S = 30.0
 """How long the agent may take to put everything back at the end."""
 
 
-def open_worker(rest: str, access: Access) -> WorkerHost:
-    """The host `cluster:NAME`, while its cluster is open. Raises UsageError, MachineError."""
-    return WorkerHost(find(rest), access)
+def open_worker(rest: str, access: Access) -> AgentHost:
+    """The host `cluster:NAME`, while its cluster is open: a machine through the agent that its worker starts.
+
+    Programs run as the worker's user, with its environment, and begin in its directory. Raises UsageError and
+    MachineError.
+    """
+    worker = find(rest)
+    options = ["--user", access.user] if access.user is not None else []
+    options += ["--root", access.root] if access.root is not None else []
+    link = WorkerLink(worker, options, access.sudo)
+    link.wait()
+    return AgentHost(f"cluster:{worker.name}", link, access, Surroundings(worker.environment, worker.directory))
 
 
 class WorkerLink:
@@ -86,7 +96,7 @@ class WorkerLink:
                 f"{RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
             )
 
-    def send(self, line: bytes) -> None:
+    def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
         """Send a whole line. Raises BrokenPipeError when the agent or its worker has gone."""
         try:
             alive = not self._over and self.worker.call(session.send, self._key, line)
@@ -99,9 +109,21 @@ class WorkerLink:
         """The next line; nothing when the other side has gone."""
         return self._arrived.get()
 
-    def died(self) -> str:
+    def interrupt(self, line: bytes) -> None:
+        """Send a line; from a signal handler, so the question to the scheduler waits on a thread of its own."""
+
+        def send() -> None:
+            with contextlib.suppress(BrokenPipeError):
+                self.send(line)
+
+        threading.Thread(target=send, name="becalm-stop", daemon=True).start()
+
+    def lost(self, host: str) -> MachineError:
         """What became of the agent."""
-        return self._over or "was closed"
+        return MachineError(
+            f"The agent on {host} {self._over or 'was closed'}. The program it ran was ended with it, and the agent "
+            "there puts every setting back. All runs that had arrived are kept."
+        )
 
     def close(self) -> None:
         """Close the agent's input and wait until it has put everything back."""
@@ -119,28 +141,6 @@ class WorkerLink:
                 self._pump.join(0.2)
         with contextlib.suppress(Exception):
             self._task.cancel()
-
-
-class WorkerHost(AgentHost):
-    """A machine of a cluster, through the agent that its worker starts. Programs run as the worker's user, with its
-    environment, and begin in its directory."""
-
-    def __init__(self, worker: Worker, access: Access) -> None:
-        options = ["--user", access.user] if access.user is not None else []
-        options += ["--root", access.root] if access.root is not None else []
-        link = WorkerLink(worker, options, access.sudo)
-        link.wait()
-        super().__init__(f"cluster:{worker.name}", link, access, Surroundings(worker.environment, worker.directory))
-
-    def stop(self) -> None:
-        """End the current block. From a signal handler: the question to the scheduler waits on a thread of its own."""
-        threading.Thread(target=super().stop, name="becalm-stop", daemon=True).start()
-
-    def _died(self) -> MachineError:
-        return MachineError(
-            f"The agent on {self.name} {self._link.died()}. The program it ran was ended with it, and the agent there "
-            "puts every setting back. All runs that had arrived are kept."
-        )
 
 
 def _first_line(error: Exception) -> str:

@@ -13,20 +13,23 @@ import pwd
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.hosts.agent import agent_path
+from becalm.errors import BootError, MachineError, UsageError, WorkloadError
+from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
+from becalm.hosts.agent import ABLE, AgentHost, agent_path
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
-from becalm.hosts.protocol import Access, MeasureRequest
-from becalm.hosts.rebooting import Parameters, RebootingHost
+from becalm.hosts.held import PutOn
+from becalm.hosts.protocol import Access, MeasureRequest, Parameters
+from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -35,38 +38,72 @@ ALWAYS = ("true",)
 SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
 RESERVE_MIB = 96
 """What a distribution's kernel takes for itself."""
-ALIVE = b'{"id":0,"do":"alive"}\n'
-"""Asked when nothing has come for long while a program runs; requests count from 1, so nobody takes the answer."""
+ENDS = Can(
+    False,
+    "a guest ends with becalm",
+    "name a program that is to run with them: becalm apply … -- PROGRAM",
+)
+EMULATED = Can(
+    False,
+    "its processor is emulated",
+    "where /dev/kvm can be used the guest runs on the processor itself",
+)
 PASSWD = "root:x:0:0:root:/root:/bin/sh\n"
 GROUP = "root:x:0:\ntty:x:5:\n"
 
 
-def open_guest(rest: str, access: Access) -> GuestHost:
+def open_guest(rest: str, access: Access) -> RebootingHost:
     """Make a guest ready to boot; `rest` is what follows "guest:". Raises UsageError, MachineError."""
     wanted = parse(rest)
     if access.root is not None:
         raise UsageError("--root is a directory of this machine; a guest has its own. Leave one of them out.")
     qemu.program()
-    return GuestHost(f"guest:{rest}", wanted, kernel.find(wanted.kernel), access)
+    return RebootingHost(GuestMachine(f"guest:{rest}", wanted, kernel.find(wanted.kernel), access))
 
 
-class GuestHost(RebootingHost):
-    """A virtual machine, reached through the agent that is its process 1's only child."""
+class GuestMachine(Wrapper[AgentHost]):
+    """A virtual machine, booted when it is needed; reached through the agent that is its process 1's only child."""
 
     def __init__(self, name: str, wanted: Wanted, found: kernel.Kernel, access: Access) -> None:
-        self._wanted, self._kernel, self._access = wanted, found, access
-        self._guest: qemu.GuestLink | None = None
+        self._name, self._wanted, self._kernel, self._access = name, wanted, found, access
+        self._link: qemu.GuestLink | None = None
+        self._agent: AgentHost | None = None
+        self._conversations = 0
         self._parameters: Parameters = ()
-        self._lost = False
         self._accel = qemu.accelerators(wanted.accel)
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
         self._network = network.of(wanted.net, found)
         self._modules = kernel.modules(found, [*self._network.modules, *wanted.modules])
-        self._start(name)
-        # The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user.
-        self.privileged = True
+
+    @property
+    def inner(self) -> AgentHost:
+        """The agent in the machine, which is switched on for it."""
+        if self._agent is None:
+            self._on()
+        assert self._agent is not None
+        return self._agent
+
+    @property
+    def name(self) -> str:
+        """What it was opened by."""
+        return self._name
+
+    @property
+    def parameters(self) -> Parameters:
+        """With which words it runs, or will, beside those in the host's name."""
+        return self._parameters
+
+    def conversation(self) -> int:
+        """The number of the conversation with the agent, which is begun if there is none."""
+        _ = self.inner
+        return self._conversations
+
+    def abilities(self) -> Abilities:
+        """The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user."""
+        emulated = self._accel[0] == qemu.EMULATED
+        return {**ABLE, Ability.REBOOT: YES, Ability.KEEP: ENDS, Ability.REAL_TIME: EMULATED if emulated else YES}
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
@@ -78,22 +115,21 @@ class GuestHost(RebootingHost):
             self._needs |= wanted
         return super().define(workloads, settings, dangerous=dangerous)
 
-    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
-        """As on every host, but nothing can stay on: a guest ends with becalm. Raises UsageError for `keep`."""
-        if keep:
-            raise UsageError(
-                "A guest ends with becalm, so settings cannot stay on in it. Name a program that is to run with them: "
-                "becalm apply … -- PROGRAM."
-            )
-        return super().hold(settings, dangerous=dangerous)
+    def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
+        """What settings of the boot are here."""
+        return self.inner.effects(settings, dangerous=dangerous)
 
-    def reboot(self, append: Sequence[str]) -> None:
-        """Boot again, at the next call, with these kernel parameters instead of those in the host's name."""
-        self._off()
-        self._wanted = replace(self._wanted, append=tuple(append))
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """Nothing can stay on: a guest ends with becalm."""
+        raise refused(self.name, self.abilities(), Ability.KEEP)
 
-    def _restart(self, parameters: Parameters) -> None:
-        """Boot with these parameters after those in the host's name; see `RebootingHost`."""
+    def settle(self) -> None:
+        """As on every host; what is off has nothing set."""
+        if self._agent is not None:
+            self._agent.settle()
+
+    def reboot(self, parameters: Parameters) -> None:
+        """Boot with these parameters after those in the host's name."""
         self._off()
         self._parameters = parameters
         began = time.monotonic()
@@ -111,7 +147,7 @@ class GuestHost(RebootingHost):
             self._parameters = ()
             if not parameters:
                 raise
-            raise self._refused(parameters, f"With {' '.join(parameters)} it does not start: {error}") from error
+            raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """As on every host; a run that the guest's kernel killed for want of memory is an error that says so.
@@ -125,12 +161,12 @@ class GuestHost(RebootingHost):
                     killed = killed or any(run.outcome == "failed" and run.status == -9 for run in event.rows)
                 yield event
         except MachineError as error:
-            if not (self._lost and self._parameters):
+            if self._link is None or not self._link.gone or not self._parameters:
                 raise
-            parameters, self._parameters, self._booted = self._parameters, (), None
+            parameters, self._parameters = self._parameters, ()
             self._off()
-            raise self._refused(parameters, f"With {' '.join(parameters)} it does not last: {error}") from error
-        said = self._guest.console.text() if killed and self._guest else ""
+            raise BootError(f"With {' '.join(parameters)} it does not last: {error}") from error
+        said = self._link.console.text() if killed and self._link else ""
         if found := re.search(r"Out of memory: Killed process.*", said):
             raise WorkloadError(
                 f"The guest ran out of memory ({self._wanted.mem} MiB): {found[0].strip()}. "
@@ -138,39 +174,27 @@ class GuestHost(RebootingHost):
             )
 
     def stop(self) -> None:
-        """End the current block."""
-        self._stopped = True
-        if self._guest is not None:
-            super().stop()
+        """End what is under way."""
+        if self._agent is not None:
+            self._agent.stop()
 
     def close(self) -> None:
         """Switch the machine off."""
         self._off()
 
     def _off(self) -> None:
-        if self._guest is not None:
-            self._guest.close()
-            self._guest = None
-            self._facts = None
-
-    def _send(self, request: dict[str, Any]) -> int:
-        if self._guest is None:
-            self._on()
-        assert self._guest is not None
-        self._guest.limit_s = None if request["do"] == "overhead" else self._wanted.limit_s
-        # How long a program takes is nobody's to say, so the agent is asked whether it lives; all else comes soon.
-        self._guest.question = ALIVE if request["do"] == "measure" else None
-        return super()._send(request)
-
-    def _died(self) -> MachineError:
-        self._lost = True
-        return super()._died()
+        if self._link is not None:
+            self._link.close()
+        self._link = self._agent = None
 
     def _on(self) -> None:
-        self._guest = self._machine()
-        self._lost = False
-        self._begin(self._guest, self._access)
-        self._began(self._parameters)
+        self._link = self._machine()
+        try:
+            self._agent = AgentHost(self.name, self._link, self._access)
+        except BaseException:
+            self._off()
+            raise
+        self._conversations += 1
 
     def _machine(self) -> qemu.GuestLink:
         scratch = tempfile.TemporaryDirectory(prefix="becalm-guest-")

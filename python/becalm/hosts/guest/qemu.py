@@ -19,7 +19,7 @@ from pathlib import Path
 from becalm.errors import MachineError
 from becalm.hosts.guest.kernel import Kernel
 from becalm.hosts.guest.options import Wanted
-from becalm.hosts.transport import ProcessLink
+from becalm.hosts.transport import Patience, ProcessLink
 
 PROGRAM = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
@@ -31,6 +31,9 @@ EMULATED = "tcg,thread=multi"
 KVM_LIMIT_S = 20.0
 """With a processor's own virtualisation a guest speaks within 2 s; inside some virtual machines /dev/kvm opens, and
 then nothing ever runs."""
+
+ALIVE = b'{"id":0,"do":"alive"}\n'
+"""A question of the transport's own: requests count from 1, so nobody takes the answer."""
 
 REASONS = (
     (re.compile(r"becalm-init: (.+?)\.?$", re.MULTILINE), "{}"),
@@ -126,28 +129,41 @@ class Console:
 class GuestLink(ProcessLink):
     """A link to the agent in a virtual machine; ending it ends the machine.
 
-    `limit_s`: how long `read` waits for a line; after that the guest counts as hanging. None: for ever. `question`: a
-    line to send first when time is over; when nothing comes for as long again, the guest hangs.
+    `answer_s`: after so long without a line the guest counts as hanging. How long a program takes is nobody's to say,
+    so the agent is then asked whether it lives, and hangs when nothing comes for as long again.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], scratch: tempfile.TemporaryDirectory[str], answer_s: float
+    ) -> None:
         super().__init__(process, PATIENCE_S)
         self._scratch = scratch
         self._arrived = b""
-        self.limit_s: float | None = None
-        self.question: bytes | None = None
+        self._patience = Patience.SOON
+        self.answer_s = answer_s
+        self.gone = False
+        """The machine has ended, or hangs."""
         self.console = Console(Path(scratch.name))
+
+    def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
+        """Write it all; the next lines are waited for with this patience."""
+        self._patience = patience
+        super().send(line, patience)
+
+    def interrupt(self, line: bytes) -> None:
+        """Write it; the patience stays."""
+        super().send(line)
 
     def read(self) -> bytes:
         """The next line; less when the machine has ended, or hangs."""
-        deadline = None if self.limit_s is None else time.monotonic() + self.limit_s
-        question = self.question
+        deadline = None if self._patience is Patience.LONG else time.monotonic() + self.answer_s
+        question = ALIVE if self._patience is Patience.PROGRAMS else None
         while b"\n" not in self._arrived:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select([self._output], [], [], left)
-            if not ready and question is not None and self.limit_s is not None:
-                self.send(question)
-                question, deadline = None, time.monotonic() + self.limit_s
+            if not ready and question is not None:
+                self.interrupt(question)
+                question, deadline = None, time.monotonic() + self.answer_s
                 continue
             chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
             if not chunk:
@@ -175,12 +191,17 @@ class GuestLink(ProcessLink):
             self.process.terminate()
         super().close()
 
-    def died(self) -> str:
+    def lost(self, host: str) -> MachineError:
         """Why the machine ended."""
+        self.gone = True
+        return super().lost(host)
+
+    def died(self) -> str:
+        """Why the machine ended, or that it hangs."""
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            return f"stopped answering for {self.limit_s:g} s" if self.limit_s else "stopped answering"
+            return f"stopped answering for {self.answer_s:g} s"
         return f"ended with its machine ({self.console.reason()})"
 
 
@@ -200,7 +221,8 @@ def start(
         last = index == len(accels) - 1
         words = command(qemu, wanted, kernel, place, accel, devices)
         try:
-            return boot(words, scratch, wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)), accels[index:]
+            limit_s = wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)
+            return boot(words, scratch, limit_s, wanted.limit_s), accels[index:]
         except MachineError:
             # What the guest itself complains about would be the same without acceleration.
             if last or Console(place).text().strip():
@@ -208,8 +230,8 @@ def start(
     raise MachineError("No accelerator was given to try.")
 
 
-def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: float) -> GuestLink:
-    """Start QEMU and wait until the agent speaks. Raises MachineError."""
+def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: float, answer_s: float) -> GuestLink:
+    """Start QEMU and wait until the agent speaks; later it may be silent for `answer_s`. Raises MachineError."""
     # Loaded here: between fork and exec nothing may be.
     prctl = ctypes.CDLL(None).prctl
 
@@ -229,7 +251,7 @@ def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: f
             )
     except OSError as error:
         raise MachineError(f"QEMU cannot be started: {words[0]}: {error.strerror}.") from error
-    link = GuestLink(process, scratch)
+    link = GuestLink(process, scratch, answer_s)
     try:
         if not link.spoke(limit_s):
             raise _failure(link, limit_s)

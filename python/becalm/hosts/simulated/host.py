@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
+from becalm.hosts.abilities import YES, Ability, with_abilities
+from becalm.hosts.absent import NoMachine
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.protocol import Access, MeasureRequest
+from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Machine, Running, State
 from becalm.nouns.knob import Knob, at_boot
@@ -110,21 +112,21 @@ def open_sim(rest: str, access: Access) -> SimHost:
     )
 
 
-class SimHost:
+class SimHost(NoMachine):
     """Programs `spin DURATION` under a model; a machine with a time of its own runs any other program, too."""
 
     def __init__(
         self, machine: Machine, seed: int, noise: Callable[[np.random.Generator], Noise] | None = None
     ) -> None:
-        self.name = f"sim:{machine.name}"
-        self.privileged = self.reboots = True
+        super().__init__(f"sim:{machine.name}", "it is simulated, so there is no machine")
+        self._abilities |= {Ability.MACHINE_SETTINGS: YES, Ability.REBOOT: YES}
         self.machine = machine
         self._running = Running(machine, seed)
         self._noise = noise(np.random.default_rng(seed)) if noise else None
         self._base_ns: npt.NDArray[np.float64] = np.empty(0)
         self._states: list[State] = []
         self._now_ns = 1_600_000_000_000_000_000
-        self.boot_ns: int | None = machine.boot_ns
+        self.boot_ns = machine.boot_ns
         self.boots = 0
         self._boots_of: list[Settings] = []
         self._booted, self._stale = Settings(), False
@@ -139,7 +141,7 @@ class SimHost:
 
     def facts(self) -> dict[str, Any]:
         """What the simulated machine is."""
-        return {"host": {"hostname": self.name}, "abilities": []}
+        return with_abilities({"host": {"hostname": self.name}}, self.abilities())
 
     def knobs(self) -> list[Knob]:
         """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
@@ -192,6 +194,13 @@ class SimHost:
                 break
         yield Runs(rows)
 
+    def reboot(self, parameters: Parameters) -> None:
+        """Start the machine again as it starts by itself. It has no kernel, and so no words for one."""
+        if parameters:
+            raise UsageError(f"{self.name} has no kernel whose command line could have {' '.join(parameters)}.")
+        self._stale = True
+        self._have(Settings())
+
     def _have(self, boot: Settings) -> None:
         """Start the machine again where these settings of the boot are not those of the last one."""
         if boot == self._booted and not self._stale:
@@ -205,15 +214,6 @@ class SimHost:
         """What a boot does to the time of all its runs, a factor."""
         return math.exp(self.machine.boot_spread * float(self._luck.standard_normal()))
 
-    def settle(self) -> None:
-        """Nothing of a machine was changed."""
-
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """The virtual gap between runs."""
         return [0] * runs, [GAP_NS] * runs
-
-    def stop(self) -> None:
-        """Blocks take no real time here."""
-
-    def close(self) -> None:
-        """Nothing to end."""

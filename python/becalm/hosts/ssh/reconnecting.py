@@ -1,31 +1,33 @@
-"""A conversation with an agent on another machine that survives its connection.
+"""An agent on another machine that survives its connection.
 
 When the connection is lost, the way to the agent (`becalm.hosts.ssh.connect`) is walked again until it leads somewhere
 or time is over. A request is then asked again of the new agent, and a block goes on with the first run that had not
-arrived.
+arrived: `ReconnectingHost` is a host around the agent of the moment.
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
+from becalm.hosts.abilities import YES, Abilities, Ability
+from becalm.hosts.agent import AgentHost
 from becalm.hosts.events import Event, Runs
+from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import MeasureRequest
-from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.rebooting import RestartedError
 from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected, PreviousAgent, Route
-from becalm.hosts.ssh.connection import FAILED, NOTHING
-from becalm.hosts.transport import ProcessLink
+from becalm.hosts.ssh.connection import NOTHING
+from becalm.hosts.ssh.link import SshLink
+from becalm.hosts.wrapper import Wrapper
+from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
-
-LIFE_SECONDS = 15
-"""A sign of life that often: three may get lost."""
+from becalm.nouns.settings_change import Reset, Status
+from becalm.nouns.workload import Workload
 
 RETURN_SECONDS = 300
 """How long a lost machine is tried again: a network that is down, or a restart by somebody else."""
@@ -33,39 +35,102 @@ RETURN_SECONDS = 300
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between two attempts, seconds; the last one from then on."""
 
-AGAIN = frozenset(
-    ("facts", "knobs", "define", "effects", "plan", "overhead", "release", "status", "restore", "healthy", "unboot")
-)
-"""Requests that may be asked again of another agent: they leave nothing behind in the first, or end in the same."""
+Answer = TypeVar("Answer")
 
 
-class ReconnectingHost(RebootingHost):
+class ReconnectingHost(Wrapper[AgentHost]):
     """A machine reached through ssh, as often as it takes."""
 
-    def __init__(self, way: Route) -> None:
-        self._way, self._access = way, way.access
-        self._writing = threading.Lock()
-        self._over = threading.Event()
-        self._holds = self._returning = False
-        self._start(way.access.called or str(way.address))
-        self._take(way.reach())
-        threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
+    def __init__(self, route: Route) -> None:
+        self._route, self._access = route, route.access
+        self._called = route.access.called or str(route.address)
+        self.parted = self._stopped = self._holds = self._returning = False
+        self._defined: tuple[Sequence[Workload], Sequence[Settings | None], bool] = ((), (), False)
+        self._number = 0
+        self._take(route.reach())
 
-    @abstractmethod
-    def _look_around(self) -> None:
-        """See with what the machine runs: it may have been restarted."""
+    @property
+    def name(self) -> str:
+        """The person's name for the machine, else its address."""
+        return self._called
+
+    @property
+    def boot_id(self) -> str:
+        """Of the boot that the agent of the moment was met on."""
+        return str(self.inner.greeting["boot_id"])
+
+    def conversation(self) -> int:
+        """The number of the conversation with the agent."""
+        return self._number
+
+    def abilities(self) -> Abilities:
+        """Those of the agent, and that it comes back."""
+        return {**self.inner.abilities(), Ability.RECONNECT: YES}
+
+    def facts(self) -> dict[str, Any]:
+        """As on every host."""
+        self.ask(AgentHost.facts)
+        return super().facts()
+
+    def knobs(self) -> list[Knob]:
+        """As on every host."""
+        return self.ask(AgentHost.knobs)
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
+        """As on every host."""
+        return self.ask(lambda agent: agent.plan(settings, dangerous=dangerous))
+
+    def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
+        """What settings of the boot are here."""
+        return self.ask(lambda agent: agent.effects(settings, dangerous=dangerous))
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """As on every host."""
+        return self.ask(lambda agent: agent.overhead(runs))
+
+    def status(self) -> Status:
+        """As on every host."""
+        return self.ask(AgentHost.status)
+
+    def restore(self, *, force: bool = False) -> Reset:
+        """As on every host."""
+        return self.ask(lambda agent: agent.restore(force=force))
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
+        """As on every host; another agent is told again."""
+        self._defined = ((), (), False)
+        programs = self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
+        self._defined = (workloads, settings, dangerous)
+        return programs
+
+    @contextmanager
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> Iterator[PutOn]:
+        """As on every host. What is held goes with the connection, which is not made again meanwhile."""
+        with self.inner.hold(settings, dangerous=dangerous) as found:
+            self._holds = True
+            try:
+                yield found
+            finally:
+                self._holds = False
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """As on every host. When the connection is lost it is made again, and what had not arrived is run again."""
-        done = 0
+        """As on every host. When the connection is lost it is made again, and what had not arrived is run again.
+
+        Raises RestartedError when that leads to another boot of the machine.
+        """
+        self._stopped = False
         while True:
+            done = 0
             try:
-                for event in super().measure(request.after(done)):
+                for event in self.inner.measure(request):
                     if isinstance(event, Runs):
                         done += len(event.rows)
                     yield event
                 return
             except LostError as error:
+                before = self.boot_id
                 try:
                     kept = _following(self._return(error), request.first + done)
                 except LostError:
@@ -73,72 +138,67 @@ class ReconnectingHost(RebootingHost):
                         return
                     raise
             if kept:
-                done += len(kept)
                 yield Runs(kept)
-            if done == len(request.block.steps):
+            request = request.after(done + len(kept))
+            if not request.block.steps:
                 return
+            if self.boot_id != before:
+                raise RestartedError(f"{self.name} was restarted while it was measured.")
+            self._tell()
 
-    def hold(self, settings: Settings, *, dangerous: bool = False, keep: bool = False) -> dict[str, Any]:
+    def settle(self) -> None:
         """As on every host."""
-        held = super().hold(settings, dangerous=dangerous, keep=keep)
-        self._holds = True
-        return held
+        self.ask(AgentHost.settle)
+
+    def stop(self) -> None:
+        """End what is under way, and do not wait for a machine that is lost."""
+        self._stopped = True
+        self.inner.stop()
+
+    def part(self) -> None:
+        """From now on a lost connection is not made again."""
+        self.parted = True
 
     def close(self) -> None:
         """End the agent, which puts everything back, and the connection."""
-        self._over.set()
-        with self._writing:
-            # Whoever gets the lock from now on writes nothing: the descriptor may soon be another file's.
-            pass
-        super().close()
-        self._connection.close()
+        self.part()
+        self.inner.close()
+
+    def ask(self, call: Callable[[AgentHost], Answer]) -> Answer:
+        """Ask the agent what may be asked again of another one: it leaves nothing in the first, or ends in the same."""
+        try:
+            return call(self.inner)
+        except LostError as error:
+            if self._returning:
+                raise
+            before = self.boot_id
+            self._return(error)
+            if self.boot_id == before:
+                self._tell()
+            return self.ask(call)
+
+    def _tell(self) -> None:
+        """Have the agent of the moment know what the one before knew."""
+        workloads, settings, dangerous = self._defined
+        if workloads:
+            self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
 
     def _take(self, reached: Connected) -> list[Run]:
         """Talk to this agent from now on; gives the runs that the one before had finished."""
-        self._connection, self._process, self._spool = reached.connection, reached.process, reached.spool
+        self._spool = reached.spool
+        link = SshLink(reached.process, reached.connection, SILENCE_SECONDS)
         try:
-            self._begin(ProcessLink(reached.process), self._access, reached.surroundings)
+            self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
         except BaseException:
-            self._drop()
+            link.close()
             raise
+        self._number += 1
         reached.connection.seclude()
-        return self._runs(list(reached.rows()))
+        return self.inner.rows(reached.rows())
 
-    def _drop(self) -> None:
-        with self._writing:
-            self._link.close()
-        self._connection.close()
-
-    def _greeting(self) -> dict[str, Any]:
-        self._greeted = super()._greeting()
-        return self._greeted
-
-    def _former(self) -> PreviousAgent:
-        return PreviousAgent(int(self._greeted["pid"]), str(self._greeted["boot_id"]), self._spool)
-
-    def _live(self) -> None:
-        """Send empty lines, which the agent takes as signs of life, between requests and never within one."""
-        while not self._over.wait(LIFE_SECONDS):
-            with self._writing, contextlib.suppress(OSError, ValueError):
-                if not self._over.is_set():
-                    self._link.send(b"\n")
-
-    def _send(self, request: dict[str, Any]) -> int:
-        with self._writing:
-            try:
-                return super()._send(request)
-            except ValueError:
-                # Closed already: there was no coming back.
-                raise self._died() from None
-
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return super()._ask(request)
-        except LostError as error:
-            if self._returning or request["do"] not in AGAIN:
-                raise
-            self._return(error)
-            return self._ask(request)
+    def previous(self) -> PreviousAgent:
+        """The agent of the moment, for when it is lost."""
+        return PreviousAgent(int(self.inner.greeting["pid"]), self.boot_id, self._spool)
 
     def _return(self, error: LostError) -> list[Run]:
         """Come back after a lost connection, to a machine that has been put back.
@@ -146,34 +206,33 @@ class ReconnectingHost(RebootingHost):
         Gives runs that were finished there. Raises LostError when that fails, or must not be tried: the settings of
         `hold` are off. Raises UnsettledError when something could not be put back.
         """
-        if self._holds or self._stopped or self._over.is_set():
+        if self._holds or self._stopped or self.parted:
             raise error
         self._access.say(f"The connection to {self.name} was lost. It is tried again for {RETURN_SECONDS // 60} min.")
-        began, former = time.monotonic(), self._former()
-        kept = self._again(began + RETURN_SECONDS, error, former)
+        began, former = time.monotonic(), self.previous()
+        kept = self.come_back(began + RETURN_SECONDS, error, former)
         took = f"{time.monotonic() - began:.0f} s"
-        other = self._greeted["boot_id"] != former.boot_id
-        self._told = set()
-        if other:
-            self._look_around()
         self._access.say(
             f"{self.name} answers again after {took}"
-            + (", restarted by somebody else or by a power cut. " if other else ". ")
+            + (", restarted by somebody else or by a power cut. " if self.boot_id != former.boot_id else ". ")
             + f"What had not arrived is run again{f'; {len(kept)} finished runs were still there' if kept else ''}."
         )
         return kept
 
-    def _again(
+    def come_back(
         self, deadline: float, error: LostError, former: PreviousAgent, *, restarting: bool = False
     ) -> list[Run]:
-        """Walk the way again until it leads to an agent. Raises LostError."""
+        """Walk the way again until it leads to an agent; gives runs that were finished there. Raises LostError.
+
+        `restarting`: the machine was told to restart, so that nothing is expected of its present boot.
+        """
         self._returning = True
-        self._drop()
+        self.inner.close()
         pauses = iter(PAUSES)
         try:
             while True:
                 try:
-                    kept = self._take(self._way.reach(former, restarting=restarting))
+                    kept = self._take(self._route.reach(former, restarting=restarting))
                     if not restarting:
                         self._await_others()
                     return kept
@@ -201,32 +260,13 @@ class ReconnectingHost(RebootingHost):
 
     def _await_others(self) -> None:
         """Until the agent of the lost connection, or its guard, has put everything back; else do that ourselves."""
-        if not self.privileged:
+        if not self.abilities()[Ability.MACHINE_SETTINGS]:
             return
         end = time.monotonic() + ENDING_SECONDS
-        while (found := self.status())["busy"] is not None and time.monotonic() < end and not self._stopped:
+        while (found := self.status()).busy is not None and time.monotonic() < end and not self._stopped:
             time.sleep(1)
-        journal = found["journal"]
-        if found["busy"] is None and journal is not None and journal["kept"] is None:
+        if found.busy is None and found.anything and found.kept is None:
             settled(self.restore())
-
-    def _died(self) -> MachineError:
-        code = self._process.wait()
-        if code != FAILED:
-            # Not what the start-up files of the login shell say.
-            said = [
-                line for line in self._connection.said().splitlines() if line.startswith(("becalm-agent:", "sudo:"))
-            ]
-            why = f" ({said[-1].rstrip('.')})" if said else ""
-            return MachineError(
-                f"The agent on {self.name} ended with exit code {code}{why}. The program it ran was ended with it. "
-                "All runs that had arrived are kept."
-            )
-        return LostError(
-            f"The connection to {self.name} was lost. The agent there ends the program that ran and puts every "
-            f"setting back: at once, or after {SILENCE_SECONDS} s when only the network is gone; `becalm status --host "
-            f"{self.name}` tells. All runs that had arrived are kept."
-        )
 
 
 def _following(rows: list[Run], seq: int) -> list[Run]:
@@ -240,8 +280,8 @@ def _following(rows: list[Run], seq: int) -> list[Run]:
     return kept
 
 
-def settled(done: dict[str, Any]) -> None:
+def settled(done: Reset) -> None:
     """Raises UnsettledError when something could not be put back."""
-    if done["unsettled"]:
-        lines = "\n".join(f"  {sentence}" for sentence in done["unsettled"])
+    if done.unsettled:
+        lines = "\n".join(f"  {sentence}" for sentence in done.unsettled)
         raise UnsettledError(f"Not everything of the machine could be put back:\n{lines}\nTry again: becalm reset")

@@ -1,6 +1,5 @@
 """The machine: a script plays QEMU, and in it the agent, a kernel that panics, one that hangs, and others."""
 
-import dataclasses
 import gzip
 import io
 import os
@@ -130,7 +129,7 @@ def test_no_qemu_no_kernel_no_user_and_no_tree(play, monkeypatch, tmp_path):
 def test_nothing_can_stay_on_in_a_guest(play):
     play("exit")
     with hosts.open("guest:6.1") as host, pytest.raises(UsageError, match="A guest ends with becalm"):
-        host.hold(Settings.of({"swappiness": 1}), keep=True)
+        host.inner.keep(Settings.of({"swappiness": 1}))
     assert not play.log.exists()
 
 
@@ -146,7 +145,7 @@ def test_kvm_that_does_not_work_is_followed_by_emulation_and_not_tried_again(pla
     play(f'case "$*" in *"-accel kvm"*) echo "qemu: failed to set MSR" >&2; exit 1;; esac\nexec {agent_path()} serve')
     with hosts.open("guest:6.1") as host:
         host.facts()
-        host.reboot(["nosmt"])
+        host.reboot(("nosmt",))
         host.facts()
     found = [line.split(" -accel ")[1].split()[0] for line in play.log.read_text().splitlines()]
     assert found == ["kvm", qemu.EMULATED, qemu.EMULATED]
@@ -173,11 +172,11 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
         host.define([Workload.of("/bin/ls /")], [Settings()])
         host.define([kept], [Settings()])
         assert len(play.log.read_text().splitlines()) == 2, "another program, another boot; what was there stays"
-        host.reboot(["isolcpus=1"])
+        host.reboot(("isolcpus=1",))
         assert host.overhead(1)
         last = play.log.read_text().splitlines()[-1]
         assert "isolcpus=1" in last
-        assert host.privileged
+        assert host.abilities()[hosts.Ability.MACHINE_SETTINGS]
     host.close()
 
 
@@ -190,7 +189,7 @@ def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhi
     )
     with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
         host.define([Workload.of("sleep 2")], [Settings()])
-        host._wanted = dataclasses.replace(host._wanted, limit_s=0.5)
+        host.inner._link.answer_s = 0.5
         rows = ran(host)
         assert [run.outcome for run in rows] == ["ok"], "it was asked, and lives"
         (tmp_path / "hang").touch()
@@ -259,7 +258,7 @@ def test_a_guest_that_hangs_after_it_has_booted(play, tmp_path):
     with hosts.open("guest:6.1?accel=tcg&limit=30s") as host:
         host.define([Workload.of("true")], [Settings()])
         (tmp_path / "hang").touch()
-        host._wanted = dataclasses.replace(host._wanted, limit_s=0.3)
+        host.inner._link.answer_s = 0.3
         with pytest.raises(MachineError, match=r"stopped answering for 0\.3 s in the middle of its work"):
             host.plan(Settings())
         (tmp_path / "hang").unlink()
@@ -271,7 +270,7 @@ def test_the_archive_is_not_kept_while_the_machine_runs(play, tmp_path, monkeypa
     words = [str(tmp_path / "bin" / qemu.PROGRAM)]
     scratch = tempfile.TemporaryDirectory()
     (Path(scratch.name) / "initramfs").touch()
-    link = qemu.boot(words, scratch, 30)
+    link = qemu.boot(words, scratch, 30, 30)
     assert not (Path(scratch.name) / "initramfs").exists()
     assert link.read() == b"{}\n"
     link.close()
@@ -310,7 +309,7 @@ def written(name, access=None, define=()):
     """The initramfs that would be booted."""
     with hosts.open(name, access) as host:
         file = io.BytesIO()
-        host._write(file)
+        host.inner._write(file)
     return entries(file.getvalue())
 
 

@@ -1,0 +1,87 @@
+"""What a host can do, as data: each ability is there, or is not for a reason and perhaps with a way out.
+
+They are part of a host's facts beside those of its machine, in the same form. Verbs ask here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from becalm.errors import UsageError
+
+
+class Ability(StrEnum):
+    """What a host may be able to do. `what` and `matters` say it to the person."""
+
+    what: str
+    matters: str
+
+    def __new__(cls, value: str, what: str, matters: str) -> Ability:
+        """A member, with what it is called and what it is good for."""
+        made = str.__new__(cls, value)
+        made._value_, made.what, made.matters = value, what, matters
+        return made
+
+    MACHINE_SETTINGS = "machine_settings", "settings of the machine", "most of what makes runs vary is set there"
+    HOLD = "hold", "settings for the time of a command", "programs run under settings that were found"
+    KEEP = "keep", "settings that stay on", "they hold for programs that becalm does not start, until reset"
+    REBOOT = "reboot", "settings of the next boot", "some settings are parameters of the kernel"
+    READ_LOAD = "read_load", "the load of the machine", "what else it does is what disturbs"
+    FOLLOW = "follow", "running programs can be followed", "what delays a service shows without starting it again"
+    RECONNECT = "reconnect", "a lost connection is made again", "a study of hours outlives a network that fails"
+    REAL_TIME = "real_time", "times of a real processor", "emulated and simulated times tell nothing of a real machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Can:
+    """Whether an ability is there; if not, why not, and what would bring it: both begin in lower case, with no stop."""
+
+    have: bool
+    reason: str = ""
+    way_out: str = ""
+
+    def __bool__(self) -> bool:
+        return self.have
+
+    @property
+    def sentence(self) -> str:
+        """Why not, for the person."""
+        rest = f" {self.way_out[0].upper()}{self.way_out[1:]}." if self.way_out else ""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}.{rest}"
+
+
+YES = Can(True)
+
+Abilities = Mapping[Ability, Can]
+"""All of them: what a host does not name, it cannot do."""
+
+
+def with_abilities(facts: dict[str, Any], abilities: Abilities) -> dict[str, Any]:
+    """Facts in which these abilities stand, instead of what they may have said of them before."""
+    own = [
+        {
+            "name": str(each),
+            "title": each.what,
+            "matters": each.matters,
+            "have": abilities[each].have,
+            "reason": abilities[each].reason or None,
+            "way_out": abilities[each].way_out or None,
+        }
+        for each in Ability
+    ]
+    others = [row for row in facts.get("abilities", ()) if row["name"] not in set(Ability)]
+    return {**facts, "abilities": [*others, *own]}
+
+
+def refused(host: str, abilities: Abilities, ability: Ability) -> UsageError:
+    """The error that a host cannot do something, with its reason."""
+    return UsageError(f"Not available on {host}: {ability.what}. {abilities[ability].sentence}")
+
+
+def need(host: str, abilities: Abilities, ability: Ability) -> None:
+    """Raises UsageError when a host cannot do something."""
+    if not abilities[ability]:
+        raise refused(host, abilities, ability)

@@ -1,0 +1,75 @@
+"""What a host without a machine cannot do, once for all of that kind (`null`, `sim`): it says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
+
+from becalm.hosts.abilities import Abilities, Ability, Can, refused
+from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.protocol import Parameters
+from becalm.load.live import Reading
+from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Reset, Status
+
+
+class NoMachine:
+    """The part of a Host that is about a machine, where there is none. A kind gives its name and why there is none."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._abilities = dict.fromkeys(Ability, Can(False, why, "use `local`, which is this machine"))
+        self.boot_ns: int | None = None
+
+    def abilities(self) -> Abilities:
+        """Nothing of a machine's."""
+        return self._abilities
+
+    def _refuse(self, ability: Ability) -> NoReturn:
+        raise refused(self.name, self.abilities(), ability)
+
+    def user(self) -> str:
+        """Nobody."""
+        return ""
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
+        """Refused."""
+        self._refuse(Ability.HOLD)
+
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+        """Refused."""
+        self._refuse(Ability.HOLD)
+
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """Refused."""
+        self._refuse(Ability.KEEP)
+
+    def restore(self, *, force: bool = False) -> Reset:
+        """Refused."""
+        self._refuse(Ability.KEEP)
+
+    def status(self) -> Status:
+        """Refused."""
+        self._refuse(Ability.KEEP)
+
+    def read(self, *, consumers: int = 0) -> Reading:
+        """Refused."""
+        self._refuse(Ability.READ_LOAD)
+
+    def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """Refused."""
+        self._refuse(Ability.FOLLOW)
+
+    def reboot(self, parameters: Parameters) -> None:
+        """Refused."""
+        self._refuse(Ability.REBOOT)
+
+    def settle(self) -> None:
+        """Nothing of a machine was changed."""
+
+    def stop(self) -> None:
+        """Blocks take no real time here."""
+
+    def close(self) -> None:
+        """Nothing to end."""

@@ -1,0 +1,46 @@
+"""Settings that are on for as long as a context lasts, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.nouns.settings_change import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What settings would write. `lasting`: what would not be as before when they are taken off again, in sentences."""
+
+    changes: tuple[Change, ...] = ()
+    lasting: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Planned:
+        """As the agent says it."""
+        return cls(tuple(map(Change.from_json, found["changes"])), tuple(found.get("lasting", ())))
+
+
+@dataclass(frozen=True, slots=True)
+class PutOn:
+    """What putting settings on has written, sentences on it, and how long it took, ns."""
+
+    changes: tuple[Change, ...] = ()
+    remarks: tuple[str, ...] = ()
+    took_ns: int = 0
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> PutOn:
+        """As the agent says it."""
+        return cls(tuple(map(Change.from_json, found["changes"])), tuple(found["remarks"]), found["took_ns"])
+
+
+@contextmanager
+def held(put_on: Callable[[], PutOn], settle: Callable[[], None]) -> Iterator[PutOn]:
+    """Put settings on; on leaving, also by an error, `settle`, which raises when something is not as it was before."""
+    try:
+        yield put_on()
+    finally:
+        settle()

@@ -1,0 +1,149 @@
+"""Hosts that are another host and do something besides: everything goes to that one as it is.
+
+What a kind of wrapper does differently it overrides; nothing is looked up by name, so that a type checker sees what is
+missing. `Lent` is a host that somebody else has opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from becalm.errors import UsageError
+from becalm.hosts.abilities import Abilities, with_abilities
+from becalm.hosts.events import Event
+from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
+from becalm.load.live import Reading
+from becalm.nouns.knob import Knob
+from becalm.nouns.settings import Settings
+from becalm.nouns.settings_change import Reset, Status
+from becalm.nouns.workload import Workload
+
+Inner = TypeVar("Inner", bound=Host)
+
+
+class Wrapper(Generic[Inner]):
+    """A host around another one, `inner`. Ending it ends that."""
+
+    def __init__(self, inner: Inner) -> None:
+        self._inner = inner
+
+    @property
+    def inner(self) -> Inner:
+        """The host that everything goes to."""
+        return self._inner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The name of the host inside."""
+        return self.inner.name
+
+    @property
+    def boot_ns(self) -> int | None:
+        """How long the last boot took, ns."""
+        return self.inner.boot_ns
+
+    def abilities(self) -> Abilities:
+        """What it can do."""
+        return self.inner.abilities()
+
+    def facts(self) -> dict[str, Any]:
+        """What the machine is and allows, with the abilities of this host instead of those inside."""
+        return with_abilities(self.inner.facts(), self.abilities())
+
+    def user(self) -> str:
+        """As whom programs run."""
+        return self.inner.user()
+
+    def knobs(self) -> list[Knob]:
+        """The settings there are."""
+        return self.inner.knobs()
+
+    def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
+        """What settings would write."""
+        return self.inner.plan(settings, dangerous=dangerous)
+
+    def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
+        """Have settings on for as long as the context lasts."""
+        return self.inner.hold(settings, dangerous=dangerous)
+
+    def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
+        """Put settings on to stay."""
+        return self.inner.keep(settings, dangerous=dangerous)
+
+    def restore(self, *, force: bool = False) -> Reset:
+        """Put back what an earlier becalm kept or left."""
+        return self.inner.restore(force=force)
+
+    def status(self) -> Status:
+        """Who has set what, and when."""
+        return self.inner.status()
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
+        """Make workloads and settings known."""
+        return self.inner.define(workloads, settings, dangerous=dangerous)
+
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
+        """Run the steps."""
+        return self.inner.measure(request)
+
+    def settle(self) -> None:
+        """Put everything back that was set."""
+        self.inner.settle()
+
+    def read(self, *, consumers: int = 0) -> Reading:
+        """What the machine did since the reading before."""
+        return self.inner.read(consumers=consumers)
+
+    def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """What a running process does."""
+        return self.inner.follow(pid, period_ns, consumers=consumers)
+
+    def reboot(self, parameters: Parameters) -> None:
+        """Start the machine again."""
+        self.inner.reboot(parameters)
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """Cost of an empty program."""
+        return self.inner.overhead(runs)
+
+    def stop(self) -> None:
+        """End what is under way."""
+        self.inner.stop()
+
+    def close(self) -> None:
+        """End the host inside."""
+        self.inner.close()
+
+
+class Lent(Wrapper[Host]):
+    """A host that somebody else has opened, and ends: what was set for us is put back, and no more.
+
+    How it is reached is settled already. Raises UsageError for an `access` that asks for something else.
+    """
+
+    def __init__(self, inner: Host, access: Access | None = None) -> None:
+        super().__init__(inner)
+        wanted, usual = access or Access(), Access()
+        for field, option in (("user", "user"), ("sudo", "sudo"), ("root", "root"), ("reboot", "allow_reboot")):
+            if getattr(wanted, field) != getattr(usual, field):
+                raise UsageError(
+                    f"{inner.name} is open already, so {option} comes too late: give it to becalm.hosts.open."
+                )
+
+    def close(self) -> None:
+        """Put back what was set."""
+        self.inner.settle()
