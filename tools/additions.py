@@ -156,7 +156,7 @@ def search_method(tree: Path) -> None:
                     break
                 kept = [each for each in space.candidates if rng.random() < 0.5]
                 names = {knob for each in kept for knob in each.knobs}
-                able = tuple(each for each in kept if names.issuperset(each.needs))
+                able = tuple(each for each in kept if names.issuperset(each.requires))
                 yield from trials.measure(space.settings(able), f"throw {throw + 1}")
             return Choice(trials.best, f"Coins were thrown for {space.count} settings, {trials.runs} runs.")
         ''',
