@@ -59,6 +59,31 @@ def test_the_watchdogs_of_the_running_machine_come_back(guest):
     assert said(guest, (shell(SHARED), 0))[0].split()[:2] == ["1", "1"]
 
 
+def test_times_of_the_scheduler_are_set_and_come_back(guest):
+    """Also what taking a CPU offline makes the kernel compute anew."""
+    rows = {row.name: row for row in guest.knobs() if row.name.startswith("sched_")}
+    here = {name: row for name, row in rows.items() if row.supported}
+    assert {"sched_migration_cost_ns", "sched_nr_migrate", "sched_tunable_scaling"} <= here.keys()
+    assert ("sched_base_slice_ns" in here) is ("sched_latency_ns" not in here), "EEVDF or CFS"
+    assert "6.6" in rows["sched_latency_ns" if "sched_base_slice_ns" in here else "sched_base_slice_ns"].reason
+    wanted = {name: row.domain.range.natural(0.5) for name, row in here.items() if row.domain.range}
+    files = {name: f"/sys/kernel/debug/sched/{name.removeprefix('sched_')}" for name in wanted}
+
+    def inside():
+        return dict(zip(files, said(guest, (shell(f"cat {' '.join(files.values())}"), 0))[0].split(), strict=True))
+
+    guest.define([shell("cat")], [Settings()])
+    before = inside()
+    assert {name: row.value for name, row in here.items() if name in wanted} == before
+    guest.hold(Settings.of({**wanted, "sched_tunable_scaling": "none", "online_cpus": "first"}), dangerous=True)
+    now = {row.name: row.value for row in guest.knobs()}
+    assert {name: now[name] for name in wanted} == {name: str(value) for name, value in wanted.items()}
+    assert (now["sched_tunable_scaling"], now["online_cpus"]) == ("none", "0")
+    assert guest.release()["unsettled"] == []
+    assert inside() == before
+    assert {row.name: row.value for row in guest.knobs() if row.name in here} == {k: v.value for k, v in here.items()}
+
+
 def test_all_of_them_by_their_effect_in_one_boot(guest):
     """On the boot before and after: the same program looks at what each setting should have changed."""
     busy = shell(f"{TICKS}; {SPIN.format(60000)}; {TICKS}")
