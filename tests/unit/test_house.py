@@ -12,7 +12,7 @@ from becalm._version import VERSION
 PYTHON = sorted((ROOT / "python/becalm").rglob("*.py"))
 SOURCES = PYTHON + sorted((ROOT / "crates").rglob("*.rs")) + sorted((ROOT / "bench").glob("*.py"))
 LONGEST = 500
-DATA_TABLES: set[str] = set()
+DATA_TABLES = {"crates/becalm-core/src/load/table.rs"}
 """Files that are tables of data, which may be longer."""
 
 
@@ -65,7 +65,7 @@ def test_what_counts_as_printing(line):
 
 def test_no_file_is_two_files():
     for path in SOURCES:
-        if path.name not in DATA_TABLES:
+        if str(path.relative_to(ROOT)) not in DATA_TABLES:
             assert len(path.read_text().splitlines()) <= LONGEST, path.relative_to(ROOT)
 
 

@@ -1,9 +1,10 @@
 //! The samples of one record, and what is sent of them: how far each counter moved between two samples.
 
 use becalm_core::exec::tree::own;
-use becalm_core::load::counted::COUNTED;
+use becalm_core::load::column::Take;
+use becalm_core::load::counted::{COUNTED, STATES};
 use becalm_core::load::digest::Digest;
-use becalm_core::load::table::NAMES;
+use becalm_core::load::table::{NAMES, TABLE};
 use becalm_core::source::file::Place;
 use becalm_core::source::processes::Processes;
 use becalm_core::source::sampler::Account;
@@ -14,6 +15,12 @@ const MOST: usize = 4096;
 
 /// Other processes that are named.
 const NAMED: usize = 8;
+
+/// States that have a course over time, by name and place in `STATES`; what only must not change has none.
+fn states() -> impl Iterator<Item = (&'static str, usize)> {
+    let changing = |(_, column): &(usize, &usize)| !matches!(TABLE[**column].take, Take::Count(_));
+    STATES.iter().enumerate().filter(changing).map(|(place, column)| (NAMES[*column], place))
+}
 
 /// The samples between the beginning and the end of a record.
 pub struct Samples {
@@ -69,7 +76,7 @@ impl Samples {
         };
         let columns = self.columns(begin, end);
         let names: Vec<&str> =
-            ["queue", "frequency_khz"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect();
+            states().map(|(name, _)| name).chain(columns.iter().map(|(name, _)| *name)).collect();
         let consumers: Vec<Value> = named.collect();
         let Value::Object(fields) = json!({
             "event": "series", "first": first, "last": last, "names": names,
@@ -98,10 +105,13 @@ impl Samples {
         let mut before = begin;
         for (index, now) in [begin].into_iter().chain(&self.taken).chain([end]).enumerate() {
             let sampled = index > 0 && index <= self.taken.len();
-            // At both ends the program does not run, so its queue is not told there.
-            let queue = now.others_running().filter(|_| sampled);
-            let mut row =
-                vec![json!(now.at_ns() - begin.at_ns()), json!(queue), json!(now.state_of("frequency_khz"))];
+            let state = |(_, place): (&str, usize)| match TABLE[STATES[place]].take {
+                // At both ends the program does not run, so its queue is not told there.
+                Take::Sampled(_) => json!(now.others_running().filter(|_| sampled)),
+                _ => json!(now.state(place)),
+            };
+            let mut row = vec![json!(now.at_ns() - begin.at_ns())];
+            row.extend(states().map(state));
             let moved = |(_, place): &(&str, usize)| {
                 json!((index > 0).then(|| now.since(before, *place).ok()).flatten())
             };

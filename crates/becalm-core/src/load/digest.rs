@@ -31,6 +31,7 @@ impl Digest {
     }
 
     /// A state by its column's name.
+    #[cfg(test)]
     pub fn state_of(&self, name: &str) -> Option<u64> {
         self.state(STATES.iter().position(|column| TABLE[*column].name == name)?)
     }
