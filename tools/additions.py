@@ -195,6 +195,99 @@ def export_format(tree: Path) -> None:
     )
 
 
+def host_kind(tree: Path) -> None:
+    """A file and a row: times from a file, played in turn."""
+    written(
+        tree,
+        "python/becalm/hosts/times.py",
+        '''
+        """The host `times:FILE`: runs take the times in a file in turn, ns, one a line; without a file 1 ms."""
+
+        from __future__ import annotations
+
+        import itertools
+        from collections.abc import Iterator, Sequence
+        from pathlib import Path
+        from typing import Any
+
+        from becalm.errors import UsageError
+        from becalm.hosts.abilities import with_abilities
+        from becalm.hosts.absent import NoMachine
+        from becalm.hosts.events import Event, Runs
+        from becalm.hosts.protocol import Access, MeasureRequest
+        from becalm.nouns.knob import Knob
+        from becalm.nouns.run import Outcome, Run
+        from becalm.nouns.settings import Settings
+        from becalm.nouns.workload import Workload
+
+
+        def open_times(rest: str, access: Access) -> TimesHost:
+            """The host of a file. Raises UsageError when it has no times."""
+            try:
+                times = [int(line) for line in Path(rest).read_text().split()] if rest else [1_000_000]
+            except (OSError, ValueError) as error:
+                raise UsageError(f"{rest} has no times in ns, one a line: {error}.") from None
+            return TimesHost(f"times:{rest}" if rest else "times", times)
+
+
+        class TimesHost(NoMachine):
+            """Plays times; starts again with the first after the last."""
+
+            def __init__(self, name: str, times: Sequence[int]) -> None:
+                super().__init__(name, "it plays times from a file")
+                self._times = itertools.cycle(times)
+                self._now_ns = 0
+
+            def __enter__(self) -> TimesHost:
+                return self
+
+            def __exit__(self, *exc: object) -> None:
+                self.close()
+
+            def facts(self) -> dict[str, Any]:
+                """Nothing to know."""
+                return with_abilities({"host": {"hostname": "times"}}, self.abilities())
+
+            def knobs(self) -> list[Knob]:
+                """Nothing to set."""
+                return []
+
+            def define(
+                self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+            ) -> list[str]:
+                """Every program exists."""
+                return [each.argv[0] if each.argv else "" for each in workloads]
+
+            def measure(self, request: MeasureRequest) -> Iterator[Event]:
+                """One run at a time."""
+                for index, (workload, settings, padding, round) in enumerate(request.block.steps):
+                    wall_ns = next(self._times)
+                    self._now_ns += wall_ns
+                    yield Runs(
+                        [
+                            Run(
+                                request.first + index, workload, settings, round, padding, self._now_ns - wall_ns,
+                                wall_ns, wall_ns, 0, 0, 1 << 20, 0, 0, 0, 0, str(Outcome.OK), 0, 0,
+                            )
+                        ]
+                    )
+
+            def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+                """Nothing costs nothing."""
+                return [0] * runs, [0] * runs
+
+            def stop(self) -> None:
+                """A run is over as soon as it is asked for."""
+        ''',
+    )
+    before(
+        tree,
+        "python/becalm/hosts/table.py",
+        '    Row("null"',
+        '    Row("times", "becalm.hosts.times", "open_times", "times from a file: times:FILE"),\n',
+    )
+
+
 SPIN = ("--host", "sim:drift", "--seed", "1", "--quiet")
 
 TABLE = (
@@ -265,6 +358,17 @@ TABLE = (
         ),
         ("tests/unit/report/formats",),
         "test_formats",
+    ),
+    Addition(
+        "host kind",
+        2,
+        host_kind,
+        (
+            (("run", "--host", "times", "--runs", "5", "--", "anything"), "1.000 ms"),
+            (("run", "--help"), "times:FILE"),
+        ),
+        ("tests/conformance/test_hosts.py", "-k", "times or null or sim"),
+        "[times]",
     ),
 )
 """One row a family."""

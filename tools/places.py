@@ -14,6 +14,7 @@ this tree is changed. Exits 1 when one takes more places than it may, does not w
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 import shutil
 import subprocess
@@ -74,7 +75,7 @@ def changed(tree: Path) -> list[str]:
             and not built
             and "__pycache__" not in path.parts
             and not name.startswith(("docs/", "CHANGELOG", "."))
-            and not (ours.exists() and ours.read_bytes() == path.read_bytes())
+            and not (ours.exists() and filecmp.cmp(ours, path))
         ):
             found.append(name)
     return found
@@ -109,7 +110,7 @@ def tried(addition: Addition, *, count: bool) -> list[str]:
         for words, sign in addition.shown:
             said = called([sys.executable, "-m", "becalm", *words], tree, environment)
             if sign not in said:
-                raise Failed(f"becalm {' '.join(words)} does not say {sign!r}:\n{said}")
+                raise Failed(f"becalm {' '.join(words)} does not say {sign!r}:\n{said[-500:]}")
         if addition.cargo:
             cargo = ["cargo", "test", "-q", "--locked", "-p", "becalm-core", "--lib", "--target-dir", str(TARGET)]
             called([*cargo, addition.cargo], tree, environment)

@@ -15,7 +15,8 @@ from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
-PROGRAMS = {"local": "true", "ssh": "true", "guest": "true", "cluster": "true", "null": "anything", "sim": "spin 1ms"}
+PROGRAMS = {"sim": "spin 1ms"}
+"""What a kind runs that does not run `true`."""
 NAMES = {"sim": ("sim:drift", "sim:laptop-a"), "guest": ("guest:6.1",)}
 MARKS = {
     "local": [pytest.mark.machine],
@@ -72,7 +73,7 @@ def host(request, machines):
             elsewhere = {"ssh": "far", "cluster": "worker"}.get(kind)
             name = request.getfixturevalue(elsewhere) if elsewhere else request.param
             opened = stack.enter_context(hosts.open(name))
-        opened.define([Workload.of(PROGRAMS[kind])], [Settings()])
+        opened.define([Workload.of(PROGRAMS.get(kind, "true"))], [Settings()])
         yield opened
 
 

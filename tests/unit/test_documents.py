@@ -157,3 +157,14 @@ def test_functions_that_the_table_of_statistics_names_exist():
     for module, name in named:
         found = importlib.import_module(f"becalm.stats.{module}")
         assert name == "*" or hasattr(found, name), f"{module}.{name}"
+
+
+def test_places_that_the_map_of_the_house_names_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:python|crates|tests|bench|docs|tools)(?:/[\w./-]+)?)`", text))
+    named |= {f"python/becalm/{name}" for name in re.findall(r"`…/(\w+)`", text)}
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists(), name
+    folders = {path.name for path in (ROOT / "python/becalm").iterdir() if (path / "__init__.py").exists()}
+    assert folders == {name.split("/")[2] for name in named if re.fullmatch(r"python/becalm/\w+", name)}
