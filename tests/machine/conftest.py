@@ -1,5 +1,6 @@
 """An agent for each test, and another machine to log in to."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from tests.machine.far import Far, until
 from tests.machine.restore.laptop import changed, laptop, snapshot, strays
 
 from becalm.hosts import aliases
+
+os.environ.setdefault("BECALM_INTERRUPT_WAIT", "0.2")
+"""Idle devices are not waited for: nobody waits a minute after each test for interrupts that it has moved."""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
 use becalm_core::exec::watch::readable;
 use becalm_core::knob::away::settle;
 use becalm_core::knob::journal;
-use becalm_core::knob::place::{start_and_state, Place};
+use becalm_core::knob::place::{start_and_state, Place, KEEPER};
 use becalm_core::knob::recover::clear;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::tree::Tree;
@@ -64,7 +64,7 @@ impl Guard {
 /// line, given too, is closed before anything was written to it: nobody would know of it.
 pub fn keeper(device: &File) -> io::Result<(Place, File)> {
     let (read, write) = pipe()?;
-    let (pid, _) = outlive(&[read.as_raw_fd(), device.as_raw_fd()], "becalm-keeper", |kept| {
+    let (pid, _) = outlive(&[read.as_raw_fd(), device.as_raw_fd()], KEEPER, |kept| {
         // SAFETY: the descriptor is this process's own copy; the set is initialised before use.
         unsafe {
             // The agent holds back signals that ask to end; a machine that shuts down sends one.
@@ -80,13 +80,13 @@ pub fn keeper(device: &File) -> io::Result<(Place, File)> {
     })?;
     let live = Tree::new(std::path::Path::new("/"));
     let (start, _) = start_and_state(&live, pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
-    Ok((Place::Process { pid, start, name: "becalm-keeper".to_owned() }, write.into()))
+    Ok((Place::Process { pid, start, name: KEEPER.to_owned() }, write.into()))
 }
 
 /// Wait until the interrupts that are on their way have arrived, in a process of its own.
 pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
     let tree = tree.clone();
-    outlive(&[], "becalm-keeper", move |_| drop(settle(&tree, patience, true)))?;
+    outlive(&[], KEEPER, move |_| drop(settle(&tree, patience, true)))?;
     Ok(())
 }
 

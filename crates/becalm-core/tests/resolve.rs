@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use becalm_core::knob::catalogue::owns;
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::place::Place;
 use becalm_core::knob::settings::{SettingError, Settings};
@@ -97,7 +98,11 @@ impl Laptop {
     }
 
     fn changes(&self, settings: Value) -> Changes {
-        self.read(settings).unwrap_or_else(|error| panic!("{error}")).changes
+        let changes = self.read(settings).unwrap_or_else(|error| panic!("{error}")).changes;
+        for place in changes.places() {
+            assert!(owns(place), "a journal with {place:?} would be refused");
+        }
+        changes
     }
 }
 

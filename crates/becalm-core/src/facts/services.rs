@@ -92,6 +92,11 @@ pub fn rivals(machine: &Machine) -> Vec<(String, i32)> {
     governing.map(|(row, pid)| (TABLE[row].process.to_owned(), pid as i32)).collect()
 }
 
+/// Whether a program of this name is one that rewrites settings.
+pub fn is_rival(name: &str) -> bool {
+    TABLE.iter().any(|row| row.role == "governs" && row.process == name)
+}
+
 fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (row, pid) in known(machine, pids) {

@@ -17,6 +17,26 @@ const SCALED: [&str; 4] = [
     "/sys/kernel/debug/sched/base_slice_ns",
 ];
 
+/// Files of a CPU that has gone and come back.
+const FREQUENCY: [&str; 4] =
+    ["scaling_governor", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"];
+
+/// Whether this is a place that changes besides.
+pub fn owns(place: &Place) -> bool {
+    match place {
+        Place::File { path } => {
+            let frequency = |path: &str| {
+                let (cpu, name) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once("/cpufreq/")?;
+                Some(cpu.parse::<u32>().is_ok() && FREQUENCY.contains(&name))
+            };
+            frequency(path) == Some(true) || SCALED.contains(&path.as_str()) || cpuset::is_cpus_file(path)
+        }
+        Place::Mask { path } => interrupt::of_mask_file(path).is_some(),
+        Place::Arrival { .. } | Place::Member { .. } | Place::Affinity { .. } => true,
+        _ => false,
+    }
+}
+
 /// What taking CPUs offline changes besides: their frequency settings, interrupts, cpusets of v1, bound tasks.
 pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     let mut places = Vec::new();
@@ -24,9 +44,7 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
         return places;
     }
     for cpu in gone {
-        for name in
-            ["scaling_governor", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"]
-        {
+        for name in FREQUENCY {
             let path = format!("{CPU}/cpu{cpu}/cpufreq/{name}");
             if tree.exists(&path) {
                 places.push(Place::File { path });

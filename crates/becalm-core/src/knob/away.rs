@@ -186,11 +186,11 @@ pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
     list.save(tree)
 }
 
-/// Try those again that have not fired in time.
+/// Try those again that have not fired in time, or whose time is just over.
 pub fn try_again(tree: &Tree) -> io::Result<()> {
-    let silent = |away: &Away| away.why == Why::Silent;
+    let may_come = |away: &Away| away.why != Why::Managed;
     let again = |away: Away| Away { why: Why::Waiting, ..away };
-    call_back(tree, listed(tree).into_values().filter(silent).map(again).collect())
+    call_back(tree, listed(tree).into_values().filter(may_come).map(again).collect())
 }
 
 /// What is in a journal now, and in nobody else's hands: interrupts that a hold is about to move.

@@ -12,6 +12,7 @@ use super::act::{
 };
 use super::domain::Scale::{Linear, Log};
 use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special, ON_OFF};
+use super::place::Place;
 use super::process;
 use super::proof;
 use super::row::Group::*;
@@ -303,6 +304,11 @@ pub const CATALOGUE: &[Knob] = &[
 /// The row of a name.
 pub fn find(name: &str) -> Option<&'static Knob> {
     CATALOGUE.iter().find(|knob| knob.name == name)
+}
+
+/// Whether some setting writes this place.
+pub fn owns(place: &Place) -> bool {
+    CATALOGUE.iter().any(|knob| knob.act.owns(place))
 }
 
 /// The name in the catalogue that is most like `name`, when one is like it at all.

@@ -77,7 +77,19 @@ pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
     found
 }
 
+/// Whether this is the file of the CPUs of a set of v1.
+pub fn is_cpus_file(path: &str) -> bool {
+    let set = path.strip_prefix(V1).and_then(|rest| rest.strip_suffix("/cpuset.cpus"));
+    set.is_some_and(|set| !set.split('/').skip(1).any(|name| matches!(name, "" | "." | "..")))
+}
+
 impl Cpuset {
+    /// Whether this is a set that becalm makes.
+    pub fn is_ours(&self) -> bool {
+        let name = self.path.strip_prefix(hierarchy(self.version));
+        matches!(self.version, 1 | 2) && matches!(name, Some("/becalm-isolated" | "/becalm-rest"))
+    }
+
     /// Whether the set exists.
     pub fn read(&self, tree: &Tree) -> &'static str {
         if tree.is_directory(&self.path) {

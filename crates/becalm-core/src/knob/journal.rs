@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::catalogue::owns;
 use super::checksum;
 use super::place::Place;
 use super::tree::Tree;
@@ -244,6 +245,8 @@ fn parse(bytes: &[u8]) -> Recorded {
         }
         match checksum::value(line) {
             Some(Record::Begin(begin)) => found.begin = begin,
+            // A journal that says more is not becalm's, or of another version's.
+            Some(Record::Place { place, .. }) if !owns(&place) => found.damaged.push(number + 1),
             Some(Record::Place { index, knob, place, original, side_effect }) => {
                 let ours = Vec::new();
                 entries.insert(index, Entry { knob, place, original, ours, side_effect, doubtful: false });
@@ -272,7 +275,9 @@ mod tests {
         let place = |index| Record::Place {
             index,
             knob: "swappiness".to_owned(),
-            place: Place::File { path: format!("/proc/{index}") },
+            place: Place::File {
+                path: ["/proc/sys/vm/swappiness", "/sys/kernel/mm/ksm/run"][index].to_owned(),
+            },
             original: "60".to_owned(),
             side_effect: false,
         };
@@ -288,6 +293,22 @@ mod tests {
         assert_eq!(found.damaged, [1, 2], "the value of a place that is lost is lost too");
         assert_eq!(found.entries.len(), 1);
         assert_eq!(found.entries[0].ours, ["1"]);
+    }
+
+    #[test]
+    fn a_place_that_no_setting_has_is_as_a_damaged_line() {
+        let mut text = lines();
+        for path in ["/etc/shadow", "/proc/sys/vm/../../etc/shadow", "/proc/sys/kernel/modprobe"] {
+            let place = Record::Place {
+                index: 0,
+                knob: "swappiness".to_owned(),
+                place: Place::File { path: path.to_owned() },
+                original: "60".to_owned(),
+                side_effect: false,
+            };
+            text[0] = checksum::line(&place).unwrap();
+            assert_eq!(parse(text.concat().as_bytes()).damaged, [1, 2], "{path}");
+        }
     }
 
     #[test]

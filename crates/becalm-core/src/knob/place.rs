@@ -19,6 +19,9 @@ pub const RUNNING: &str = "running";
 pub const STOPPED: &str = "stopped";
 pub const GONE: &str = "gone";
 
+/// The process that keeps a device open while settings stay on.
+pub const KEEPER: &str = "becalm-keeper";
+
 /// The device whose open descriptions bound the wake-up latency, each an i32 in us (cpuidle.rst).
 pub const LATENCY: &str = "/dev/cpu_dma_latency";
 

@@ -5,7 +5,7 @@ use super::super::domain::Kind;
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::{each_cpu, read, same};
+use super::{each_cpu, is_each_cpu, read, same};
 
 /// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub struct EachCpu {
 }
 
 impl Act for EachCpu {
+    fn owns(&self, place: &Place) -> bool {
+        std::iter::once(&self.file).chain(self.moves).any(|file| is_each_cpu(place, file))
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let paths = each_cpu(tree, self.file);
         let values = paths.iter().map(|path| read(tree, path, self.form)).collect::<Result<_, _>>()?;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::super::changes::Draft;
+use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::{choices, chosen, Tree};
 use super::{read, DEBUGFS};
@@ -31,6 +32,10 @@ impl File {
 }
 
 impl Act for File {
+    fn owns(&self, place: &Place) -> bool {
+        matches!(place, Place::File { path } if self.0.iter().any(|(own, _)| own == path))
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let (path, form) = self.found(tree).ok_or_else(|| self.lacking(tree, knob))?;
         read(tree, path, form)

@@ -18,6 +18,16 @@ pub struct Interrupts {
 }
 
 impl Act for Interrupts {
+    fn owns(&self, place: &Place) -> bool {
+        match place {
+            Place::Mask { path } => {
+                path == self.mask || (self.each && interrupt::of_mask_file(path).is_some())
+            }
+            Place::Arrival { .. } => self.each,
+            _ => false,
+        }
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let path = self.mask;
         let mask = tree.read(path).map_err(|_| knob.absent.to_owned())?;

@@ -12,6 +12,19 @@ use super::super::tree::Tree;
 pub struct Isolation;
 
 impl Act for Isolation {
+    fn owns(&self, place: &Place) -> bool {
+        match place {
+            Place::Cpuset(set) => set.is_ours(),
+            Place::Controller { path } => *path == format!("{}/cgroup.subtree_control", cpuset::hierarchy(2)),
+            Place::File { path } => {
+                *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
+                    || cpuset::is_cpus_file(path)
+            }
+            Place::Affinity { .. } => true,
+            _ => false,
+        }
+    }
+
     fn state(&self, tree: &Tree, _knob: &Knob) -> Result<String, String> {
         cpuset::version(tree)?;
         let (_, online) = tree.cpus();

@@ -27,6 +27,7 @@ pub use services::Services;
 pub use smt::Smt;
 pub use swap_areas::SwapAreas;
 
+use super::place::Place;
 use super::row::Form;
 use super::tree::{chosen, Tree, CPU};
 
@@ -49,6 +50,15 @@ fn read(tree: &Tree, path: &str, form: Form) -> Result<String, String> {
 fn same(mut values: Vec<String>) -> Option<String> {
     values.dedup();
     (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// Whether a place is this file of a CPU.
+fn is_each_cpu(place: &Place, file: &str) -> bool {
+    let of_cpu = |path: &str| {
+        let (cpu, rest) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once('/')?;
+        Some(cpu.parse::<u32>().is_ok() && rest == file)
+    };
+    matches!(place, Place::File { path } if of_cpu(path) == Some(true))
 }
 
 /// This file of every CPU that has it.

@@ -2,6 +2,7 @@
 
 use super::super::changes::Draft;
 use super::super::effect::supported;
+use super::super::place::Place;
 use super::super::row::{Act, Boot, Knob};
 use super::super::tree::Tree;
 
@@ -10,6 +11,10 @@ use super::super::tree::Tree;
 pub struct AtBoot(pub Boot);
 
 impl Act for AtBoot {
+    fn owns(&self, _place: &Place) -> bool {
+        false
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         supported(tree, knob)?;
         Ok(given(&tree.read("/proc/cmdline").unwrap_or_default(), self.0.words))

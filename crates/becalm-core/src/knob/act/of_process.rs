@@ -1,5 +1,6 @@
 //! What is set for the measured program alone, and ends with it. Nothing of the machine is written.
 
+use super::super::place::Place;
 use super::super::process::{Apply, ProcessSettings, Read};
 use super::super::row::{Act, Knob};
 
@@ -16,6 +17,10 @@ pub struct BeforeRun;
 pub struct EnvironmentSize;
 
 impl Act for InChild {
+    fn owns(&self, _place: &Place) -> bool {
+        false
+    }
+
     fn on_process(&self, settings: &mut ProcessSettings, knob: &'static Knob, value: &str) -> Option<()> {
         settings.child.call(knob.name, self.1, (self.0)(&knob.domain, value)?);
         Some(())
@@ -23,6 +28,10 @@ impl Act for InChild {
 }
 
 impl Act for BeforeRun {
+    fn owns(&self, _place: &Place) -> bool {
+        false
+    }
+
     fn on_process(&self, settings: &mut ProcessSettings, _knob: &'static Knob, value: &str) -> Option<()> {
         settings.cold = value == "on";
         Some(())
@@ -30,6 +39,10 @@ impl Act for BeforeRun {
 }
 
 impl Act for EnvironmentSize {
+    fn owns(&self, _place: &Place) -> bool {
+        false
+    }
+
     fn on_process(&self, settings: &mut ProcessSettings, _knob: &'static Knob, value: &str) -> Option<()> {
         settings.fixed_environment = value == "fixed";
         Some(())

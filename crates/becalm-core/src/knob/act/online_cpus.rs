@@ -1,17 +1,22 @@
 //! CPUs that are online.
 
+use super::super::affected;
 use super::super::changes::{Change, Draft};
 use super::super::cpus::{self, Cpus};
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
-use super::smt;
+use super::{is_each_cpu, smt};
 
 /// `cpuN/online` of every CPU that can be switched.
 #[derive(Debug)]
 pub struct OnlineCpus;
 
 impl Act for OnlineCpus {
+    fn owns(&self, place: &Place) -> bool {
+        is_each_cpu(place, "online") || affected::owns(place)
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let (present, online) = tree.cpus();
         match tree.switchable_cpus().is_empty() {

@@ -12,6 +12,10 @@ use crate::facts::services;
 pub struct Services;
 
 impl Act for Services {
+    fn owns(&self, place: &Place) -> bool {
+        matches!(place, Place::Process { name, .. } if services::is_rival(name))
+    }
+
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let stopped = |place: &Place| place.read(tree).is_ok_and(|state| state == STOPPED);
         match rivals(tree) {
