@@ -4,7 +4,8 @@
     verdict = becalm.compare(["gzip -1 -c FILE", "gzip -9 -c FILE"], budget="10s")
     print(verdict.sentence)
 
-Names are loaded on first use, so that importing becalm costs nothing. Errors are in `becalm.errors`.
+The command line calls these functions and nothing else. Names are loaded on first use, so that importing becalm costs
+nothing.
 """
 
 from __future__ import annotations
@@ -12,84 +13,131 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from becalm._version import VERSION as __version__
+from becalm import _version
+
+__version__ = _version.VERSION
 
 if TYPE_CHECKING:
-    from becalm.errors import BecalmError, MachineError, StoreError, UsageError, WorkloadError
-    from becalm.load.explanation import Explanation
-    from becalm.load.run_report import Watched
-    from becalm.nouns.diagnosis import Diagnosis
-    from becalm.nouns.knob import Knob
-    from becalm.nouns.run import Run
-    from becalm.nouns.settings import Settings
-    from becalm.nouns.settings_change import ApplyResult, Reset, Status
-    from becalm.nouns.study import Study
-    from becalm.nouns.tune_verdict import TuneVerdict
-    from becalm.nouns.verdict import Difference, Finding, Summary, Verdict
-    from becalm.nouns.workload import Workload
-    from becalm.profiles import Profile
-    from becalm.store import Store
-    from becalm.study.multi_host import compare_on, run_on
-    from becalm.study.transfer import tune_on
-    from becalm.verbs.compare import compare
-    from becalm.verbs.doctor import doctor
-    from becalm.verbs.explain import explain
-    from becalm.verbs.run import run
-    from becalm.verbs.settings import apply, reset, status
-    from becalm.verbs.survey import survey
-    from becalm.verbs.tune import tune
-    from becalm.verbs.watch_run import watch
+    from becalm.errors import BecalmError as BecalmError
+    from becalm.errors import MachineError as MachineError
+    from becalm.errors import RefusedError as RefusedError
+    from becalm.errors import StoreError as StoreError
+    from becalm.errors import UnsettledError as UnsettledError
+    from becalm.errors import UsageError as UsageError
+    from becalm.errors import WorkloadError as WorkloadError
+    from becalm.hosts.aliases import Known as Known
+    from becalm.hosts.guest.kernel import Kernel as Kernel
+    from becalm.hosts.protocol import Access as Access
+    from becalm.hosts.protocol import Host as Host
+    from becalm.load.demand import Demand as Demand
+    from becalm.load.demand import Made as Made
+    from becalm.load.explanation import Explanation as Explanation
+    from becalm.load.live import Instant as Instant
+    from becalm.load.run_report import Watched as Watched
+    from becalm.nouns.codec import toml as toml
+    from becalm.nouns.diagnosis import Diagnosis as Diagnosis
+    from becalm.nouns.knob import Knob as Knob
+    from becalm.nouns.knob import catalogue as catalogue
+    from becalm.nouns.multi_host import MultiHostVerdict as MultiHostVerdict
+    from becalm.nouns.option import Option as Option
+    from becalm.nouns.option import options as options
+    from becalm.nouns.options.load_experiment import LoadExperimentOptions as LoadExperimentOptions
+    from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
+    from becalm.nouns.options.measuring import CompareOptions as CompareOptions
+    from becalm.nouns.options.measuring import RunOptions as RunOptions
+    from becalm.nouns.options.suite import SuiteOptions as SuiteOptions
+    from becalm.nouns.options.suite import SuiteParts as SuiteParts
+    from becalm.nouns.options.survey import SurveyOptions as SurveyOptions
+    from becalm.nouns.options.tune import TuneOptions as TuneOptions
+    from becalm.nouns.options.watch import WatchOptions as WatchOptions
+    from becalm.nouns.options.watch import WatchReference as WatchReference
+    from becalm.nouns.progress import ProgressListener as ProgressListener
+    from becalm.nouns.rating import Ratings as Ratings
+    from becalm.nouns.run import Run as Run
+    from becalm.nouns.settings import Settings as Settings
+    from becalm.nouns.settings_change import ApplyResult as ApplyResult
+    from becalm.nouns.settings_change import Reset as Reset
+    from becalm.nouns.settings_change import Status as Status
+    from becalm.nouns.study import Study as Study
+    from becalm.nouns.survey import SurveyResult as SurveyResult
+    from becalm.nouns.tune_verdict import TuneVerdict as TuneVerdict
+    from becalm.nouns.verdict import Difference as Difference
+    from becalm.nouns.verdict import Finding as Finding
+    from becalm.nouns.verdict import Summary as Summary
+    from becalm.nouns.verdict import Verdict as Verdict
+    from becalm.nouns.workload import CommandLine as CommandLine
+    from becalm.nouns.workload import Workload as Workload
+    from becalm.profiles import Profile as Profile
+    from becalm.store import Store as Store
+    from becalm.study.session_options import SessionOptions as SessionOptions
+    from becalm.study.session_options import SeveralHosts as SeveralHosts
+    from becalm.verbs import *  # noqa: F403
+    from becalm.verbs import kinds as kinds
+    from becalm.verbs.host import Checked as Checked
+    from becalm.verbs.load_experiment import Campaign as Campaign
+    from becalm.verbs.records import Listing as Listing
+    from becalm.verbs.records import Shown as Shown
+    from becalm.verbs.watch import Ending as Ending
 
-_HOMES = {
-    "BecalmError": "becalm.errors",
-    "MachineError": "becalm.errors",
-    "StoreError": "becalm.errors",
-    "UsageError": "becalm.errors",
-    "WorkloadError": "becalm.errors",
-    "Run": "becalm.nouns.run",
-    "Settings": "becalm.nouns.settings",
-    "Study": "becalm.nouns.study",
-    "Workload": "becalm.nouns.workload",
-    "Store": "becalm.store",
-    "Diagnosis": "becalm.nouns.diagnosis",
-    "Explanation": "becalm.load.explanation",
-    "ApplyResult": "becalm.nouns.settings_change",
-    "Reset": "becalm.nouns.settings_change",
-    "Status": "becalm.nouns.settings_change",
-    "Knob": "becalm.nouns.knob",
-    "Profile": "becalm.profiles",
-    "TuneVerdict": "becalm.nouns.tune_verdict",
-    "apply": "becalm.verbs.settings",
-    "reset": "becalm.verbs.settings",
-    "status": "becalm.verbs.settings",
-    "tune": "becalm.verbs.tune",
-    "watch": "becalm.verbs.watch_run",
-    "Watched": "becalm.load.run_report",
-    "compare": "becalm.verbs.compare",
-    "compare_on": "becalm.study.multi_host",
-    "run_on": "becalm.study.multi_host",
-    "tune_on": "becalm.study.transfer",
-    "survey": "becalm.verbs.survey",
-    "doctor": "becalm.verbs.doctor",
-    "explain": "becalm.verbs.explain",
-    "run": "becalm.verbs.run",
-    "Difference": "becalm.nouns.verdict",
-    "Finding": "becalm.nouns.verdict",
-    "Summary": "becalm.nouns.verdict",
-    "Verdict": "becalm.nouns.verdict",
+_VALUES = {
+    "becalm.errors": "BecalmError MachineError RefusedError StoreError UnsettledError UsageError WorkloadError",
+    "becalm.hosts.aliases": "Known",
+    "becalm.hosts.guest.kernel": "Kernel",
+    "becalm.hosts.protocol": "Access Host",
+    "becalm.load.demand": "Demand Made",
+    "becalm.load.explanation": "Explanation",
+    "becalm.load.live": "Instant",
+    "becalm.load.run_report": "Watched",
+    "becalm.nouns.codec": "toml",
+    "becalm.nouns.diagnosis": "Diagnosis",
+    "becalm.nouns.knob": "Knob catalogue",
+    "becalm.nouns.multi_host": "MultiHostVerdict",
+    "becalm.nouns.option": "Option options",
+    "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
+    "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
+    "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
+    "becalm.nouns.options.survey": "SurveyOptions",
+    "becalm.nouns.options.tune": "TuneOptions",
+    "becalm.nouns.options.watch": "WatchOptions WatchReference",
+    "becalm.nouns.progress": "ProgressListener",
+    "becalm.nouns.rating": "Ratings",
+    "becalm.nouns.run": "Run",
+    "becalm.nouns.settings": "Settings",
+    "becalm.nouns.settings_change": "ApplyResult Reset Status",
+    "becalm.nouns.study": "Study",
+    "becalm.nouns.survey": "SurveyResult",
+    "becalm.nouns.tune_verdict": "TuneVerdict",
+    "becalm.nouns.verdict": "Difference Finding Summary Verdict",
+    "becalm.nouns.workload": "CommandLine Workload",
+    "becalm.profiles": "Profile",
+    "becalm.store": "Store",
+    "becalm.study.session_options": "SessionOptions SeveralHosts",
+    "becalm.verbs": "kinds",
+    "becalm.verbs.host": "Checked",
+    "becalm.verbs.load_experiment": "Campaign",
+    "becalm.verbs.records": "Listing Shown",
+    "becalm.verbs.watch": "Ending",
 }
+"""Values that the functions take and give, by module; `becalm.verbs` has the table of the functions."""
 
-__all__ = [
-    "ApplyResult", "BecalmError", "Diagnosis", "Difference", "Explanation", "Finding", "Knob", "MachineError",
-    "Profile", "Reset", "Run", "Settings", "Status", "Store", "StoreError", "Study", "Summary", "TuneVerdict",
-    "UsageError", "Verdict", "Watched", "Workload", "WorkloadError", "__version__", "apply", "compare", "compare_on",
-    "doctor", "explain", "reset", "run", "run_on", "status", "survey", "tune", "tune_on", "watch",
-]  # fmt: skip
+
+def _homes() -> dict[str, str]:
+    """Where each public name is."""
+    from becalm.verbs import TABLE
+
+    values = {name: module for module, names in _VALUES.items() for name in names.split()}
+    return values | {name: module for verb in TABLE for name, module in verb.homes.items()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "__all__":
+        return ["__version__", *sorted(_homes())]
+    if name.startswith("__") or (module := _homes().get(name)) is None:
         raise AttributeError(f"module 'becalm' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return ["__version__", *sorted(_homes())]

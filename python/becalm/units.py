@@ -81,3 +81,19 @@ def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
     if any(not 0 <= code <= 255 for code in codes):
         raise UsageError(f"{value!r} is not a list of exit codes. Write it like 0,1, or any.")
     return codes
+
+
+def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
+    """Processors such as "0,2-3", in order. Raises UsageError."""
+    try:
+        parts = (
+            [[int(end) for end in part.split("-", 1)] for part in value.split(",")]
+            if isinstance(value, str)
+            else [[int(each)] for each in value]
+        )
+        cpus = tuple(sorted({cpu for ends in parts for cpu in range(ends[0], ends[-1] + 1)}))
+    except ValueError:
+        cpus = ()
+    if not cpus or cpus[0] < 0 or cpus[-1] > 1023:
+        raise UsageError(f"{value!r} is not a list of processors. Write it like 0,2-3.")
+    return cpus

@@ -14,7 +14,8 @@ from tests.places import ROOT
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.load import sadf
-from becalm.report.formats import FORMATS, writer
+from becalm.report.formats import FORMATS
+from becalm.study.stored import stored
 from becalm.verbs import records
 
 DATA = ROOT / "tests/data"
@@ -61,7 +62,7 @@ def check(text, place):
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     numbers, refusal = (), ""
     try:
-        numbers = records.import_file(path, store)
+        numbers = records.import_(path, store)
     except (UsageError, StoreError) as error:
         refusal = str(error)
     assert numbers or refusal.endswith(".")
@@ -69,11 +70,10 @@ def check(text, place):
         with contextlib.suppress(StoreError):
             assert not records.list_studies(store).studies, "all or none"
     for number in numbers:
-        document = records.show(number, store)
+        document = stored(number, store)
         for row in FORMATS:
-            if row.name != "html":
-                with contextlib.suppress(BecalmError):
-                    assert isinstance(writer(row.name)(document), str)
+            with contextlib.suppress(BecalmError):
+                assert isinstance(records.written(document, row), str)
 
 
 @often(25)

@@ -12,8 +12,8 @@ from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.agent import agent_path
 from becalm.load.design import Factor
 from becalm.store import Store
-from becalm.study import load_experiment as verb
-from becalm.study.load_experiment import campaign, room
+from becalm.verbs import load_experiment as verb
+from becalm.verbs.load_experiment import load_experiment, room
 
 pytestmark = pytest.mark.machine
 
@@ -31,7 +31,7 @@ def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
     counter = tmp_path / "seen"
     # What the program itself sees of the generator: how many processes of it compute.
     script = f"pgrep -c -f '{PATTERN}' >> {counter}; exit 0"
-    done = campaign(["sh", "-c", script], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"), seed=4)
+    done = load_experiment(["sh", "-c", script], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"), seed=4)
     assert done.runs == 20
     assert done.excluded == {}
     with Store.open(str(tmp_path / "store.db")) as store:
@@ -64,11 +64,11 @@ def test_what_this_machine_cannot_is_left_out_or_refused():
 
 def test_a_program_that_fails_ends_the_load_too(tmp_path):
     with pytest.raises(WorkloadError, match="exit code 3"):
-        campaign(["sh", "-c", "exit 3"], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"))
+        load_experiment(["sh", "-c", "exit 3"], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"))
     assert nobody_loads()
 
 
 @pytest.mark.parametrize(("option", "word"), [({"host": "null"}, "host"), ({"store": False}, "store")])
 def test_what_makes_no_sense(option, word, tmp_path):
     with pytest.raises(UsageError, match=word):
-        campaign("true", loads=["cpu"], **{"store": str(tmp_path / "s.db"), **option})
+        load_experiment("true", loads=["cpu"], **{"store": str(tmp_path / "s.db"), **option})

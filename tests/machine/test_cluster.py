@@ -18,7 +18,8 @@ from becalm.hosts.cluster import through_ssh as carrying
 from becalm.hosts.cluster.workers import find
 from becalm.nouns.progress import Quiet
 from becalm.store import Store
-from becalm.study.multi_host import compare_on, run_on
+from becalm.verbs.compare import compare
+from becalm.verbs.run import run
 
 pytestmark = pytest.mark.machine
 need_module("distributed")
@@ -50,7 +51,7 @@ class Heard(Quiet):
 
 
 def test_two_workers_are_two_hosts_whose_runs_are_in_the_store(store):
-    found = compare_on([], ["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
+    found = compare(["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
     assert [each.lost for each in found.hosts] == ["", ""]
     with Store.open(store) as opened_store:
         for each in found.hosts:
@@ -73,7 +74,7 @@ def test_a_killed_worker_costs_its_own_block_only(store):
     with opened("local:2", print) as found:
         names += found
         heard = Heard(kill)
-        result = run_on(names, ["sleep", "0.02"], runs=60, seed=1, listener=heard)
+        result = run(["sleep", "0.02"], hosts=names, runs=60, seed=1, listener=heard)
     first, second = result.hosts
     assert "its worker does not answer" in first.lost
     assert second.lost == ""
@@ -179,7 +180,7 @@ def test_a_cluster_whose_addresses_are_hidden_is_refused(store, through_ssh, mon
 
 def test_a_program_that_is_not_there_is_said_for_each_host(store):
     with pytest.raises(Exception, match="no program"):
-        run_on([], "no-such-program", cluster="local:1", runs=2)
+        run("no-such-program", cluster="local:1", runs=2)
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch):

@@ -15,7 +15,7 @@ from becalm.errors import MachineError
 from becalm.hosts.agent import agent_path
 from becalm.load.demand import Demand
 from becalm.study.load_generator import Loading
-from becalm.verbs.load import load
+from becalm.verbs.load import make_load
 
 pytestmark = pytest.mark.machine
 
@@ -53,7 +53,7 @@ def start(demand, *rest):
 
 
 def test_what_was_asked_for_is_made_and_counted():
-    made = load(Demand.of(cpu=0.25, network="1M", syscalls=1, disk="/var/tmp", rate="1M"), duration="1s")
+    made = make_load(cpu=0.25, network="1M", syscalls=1, disk="/var/tmp", rate="1M", duration="1s")
     assert (made.reason, made.failure) == ("time", None)
     kinds = [share.kind for share in made.shares]
     assert kinds == ["cpu", "disk", "network", "network", "syscalls"]
@@ -70,10 +70,10 @@ def test_a_command_runs_meanwhile_and_its_exit_code_is_the_answer():
     assert (done.returncode, done.stdout) == (7, "out\n")
     said = json.loads(done.stderr)
     assert (said["reason"], said["status"], said["demand"]) == ("command", 7, {"cpu": 1.0})
-    killed = load(Demand(cpu=1), command=["sh", "-c", "kill -9 $$"])
+    killed = make_load(cpu=1, command=["sh", "-c", "kill -9 $$"])
     assert killed.status == -9
     with pytest.raises(MachineError, match="no-such-program cannot be started"):
-        load(Demand(cpu=1), command=["no-such-program"])
+        make_load(cpu=1, command=["no-such-program"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,7 +10,7 @@ from becalm.errors import MachineError
 from becalm.hosts.cluster import opened
 from becalm.hosts.cluster.workers import find
 from becalm.store import Store
-from becalm.study.multi_host import compare_on
+from becalm.verbs.compare import compare
 from becalm.verbs.survey import survey
 
 pytestmark = pytest.mark.machine
@@ -38,7 +38,7 @@ def store(tmp_path, monkeypatch):
 
 def test_a_comparison_on_a_node_of_slurm(slurm, store, tmp_path):
     """One job with the node for itself; its runs are in our store; nothing is left of it."""
-    found = compare_on([], ["sleep 0.001", "sleep 0.004"], cluster="slurm:nodes=1,partition=batch,wait=2min", runs=10)
+    found = compare(["sleep 0.001", "sleep 0.004"], cluster="slurm:nodes=1,partition=batch,wait=2min", runs=10)
     (host,) = found.hosts
     assert host.lost == ""
     with Store.open(store) as opened_store:

@@ -23,7 +23,7 @@ from becalm.hosts import Access, aliases
 from becalm.hosts.agent import agent_path
 from becalm.hosts.ssh import connect, install, reconnecting
 from becalm.store import Store
-from becalm.verbs.host import check
+from becalm.verbs.host import check_host
 
 pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("own_directories")]
 
@@ -62,16 +62,16 @@ def test_runs_of_another_machine_are_measured_and_kept(far):
 
 
 def test_the_agent_is_copied_once_and_privately_and_again_when_it_is_damaged(far):
-    check("far")
+    check_host("far")
     (copy,) = far.agents()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o700
     assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
     assert copy.read_bytes() == Path(agent_path()).read_bytes()
     first = copy.stat()
-    check("far")
+    check_host("far")
     assert copy.stat().st_ino == first.st_ino, "it was not copied again"
     copy.write_bytes(b"#!/bin/sh\nexit 7\n")
-    check("far")
+    check_host("far")
     assert far.agents() == [copy]
     assert copy.read_bytes() == Path(agent_path()).read_bytes()
 
@@ -348,7 +348,7 @@ needs_sudo = pytest.mark.needs("sudo")
 def test_a_machine_without_a_program_for_hashes(another):
     hide = "".join(f"mount --bind /dev/null {path}\n" for path in map(shutil.which, ("sha256sum", "openssl")) if path)
     far = another(prelude=hide)
-    assert check("far").host == "far"
+    assert check_host("far").host == "far"
     assert len(far.agents()) == 1
 
 
@@ -363,9 +363,9 @@ def test_a_machine_that_is_no_linux(another, tmp_path):
 @needs_sudo
 def test_sudo_starts_the_agent_as_root_and_programs_as_the_user(another, tmp_path):
     ada(another, tmp_path, SUDOERS.format(line="ada ALL=(root) NOPASSWD: ALL"))
-    found = check("far", sudo=True)
+    found = check_host("far", sudo=True)
     assert (found.user, found.privileged) == ("ada", True)
-    assert not check("far").privileged
+    assert not check_host("far").privileged
     seen = output(["sh", "-c", "id -u; env; pwd"], sudo=True)
     assert seen.startswith("64321\n")
     assert "HOME=/mnt/ada\n" in seen
@@ -393,7 +393,7 @@ def test_sudo_that_does_not_help_is_said_with_a_way_out(another, tmp_path, more,
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "tcsh", "fish"])
 def test_any_login_shell(another, tmp_path, shell):
     ada(another, tmp_path, shell=shutil.which(shell) if shell in ("bash", "dash") else need(shell))
-    assert check("far").user == "ada"
+    assert check_host("far").user == "ada"
 
 
 def test_an_account_that_runs_no_commands(another, tmp_path):

@@ -9,8 +9,7 @@ import pytest
 from becalm.analysis.rating import geometric_mean, rate
 from becalm.errors import UsageError, WorkloadError
 from becalm.store import Store
-from becalm.study.review import review
-from becalm.verbs.records import show
+from becalm.verbs.records import conclude
 from becalm.verbs.suite import suite
 
 pytestmark = pytest.mark.machine
@@ -63,7 +62,7 @@ def test_everything_is_run_and_rated(file, tmp_path):
             assert program.delay == sum(together) / sum(alone)
         assert tuning.ratio == geometric_mean(each.ratio for each in tuning.programs)
     assert "2 programs, median of 2" in found.sentence
-    assert review(show(found.study, store)) == found
+    assert conclude(stored(found.study, store)) == found
 
 
 def command(*words, directory):

@@ -12,8 +12,8 @@ import pytest
 from tests.machine.conversation import wait_for
 
 import becalm
-from becalm.study.review import review
-from becalm.verbs.records import show
+from becalm.study.stored import stored
+from becalm.verbs.records import conclude
 
 pytestmark = pytest.mark.machine
 
@@ -56,11 +56,11 @@ def test_a_run_is_watched_stored_and_shown_again(store):
     assert found.delay_factor >= 0.9
     assert found.waterfall["unexplained"].ns is not None
     assert {course.name for course in found.courses} >= {"cpu", "queue"}
-    document = show("last", store)
+    document = stored("last", store)
     assert document.study.kind == "watch"
     assert document.study.title == "a try"
     assert document.series
-    again = review(document)
+    again = conclude(document)
     assert again.study == 1
     assert again.sentence == found.sentence
     assert again.delay == found.delay
@@ -92,7 +92,7 @@ def test_a_reference_from_the_store(store):
 
 def _two_programs(store):
     becalm.compare(["true", "false"], runs=1, expect=None, store=store)
-    return show("last", store).number
+    return stored("last", store).number
 
 
 def test_output_goes_through_and_what_becalm_says_comes_after_it(store):
@@ -132,7 +132,7 @@ def test_an_interrupted_run_is_kept_and_said(store):
     said = process.stdout.read()
     assert process.wait(timeout=30) == 130
     assert "was interrupted" in said
-    assert show("last", store).runs[0].outcome == "aborted"
+    assert stored("last", store).runs[0].outcome == "aborted"
 
 
 def test_a_program_with_a_time_limit(store):

@@ -80,6 +80,8 @@ def test_every_public_function_and_class_says_what_it_is():
         assert ast.get_docstring(tree) or not tree.body, f"{path.relative_to(ROOT)} has no docstring"
         for node in tree.body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                if [each for each in node.decorator_list if isinstance(each, ast.Name) and each.id == "overload"]:
+                    continue
                 assert ast.get_docstring(node), f"{path.relative_to(ROOT)}: {node.name}"
 
 

@@ -13,10 +13,16 @@ def test_every_public_name_is_there(name):
     assert getattr(becalm, name) is not None
 
 
-def test_type_checkers_see_the_names_where_they_are_loaded_from():
-    """`if TYPE_CHECKING` in the package's root names the same modules as its table."""
-    tree = ast.parse((ROOT / "python/becalm/__init__.py").read_text())
+def seen(path):
+    """Names that a module imports for type checkers, by where from."""
+    tree = ast.parse((ROOT / "python/becalm" / path).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {each.name: node.module for node in block.body for each in node.names}
-    assert seen == becalm._HOMES
-    assert set(becalm.__all__) == {*seen, "__version__"}
+    return {each.asname or each.name: node.module for node in block.body for each in node.names}
+
+
+def test_type_checkers_see_the_names_where_they_are_loaded_from():
+    """`if TYPE_CHECKING` in the package's root and in that of the verbs name the same modules as the tables."""
+    found = {**seen("__init__.py"), **seen("verbs/__init__.py")}
+    assert found.pop("*") == "becalm.verbs"
+    assert found == becalm._homes()
+    assert set(becalm.__all__) == {*found, "__version__"}

@@ -167,11 +167,6 @@ def passes(differences: Sequence[Difference], fail_above: float | None) -> bool 
     return not any(d.low > fail_above for d in differences)
 
 
-def largest_slowdown(differences: Sequence[Difference]) -> Difference | None:
-    """The comparison whose interval reaches highest."""
-    return max(differences, key=lambda d: d.low, default=None)
-
-
 def summarise(name: str, history: History, program: int, averages: Averages, confidence: float) -> Summary | None:
     """What is known of one program by itself; None without a complete round."""
     wall = history.wall_ns(program)

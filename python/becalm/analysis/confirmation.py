@@ -45,20 +45,20 @@ Arms = Mapping[str, Sequence[Sample]]
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What the confirmation says; the fields of `Steadiness` with the same names.
+    """What the confirmation says; nothing, while there is none. Fields as those of `TuneVerdict`.
 
     `spare`: chosen knobs that are not shown to make any program steadier, the least useful first. Measure the chosen
     settings without them (`leaner`), the chosen ones (TUNED) and the untouched machine once more, as RECOMMENDED.
     """
 
-    arms: tuple[Arm, ...]
-    steadier: tuple[ArmComparison, ...]
-    contributions: tuple[AblationEffect, ...]
-    droppable: tuple[str, ...]
-    chosen: Settings
-    settings: Settings
-    spare: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    arms: tuple[Arm, ...] = ()
+    steadier: tuple[ArmComparison, ...] = ()
+    contributions: tuple[AblationEffect, ...] = ()
+    droppable: tuple[str, ...] = ()
+    chosen: Settings = NO_SETTINGS
+    settings: Settings = NO_SETTINGS
+    spare: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def leave_one_out(

@@ -1,18 +1,19 @@
 """The ratings of a suite from the runs of its study, as they come in or read back from a store.
 
 Workloads of such a study are, for each tuning, the programs alone and then, where there are rates, the programs in
-copies. Its options say the rest: `suite`, `tunings`, `copies`, `programs` (names) and `references_ns`.
+copies. Its options say the rest (`becalm.nouns.options.suite`).
 
 Public: Cell, cells, ratings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from becalm.analysis.rating import rated, tuning
+from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
@@ -34,22 +35,12 @@ def cells(tunings: int, programs: int, copies: int | None) -> list[Cell]:
 
 
 def ratings(
-    options: Mapping[str, Any],
-    settings: Sequence[Settings],
-    rows: Sequence[Run],
-    *,
-    study: int | None,
-    host: str,
-    runs: int,
+    options: SuiteOptions, settings: Sequence[Settings], rows: Sequence[Run], *, study: int | None, host: str
 ) -> Ratings:
-    """Figures of all tunings from the counted runs; `runs`: rounds. The sentence is left to who reports.
-
-    Raises KeyError for options of another kind of study.
-    """
-    names, copies = options["programs"], options["copies"]
-    references: list[int | None] = options["references_ns"]
+    """Figures of all tunings from the counted runs. The sentence is left to who reports."""
+    names, copies, references = options.programs, options.copies, options.references_ns
     longest = max((each for each in references if each is not None), default=None)
-    places = {cell: index for index, cell in enumerate(cells(len(options["tunings"]), len(names), copies))}
+    places = {cell: index for index, cell in enumerate(cells(len(options.tunings), len(names), copies))}
     counted: dict[int, list[Run]] = {}
     for run in rows:
         if run.round >= 0:
@@ -67,6 +58,7 @@ def ratings(
 
     made = tuple(
         tuning(name, settings[number].to_json(), [one(number, program) for program in range(len(names))])
-        for number, name in enumerate(options["tunings"])
+        for number, name in enumerate(options.tunings)
     )
-    return Ratings(options["suite"], study, host, runs, copies, made)
+    rounds = max((run.round for run in rows), default=-1) + 1
+    return Ratings(options.suite, study, host, rounds, copies, made)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
 
+import becalm
 from becalm.errors import UsageError
-from becalm.nouns.knob import catalogue, known
 
 
 @add_completion_class
@@ -37,7 +37,7 @@ class Bash(BashComplete):
 
 def knobs(incomplete: str) -> list[CompletionItem]:
     """Names of knobs, each with why it matters."""
-    found = (row for row in catalogue() if row.name.startswith(incomplete))
+    found = (row for row in becalm.catalogue() if row.name.startswith(incomplete))
     return [CompletionItem(row.name, help=row.rationale) for row in found]
 
 
@@ -45,8 +45,12 @@ def settings(incomplete: str) -> list[CompletionItem]:
     """NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
     name, equals, value = incomplete.partition("=")
     if not equals:
-        return [CompletionItem(f"{row.name}=", help=row.rationale) for row in catalogue() if row.name.startswith(name)]
-    row = known().get(name)
+        return [
+            CompletionItem(f"{row.name}=", help=row.rationale)
+            for row in becalm.catalogue()
+            if row.name.startswith(name)
+        ]
+    row = {each.name: each for each in becalm.catalogue()}.get(name)
     if row is None:
         return []
     meanings = {each.value: each.meaning for each in row.domain.special}

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import click
 
+import becalm
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -22,10 +24,8 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     """Make the file's entries the defaults of the options with those names."""
     if value is None or ctx.resilient_parsing:
         return
-    from becalm.nouns.codec import toml
-
     try:
-        given = toml(Path(value).read_text())
+        given = becalm.toml(Path(value).read_text())
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{value} cannot be read: {error}.") from None
     known = {

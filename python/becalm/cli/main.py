@@ -16,30 +16,10 @@ import click
 from becalm._version import VERSION
 from becalm.cli.echo import echo
 from becalm.errors import BecalmError, StoreError
+from becalm.verbs import TABLE
 
-VERBS = {
-    "run": ("becalm.cli.run", "Measure one program: how long, how scattered, and why."),
-    "compare": ("becalm.cli.compare", "Compare programs: which is faster, by how much, how sure."),
-    "doctor": ("becalm.cli.doctor", "What this machine is and allows, and how much noise it makes."),
-    "tune": ("becalm.cli.tune", "Find the system settings under which a program varies least."),
-    "survey": ("becalm.cli.survey", "Name machines that are slower or noisier than their peers."),
-    "knobs": ("becalm.cli.settings", "List the settings there are, with their present values."),
-    "apply": ("becalm.cli.settings", "Put settings on: for a command, or until reset."),
-    "reset": ("becalm.cli.settings", "Put everything back as it was."),
-    "status": ("becalm.cli.settings", "Say what becalm has set, who did it and when."),
-    "explain": ("becalm.cli.explain", "Say what made stored runs slow: which load beside them."),
-    "watch": ("becalm.cli.watch", "What the machine does meanwhile, live; and what a program gets of it."),
-    "suite": ("becalm.cli.suite", "Rate a suite of your own programs against reference times."),
-    "load": ("becalm.cli.load", "Make known load: processors, memory, disk, network."),
-    "host": ("becalm.cli.host", "Give other machines names, and see whether they answer."),
-    "list": ("becalm.cli.records", "List what was measured."),
-    "show": ("becalm.cli.records", "Show a study again."),
-    "export": ("becalm.cli.records", "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf."),
-    "import": ("becalm.cli.records", "Read runs of hyperfine, pyperf or another becalm."),
-    "guest": ("becalm.cli.guest", "Virtual machines with another kernel: fetch kernels, list them."),
-    "install-service": ("becalm.cli.settings", "Have systemd restore at boot what a power cut left."),
-}
-"""One more verb is one more row: its module, which has it as `command_NAME`, and its line in the help."""
+VERBS = {each.name: each for each in TABLE if each.name}
+"""The verbs as `becalm.verbs` lists them; the module of each has it as `command_NAME`."""
 
 
 class Verbs(click.Group):
@@ -54,14 +34,14 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         command: click.Command = getattr(
-            importlib.import_module(VERBS[cmd_name][0]), f"command_{cmd_name.replace('-', '_')}"
+            importlib.import_module(VERBS[cmd_name].command), f"command_{cmd_name.replace('-', '_')}"
         )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without loading them."""
         with formatter.section("Verbs"):
-            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
+            formatter.write_dl([(name, each.what) for name, each in VERBS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As click does, with a suggestion for a misspelt verb."""

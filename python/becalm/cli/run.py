@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from becalm.cli import options
+import becalm
+from becalm.cli import options, output
 from becalm.errors import UsageError
+
+VALUES = (becalm.RunOptions, becalm.SeveralHosts, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
-@options.measuring
-@options.workload
-@click.option("--name", help="What to call the program.")
-@options.display
+@options.of(*VALUES, without=("host",))
+@output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command_run(
-    command: tuple[str, ...], as_json: bool, quiet: bool, plain: bool, name: str | None, **given: Any
-) -> None:
-    """Measure one program: mean, median and spread with intervals, drift, modes, outliers.
+def command_run(command: tuple[str, ...], **given: Any) -> None:
+    """Measure one program: mean, median and variation with intervals, drift, modes, outliers.
 
     \b
     becalm run -- python3 -c pass
@@ -30,12 +28,8 @@ def command_run(
     """
     if not command:
         raise UsageError("Which program? For example: becalm run -- python3 -c pass")
-    from becalm.cli.show import measure
-    from becalm.study.multi_host import run_on
-    from becalm.verbs.run import run
-
-    given = options.arguments(given)
-    if name:
-        given["name"] = name
-    given["command"] = command[0] if len(command) == 1 else list(command)
-    sys.exit(measure(run_on if "hosts" in given else run, given, as_json=as_json, quiet=quiet, plain=plain))
+    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    # A program that writes to the terminal itself and a display that redraws its last lines would spoil each other.
+    with out.listener(live=chosen.get("output") != "inherit") as heard:
+        found = becalm.run(output.words(command), listener=heard, **chosen)
+    out.end(found, chosen.get("store"))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from becalm.cli import options
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
 from becalm.errors import UsageError
 
-
-def _json(kind: str, value: Any) -> None:
-    from becalm._version import VERSION
-    from becalm.nouns.verdict import SCHEMA
-
-    click.echo(json.dumps({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **value}, indent=2, allow_nan=False))
+HOST = click.option(
+    "--host", default="local", show_default=True, help=becalm.options(becalm.SessionOptions)["host"].help
+)
 
 
 def _print(found: Any, plain: bool) -> None:
@@ -28,11 +26,11 @@ def _print(found: Any, plain: bool) -> None:
 
 @click.command("knobs")
 @click.argument("name", required=False, type=options.Knob())
-@options.host
-@options.sudo
-@options.root
-@options.as_json
-@options.plain
+@HOST
+@options.one(becalm.SessionOptions, "sudo")
+@options.one(becalm.SessionOptions, "root")
+@output.as_json
+@output.plain
 def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
     """List the settings that becalm knows, with their present values; or explain one.
 
@@ -40,15 +38,11 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
     becalm knobs
     becalm knobs governor
     """
-    from becalm.nouns.knob import find
     from becalm.report import settings as report
-    from becalm.verbs.settings import knobs
 
-    rows = knobs(host, sudo=sudo, root=root)
-    if name is not None:
-        rows = [find(rows, name)]
+    rows = becalm.knobs(host, name=name, sudo=sudo, root=root)
     if as_json:
-        _json("knobs", {"knobs": [row.to_json() for row in rows]})
+        output.print_json("knobs", {"knobs": [row.to_json() for row in rows]})
         return
     _print(report.catalogue(rows) if name is None else report.knob(rows[0]), plain)
 
@@ -74,12 +68,12 @@ class Apart(click.Command):
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
 @click.option("--strict", is_flag=True, help="Refuse if this machine lacks one of the settings.")
-@options.dangerous
-@options.host
-@options.sudo
-@options.root
-@options.as_json
-@options.plain
+@options.one(becalm.SessionOptions, "dangerous")
+@HOST
+@options.one(becalm.SessionOptions, "sudo")
+@options.one(becalm.SessionOptions, "root")
+@output.as_json
+@output.plain
 @click.pass_obj
 def command_apply(
     command: tuple[str, ...],
@@ -106,21 +100,18 @@ def command_apply(
 
     Without --, the settings stay until `becalm reset`. With it, the exit code is that of the program.
     """
-    from becalm.nouns.settings import Settings
     from becalm.report import settings as report
     from becalm.report.program_output import Telling
-    from becalm.study.profile import together
-    from becalm.verbs.settings import apply
 
     if not profiles and not settings:
         raise UsageError("Which settings? Name a profile (becalm apply llvm-tips) or give --set NAME=VALUE.")
     try:
-        chosen = together(profiles, Settings.of(dict(settings)))
+        chosen = becalm.profile(*profiles, settings=dict(settings))
     except UsageError as error:
         unsure = len(profiles) > 1 and not command
         hint = " A program stands after --: becalm apply PROFILE -- PROGRAM"
         raise UsageError(f"{error}{hint if unsure else ''}") from None
-    done = apply(
+    done = becalm.apply(
         chosen,
         list(command) or None,
         host=host,
@@ -132,53 +123,51 @@ def command_apply(
         listener=Telling(),
     )
     if as_json:
-        _json("apply", asdict(done))
+        output.print_json("apply", asdict(done))
     elif done.exit_code is None:
         _print(report.applied(done, host), plain)
     else:
         for each in done.skipped:
-            click.echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
+            echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
         for remark in done.remarks:
-            click.echo(f"becalm: {remark}", err=True)
+            output.warned(remark)
     sys.exit(done.exit_code or 0)
 
 
 @click.command("reset")
 @click.option("--force", is_flag=True, help="Also overwrite what somebody else has changed since.")
-@options.host
-@options.sudo
-@options.root
-@options.as_json
-@options.plain
+@HOST
+@options.one(becalm.SessionOptions, "sudo")
+@options.one(becalm.SessionOptions, "root")
+@output.as_json
+@output.plain
 def command_reset(force: bool, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
     """Put everything back that becalm has left set: a profile, or what a killed becalm could not put back.
 
     Exits with 3 when something is not as it was before, and says what.
     """
     from becalm.report import settings as report
-    from becalm.verbs.settings import reset
 
-    done = reset(host, sudo=sudo, root=root, force=force)
+    done = becalm.reset(host, sudo=sudo, root=root, force=force)
     if as_json:
-        _json("reset", asdict(done))
+        output.print_json("reset", asdict(done))
     else:
         _print(report.reset(done, host), plain)
     sys.exit(3 if done.unsettled else 0)
 
 
 @click.command("status")
-@options.host
-@options.root
-@options.as_json
-@options.plain
+@HOST
+@options.one(becalm.SessionOptions, "root")
+@output.as_json
+@output.plain
 def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> None:
     """Say what becalm has set on this machine, who did it and when."""
     from becalm.report import settings as report
-    from becalm.verbs.settings import status
 
-    found = status(host, root=root)
+    found = becalm.status(host, root=root)
     if as_json:
-        _json("status", asdict(found))
+        output.print_json("status", asdict(found))
     else:
         _print(report.status(found, host), plain)
 
@@ -190,7 +179,5 @@ def command_install_service(remove: bool) -> None:
 
     Needs root. Copies the agent to a directory that only root can write to.
     """
-    from becalm.verbs.restore_service import install_service, remove_service
-
-    for sentence in remove_service() if remove else install_service():
-        click.echo(sentence)
+    for sentence in becalm.remove_service() if remove else becalm.install_service():
+        echo(sentence)

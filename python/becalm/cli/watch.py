@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from becalm.cli import options
+import becalm
+from becalm._version import SCHEMA, VERSION
+from becalm.cli import options, output
 from becalm.errors import UsageError
+from becalm.units import duration_ns
 
 LIVE_ONLY = frozenset(("interval", "count", "prometheus", "pid"))
 """Options of the live view and of --pid; a run has samples at a rate of its own."""
 
-BOTH = frozenset(("host", "sudo", "as_json", "plain", "command"))
+BOTH = frozenset(("host", "sudo", "root", "as_json", "plain", "command"))
 """Options of all three; the others are about the run of a program."""
+
+VALUES = (becalm.WatchReference, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
 
 
 @click.command("watch")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="Watch this running program until it ends.")
-@click.option("--interval", type=options.DURATION, default="1s", show_default=True, help="Between two readings.")
-@click.option("--count", type=click.IntRange(1), metavar="N", help="End after so many intervals.")
+@click.option(
+    "--interval",
+    type=options.Checked("duration", duration_ns),
+    default="1s",
+    show_default=True,
+    help="Between two readings.",
+)
+@click.option("--count", type=click.IntRange(1), metavar="N", help="Stop after N intervals.")
 @click.option("--prometheus", metavar="FILE|:PORT", help="Expose it: a file for node_exporter, or a local port.")
-@click.option("--reference", metavar="TIME|STUDY", help="How long the program takes on an idle machine.")
-@click.option("--name", help="What to call the program.")
-@click.option("--set", "settings", type=options.Setting(), multiple=True, help="nice=-5, cpus=1, aslr=off, …")
-@click.option("--title", default="", help="What to call the study.")
-@options.host
-@click.option("--user", help="Run the program as this user (root only).")
-@options.sudo
-@options.dangerous
-@options.store
-@click.option("--no-store", is_flag=True, help="Keep nothing.")
-@options.watched_workload
-@options.display
+@options.of(*VALUES, without=("load",), output="inherit")
+@output.options
 def command_watch(
     command: tuple[str, ...],
     pid: int | None,
     interval: str,
     count: int | None,
     prometheus: str | None,
-    as_json: bool,
-    quiet: bool,
-    plain: bool,
     **given: Any,
 ) -> None:
     """What the machine does, and what a program gets of it.
@@ -59,86 +54,42 @@ def command_watch(
     becalm watch                                       the machine, second by second
     becalm watch --pid 4711                            a program that runs already
 
-    Without a program a terminal shows a view that is drawn anew (q or Ctrl-C ends it), a pipe gets a line an interval.
+    Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe gets a line an interval.
     """
-    context = click.get_current_context()
+    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     if command:
-        _alone(context, LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
-        sys.exit(_run(command, given, as_json=as_json, quiet=quiet, plain=plain))
-    _alone(context, _names(context) - LIVE_ONLY - BOTH, "There is no program to be run")
-    host, sudo = given["host"], given["sudo"]
-    _live(pid, interval, count, prometheus, host, sudo=sudo, as_json=as_json, plain=plain)
+        _alone(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
+        _run(command, chosen, out)
+    names = {parameter.name or "" for parameter in click.get_current_context().command.params}
+    _alone(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to be run")
+    _live(pid, {"interval": interval, "count": count, **chosen}, prometheus, out)
 
 
-def _names(context: click.Context) -> frozenset[str]:
-    return frozenset(parameter.name or "" for parameter in context.command.params)
-
-
-def _alone(context: click.Context, unwanted: frozenset[str], why: str) -> None:
+def _alone(unwanted: frozenset[str], why: str) -> None:
     """Raises UsageError for an option that was given and that would not be heeded."""
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in unwanted and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"{why}. Leave out {parameter.opts[0]}.")
+    if given := options.typed(*unwanted):
+        raise UsageError(f"{why}. Leave out {given[0]}.")
 
 
-def _run(command: tuple[str, ...], given: dict[str, Any], *, as_json: bool, quiet: bool, plain: bool) -> int:
-    """Watch one run and print what there is to say; returns the exit code."""
-    if quiet and as_json:
-        raise UsageError("--quiet and --json contradict each other. Leave one out.")
-    from becalm.report.progress import listener
-    from becalm.verbs.watch_run import watch
+def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> None:
+    """Watch one run, print what there is to say, and leave."""
+    # With --json or --markdown standard output is for that alone.
+    if (out.as_json or out.markdown) and chosen.get("output", "inherit") == "inherit":
+        chosen["output"] = "discard"
+    with out.listener(quiet=True) as heard:
+        found = becalm.watch(output.words(command), listener=heard, **chosen)
+    out.end(found)
 
-    given = {**given, "hosts": (given.pop("host"),), "confidence": "95%", "no_load": False, "seed": None}
-    reference = given.pop("reference")
-    # With --json standard output is for that alone.
-    if as_json and given["output"] == "inherit":
-        given["output"] = "discard"
-    given = options.arguments(given)
-    given.pop("confidence")
-    with listener(quiet=True, plain=plain) as heard:
-        found = watch(command[0] if len(command) == 1 else list(command), reference=reference, listener=heard, **given)
-    if as_json:
-        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
-    elif quiet:
-        click.echo(found.sentence)
+
+def _live(pid: int | None, chosen: dict[str, Any], prometheus: str | None, out: output.Output) -> None:
+    host, ending = chosen.get("host", "local"), becalm.Ending()
+    if pid is None:
+        instants = becalm.watch_machine(ending=ending, **chosen)
     else:
-        from becalm.report.terminal import console
-        from becalm.report.watch.terminal import watched
-
-        out = console(plain=plain)
-        out.print(watched(found, plain=plain, columns=out.width))
-    sys.stdout.flush()
-    return 0 if found.run.outcome == "ok" else 130 if found.run.outcome == "aborted" else 4
-
-
-def _live(
-    pid: int | None,
-    interval: str,
-    count: int | None,
-    prometheus: str | None,
-    host: str,
-    *,
-    sudo: bool,
-    as_json: bool,
-    plain: bool,
-) -> None:
-    from becalm.verbs.watch import Watching, follow, live
-
-    ending = threading.Event()
-    stops: list[Callable[[], None]] = []
-
-    def end() -> None:
-        ending.set()
-        for stop in stops:
-            stop()
-
-    watching = Watching(interval, count, host, sudo, ending=ending, connected=lambda found: stops.append(found.stop))
-    instants = live(watching) if pid is None else follow(pid, watching)
+        instants = becalm.watch_process(pid, ending=ending, **chosen)
     with ExitStack() as stack:
-        stack.enter_context(_signals(end))
         takers = list(_takers(stack, host, prometheus))
-        takers.append(_shown(stack, end, host, interval, as_json, plain))
+        takers.append(_shown(stack, ending.end, host, chosen["interval"], out))
         for instant in instants:
             for take in takers:
                 take(instant)
@@ -150,7 +101,7 @@ def _takers(stack: ExitStack, host: str, prometheus: str | None) -> Iterator[Cal
     from becalm.report.watch.exporter import exposed
     from becalm.report.watch.prometheus import Exposition
 
-    expose = stack.enter_context(exposed(prometheus, lambda sentence: click.echo(f"becalm: {sentence}", err=True)))
+    expose = stack.enter_context(exposed(prometheus, output.warned))
     exposition = Exposition(host)
 
     def take(instant: Any) -> None:
@@ -161,45 +112,20 @@ def _takers(stack: ExitStack, host: str, prometheus: str | None) -> Iterator[Cal
 
 
 def _shown(
-    stack: ExitStack, end: Callable[[], None], host: str, every: str, as_json: bool, plain: bool
+    stack: ExitStack, end: Callable[[], None], host: str, every: str, out: output.Output
 ) -> Callable[[Any], None]:
-    if as_json:
+    if out.as_json:
         return _json
     from becalm.report.watch.keys import keys
     from becalm.report.watch.live import shown
 
-    if sys.stdout.isatty() and not plain:
+    if sys.stdout.isatty() and not out.plain:
         stack.enter_context(keys(end))
-    return stack.enter_context(shown(host, every, plain=plain))
+    return stack.enter_context(shown(host, every, plain=out.plain))
 
 
 def _json(instant: Any) -> None:
     """One object a line, each by itself."""
-    from becalm._version import VERSION
-    from becalm.nouns.verdict import SCHEMA
-
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": "instant"}
     click.echo(json.dumps({**head, **instant.to_json()}, allow_nan=False))
     sys.stdout.flush()
-
-
-@contextmanager
-def _signals(end: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM ends watching in order; a second one has its usual effect."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.getsignal(each) for each in numbers}
-
-    def restore() -> None:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-    def stop(number: int, frame: object) -> None:
-        restore()
-        end()
-
-    for each in numbers:
-        signal.signal(each, stop)
-    try:
-        yield
-    finally:
-        restore()

@@ -7,56 +7,82 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from becalm.errors import UsageError
-from becalm.units import size_bytes
+from becalm.nouns.option import option, parsed, refuse_unknown
+from becalm.units import cpu_list, size_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
     """How much load of which kind. Zero and None: none of that."""
 
-    cpu: float = 0.0
-    """Processors to keep busy: 2.5 are two spinners and one that runs half of the time."""
-    nice: int | None = None
-    cpus: tuple[int, ...] | None = None
-    """Processors that all load is bound to; None: any."""
-    memory_bytes: int | None = None
-    """Written to again and again, by a process in a control group that has `limit_bytes` of memory."""
-    limit_bytes: int | None = None
-    disk_directory: str | None = None
-    disk_rate: float | None = None
-    """Bytes per second; None: as fast as it goes."""
-    network_rate: float | None = None
-    """Bytes per second through a TCP connection over the loopback interface."""
-    syscalls: int = 0
-    """Processes that do nothing but call the kernel."""
-    session: str = "same"
-    """"same" or "new": whether the load has a session, and so with autogroup a share of the processors, of its own."""
+    cpu: float = option(
+        0.0, "Keep N processors busy; 2.5 are two spinners and one that runs half of the time.", float, metavar="N"
+    )
+    nice: int | None = option(None, "Nice value of the load.", int | None, metavar="N", shown="yours")
+    cpus: tuple[int, ...] | None = option(
+        None,
+        "Bind the load to these processors: 0,2-3.",
+        str | Sequence[int] | None,
+        metavar="LIST",
+        parse=cpu_list,
+    )
+    memory_bytes: int | None = option(
+        None,
+        "Write to so much memory again and again; needs --limit.",
+        float | str | None,
+        name="memory",
+        unit="bytes",
+        metavar="SIZE",
+        parse=size_bytes,
+    )
+    limit_bytes: int | None = option(
+        None,
+        "Memory that this may have; what is above is swapped out.",
+        float | str | None,
+        name="limit",
+        unit="bytes",
+        metavar="SIZE",
+        parse=size_bytes,
+    )
+    disk_directory: str | None = option(
+        None, "Write to the disk of this directory.", str | None, name="disk", metavar="DIR", parse=os.path.abspath
+    )
+    disk_rate: float | None = option(
+        None,
+        "Bytes per second to the disk.",
+        float | str | None,
+        name="rate",
+        unit="bytes/s",
+        metavar="SIZE",
+        shown="as fast as it goes",
+        parse=size_bytes,
+    )
+    network_rate: float | None = option(
+        None,
+        "Bytes per second through a TCP connection over the loopback network.",
+        float | str | None,
+        name="network",
+        unit="bytes/s",
+        metavar="SIZE",
+        parse=size_bytes,
+    )
+    syscalls: int = option(0, "N processes that do nothing but call the kernel.", int, metavar="N", least=0)
+    session: str = option(
+        "same",
+        "The terminal's session, or one of its own (matters with autogroup).",
+        str,
+        choices=("same", "new"),
+    )
 
     @classmethod
-    def of(
-        cls,
-        *,
-        memory: str | float | None = None,
-        limit: str | float | None = None,
-        disk: str | os.PathLike[str] | None = None,
-        rate: str | float | None = None,
-        network: str | float | None = None,
-        **rest: Any,
-    ) -> Demand:
+    def of(cls, **given: Unpack[DemandKeywords]) -> Demand:
         """A Demand from amounts as people write them: "512M", "50M". Raises UsageError."""
-        sizes = {"memory_bytes": memory, "limit_bytes": limit, "disk_rate": rate, "network_rate": network}
-        made = {name: size_bytes(value) for name, value in sizes.items() if value is not None}
-        if disk is not None:
-            made["disk_directory"] = os.path.abspath(disk)  # type: ignore[assignment]
-        try:
-            return cls(**made, **rest)  # type: ignore[arg-type]
-        except TypeError as error:
-            raise UsageError(f"This is no load: {error}.") from None
+        refuse_unknown(given, Demand)
+        return cls(**parsed(cls, given))
 
     @property
     def empty(self) -> bool:
@@ -73,6 +99,21 @@ class Demand:
         """The Demand that was written by `to_json`."""
         cpus = value.get("cpus")
         return cls(**{**value, "cpus": None if cpus is None else tuple(cpus)})
+
+
+class DemandKeywords(TypedDict, total=False):
+    """The options of a Demand as type checkers see them."""
+
+    cpu: float
+    nice: int | None
+    cpus: str | Sequence[int] | None
+    memory: float | str | None
+    limit: float | str | None
+    disk: str | None
+    rate: float | str | None
+    network: float | str | None
+    syscalls: int
+    session: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,9 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError
 from becalm.load.demand import Demand
-from becalm.nouns.codec import Json
+from becalm.nouns.options.load_experiment import FEWEST, MOST, PlannedLoads
 
 Floats = npt.NDArray[np.float64]
-
-FEWEST, MOST, USUAL = 20, 60, 30
-"""Runs of a plan: below the first nothing can be told apart, above the last it is no longer a question of runs."""
 
 REFERENCE_EVERY = 5
 CANDIDATES = 500
@@ -88,13 +85,11 @@ class Design:
         """The largest variance inflation; 1 is orthogonal."""
         return max(self.inflation.values())
 
-    def to_json(self) -> dict[str, Json]:
-        """For the options of a study: factors with their highest level, inflation, and the levels step by step."""
-        return {
-            "factors": {each.name: each.high for each in self.factors},
-            "inflation": dict(self.inflation),
-            "steps": [dict(each.levels) for each in self.steps],
-        }
+    @property
+    def planned(self) -> PlannedLoads:
+        """As the options of a study keep it."""
+        highest = {each.name: each.high for each in self.factors}
+        return PlannedLoads(highest, self.inflation, tuple(each.levels for each in self.steps))
 
 
 def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, directory: str = "/var/tmp") -> Design:

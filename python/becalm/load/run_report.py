@@ -22,7 +22,7 @@ from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waterfall import Waterfall, waterfall
 from becalm.nouns.codec import Json, finite
-from becalm.nouns.run import Run
+from becalm.nouns.run import Outcome, Run
 from becalm.nouns.verdict import SCHEMA
 
 
@@ -75,6 +75,11 @@ class Watched:
     def delay_factor(self) -> float | None:
         """Wall time over reference time."""
         return None if self.delay is None else self.delay.factor
+
+    @property
+    def exit_code(self) -> int:
+        """130: interrupted; 4: the program did not end well; else 0 (docs/reference/exit-codes.md)."""
+        return 0 if self.run.outcome == Outcome.OK else 130 if self.run.outcome == Outcome.ABORTED else 4
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

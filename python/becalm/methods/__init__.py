@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from becalm.errors import UsageError
 from becalm.methods.protocol import Method, TrialDesign
+from becalm.nouns.options.tune import TuneOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,31 @@ def method(name: str) -> Row:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = "; ".join(f"{row.name}: {row.what}" for row in TABLE)
     raise UsageError(f"There is no method {name!r}.{hint} Known methods: {known}.")
+
+
+def complete(options: TuneOptions) -> TuneOptions:
+    """The options with the method's own numbers where none were given. Raises UsageError for an unknown method."""
+    usual = method(options.method).rule
+    return replace(
+        options,
+        loops=usual.loops if options.loops is None else options.loops,
+        runs=usual.runs if options.runs is None else options.runs,
+        warmups=usual.warmups if options.warmups is None else options.warmups,
+    )
+
+
+def trial_design(options: TuneOptions) -> TrialDesign:
+    """How trials are measured by these options, and when the search ends."""
+    whole = complete(options)
+    assert whole.loops is not None
+    assert whole.runs is not None
+    assert whole.warmups is not None
+    return replace(
+        method(options.method).rule,
+        loops=whole.loops,
+        runs=whole.runs,
+        warmups=whole.warmups,
+        objective=options.objective,
+        threshold=options.threshold,
+        most_runs=options.most_runs,
+    )

@@ -3,7 +3,7 @@
 A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
 and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
 search is a function of seed and history, and resuming one is running its generator again over the stored samples
-(`SearchRun`). `verbs.tune` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
+(`SearchRun`). `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class TrialDesign:
     """How a trial is measured and when a search ends. A trial is `loops` times `runs` runs after `warmups` loops.
 
     `objective`: what is made small, a name of `nouns.objective`. `threshold`: stop when it is at most this.
-    `most_runs`: a search must not ask for more runs than this in all; None for no limit. `margin`: a difference smaller
-    than this share does not matter.
+    `most_runs`: a search must not ask for more runs than this in all; None for no limit. `resolution`: what
+    differs by less than this share is not told apart by a search (`margin` of the options is about the confirmation).
     """
 
     loops: int = 3
@@ -37,7 +37,7 @@ class TrialDesign:
     objective: str = "cv"
     threshold: float = 0.0
     most_runs: int | None = None
-    margin: float = 0.1
+    resolution: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

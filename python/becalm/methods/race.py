@@ -8,9 +8,9 @@
    surface that all runs support together: an arm gets runs as often as it may be the best.
 4. A final on the last quarter of the runs: the leaders against each other, and against the untouched machine.
 
-Each stage ends early when nothing can win by the rule's margin any more. The race asks for at most a tenth of the
+Each stage ends early when nothing can win by the rule's resolution any more. The race asks for at most a tenth of the
 runs of greedy search with trials of 3 x 15 after 15, in blocks of its own: of the rule it heeds objective, threshold,
-most_runs, margin, and whether there are warm-ups at all.
+most_runs, resolution, and whether there are warm-ups at all.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Race:
         self.allowed = _allowed(space, rule)
         self._warmups = min(1, rule.warmups)
         self._cost = RUNS + self._warmups
-        self._better = math.log1p(rule.margin)
+        self._better = math.log1p(rule.resolution)
         self._futile = self._duelled = False
 
     @property
@@ -166,8 +166,8 @@ class _Race:
         return [pool[index] for index in draws.argmin(axis=0)] if wins.any() else []
 
     def finalists(self, width: int) -> list[Arm]:
-        """The leader, and of the next those that may be better by the margin; the untouched machine while it is unclear
-        whether that is worse."""
+        """The leader, and of the next those that may be better by the resolution; the untouched machine while it is
+        unclear whether that is worse."""
         first, *rest = self.leaders(width)
         rivals = [arm for arm in rest if arm == UNTOUCHED or self._gain(arm, first, self._better) < CLEAR]
         if UNTOUCHED in self.arms.tried and UNTOUCHED not in (first, *rivals) and self._gain(UNTOUCHED, first) < CLEAR:

@@ -96,6 +96,11 @@ class Diagnosis:
     findings: tuple[Advice, ...]
     unmeasured: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """What to know of the machine, a line each."""
+        return "\n".join(f"{each.severity}: {each.what}" for each in self.findings)
+
     def to_json(self) -> dict[str, Any]:
         """The documented JSON form (docs/reference/doctor.md); what is not finite is null."""
         return {

@@ -24,13 +24,15 @@ _KEY = "option"
 class Option:
     """What a person needs to know of an option.
 
-    `name`: the keyword in Python. `given`: type of what people give for it. `default`: as people would give it;
-    `shown`: the default in words where the value says too little. `flag`: on the command line, empty for none; `off`:
-    the flag that says no to it, with the `off_help` of that. `parse` makes the field's value of what was given.
-    `least`: the smallest number there may be. `repeats`: may be given several times on the command line.
+    `name`: the keyword in Python; `field`: where its value is kept. `given`: type of what people give for it.
+    `default`: as people would give it; `shown`: the default in words where the value says too little. `flag`: on the
+    command line, empty for none; `off`: the flag that says no to it, with the `off_help` of that, and `off_gives` what
+    it stands for. `parse` makes the field's value of what was given. `least`: the smallest number there may be.
+    `repeats`: may be given several times on the command line. `none`: None is a value of its own, and not the default.
     """
 
     name: str
+    field: str
     help: str
     given: Any
     default: Any
@@ -44,6 +46,8 @@ class Option:
     repeats: bool = False
     off: str = ""
     off_help: str = ""
+    off_gives: Any = False
+    none: bool = False
 
     def value(self, given: object) -> Any:
         """The field's value for what was given. Raises UsageError."""
@@ -77,21 +81,27 @@ def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | N
     )
 
 
-def options(kind: type[Any]) -> Mapping[str, tuple[str, Option]]:
-    """The options of a value, by keyword: the field each is kept in, and what it is."""
-    found: dict[str, tuple[str, Option]] = {}
+def options(kind: type[Any]) -> Mapping[str, Option]:
+    """The options of a value, by keyword."""
+    found: dict[str, Option] = {}
     for each in dataclasses.fields(kind):
         if (made := each.metadata.get(_KEY)) is not None:
             name = made["name"] or each.name
             flag = "--" + name.replace("_", "-") if made["flag"] is None else made["flag"]
-            found[name] = each.name, Option(**{**made, "name": name, "flag": flag})
+            found[name] = Option(**{**made, "name": name, "flag": flag, "field": each.name})
     return found
 
 
 def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
-    """Fields and values of what was given for the options of `kind`. Raises UsageError for a value that is none."""
-    known = options(kind)
-    return {known[name][0]: known[name][1].value(value) for name, value in given.items() if name in known}
+    """Fields and values of what was given for the options of `kind`; None stands for the default.
+
+    Raises UsageError for a value that cannot be.
+    """
+    found = {}
+    for name, each in options(kind).items():
+        if name in given and (given[name] is not None or each.none):
+            found[each.field] = each.value(given[name])
+    return found
 
 
 def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:
@@ -115,7 +125,7 @@ class StudyOptions:
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
         """The value for what a person gave by keyword; None stands for the default. Raises UsageError."""
-        return cls(**parsed(cls, {name: value for name, value in given.items() if value is not None}))
+        return cls(**parsed(cls, given))
 
     def to_json(self) -> dict[str, Json]:
         """As the store keeps it; `from_json` reads it back."""

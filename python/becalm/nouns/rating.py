@@ -60,6 +60,11 @@ class Ratings:
         return value
 
     @property
+    def exit_code(self) -> int:
+        """4 when a run did not end well (docs/reference/exit-codes.md)."""
+        return 4 if self.failed else 0
+
+    @property
     def failed(self) -> int:
         """Runs that did not end well."""
         return sum(each.failed for tuning in self.tunings for each in tuning.programs)

@@ -24,10 +24,11 @@ def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> 
 
     `defaults`: where the function's own differ. The part of its docstring that lists them follows `Options:`.
     """
-    chosen = {name: made for kind in kinds for name, (_, made) in options(kind).items() if name not in without}
+    chosen = {name: made for kind in kinds for name, made in options(kind).items() if name not in without}
 
     def decorate(function: F) -> F:
-        own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+        written = inspect.signature(function).parameters.values()
+        own = [each for each in written if each.kind is not each.VAR_KEYWORD and each.name not in chosen]
         more = [
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, each.default), annotation=each.given

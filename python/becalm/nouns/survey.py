@@ -87,6 +87,11 @@ class SurveyResult:
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
 
+    @property
+    def exit_code(self) -> int:
+        """3: a machine gave nothing; 1: one stands out; else 0 (docs/reference/exit-codes.md)."""
+        return 3 if self.lost else 1 if self.named else 0
+
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md)."""
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})

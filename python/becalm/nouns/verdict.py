@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from becalm._version import SCHEMA as SCHEMA
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
-from becalm.stats.histogram import Histogram
-
-SCHEMA = 1
-"""Version of the JSON that `--json` prints (docs/reference/json.md)."""
+from becalm.stats.bins import Histogram
 
 
 class Answer(StrEnum):
@@ -133,6 +131,11 @@ class Verdict:
     passed: bool | None = None
     seed: int = 0
     sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """4: a program failed; 1: a limit is exceeded; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.stopped is Stopped.FAILED else 1 if self.passed is False else 0
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""

@@ -67,10 +67,22 @@ class Workload:
         None, "Run after each run, not timed.", str | Sequence[str] | None, metavar="CMD"
     )
     timeout_ns: int | None = option(
-        None, "Kill a run that takes longer.", float | str | None, name="timeout", unit="seconds", parse=duration_ns
+        None,
+        "Kill a run that takes longer.",
+        float | str | None,
+        name="timeout",
+        unit="seconds",
+        metavar="DURATION",
+        parse=duration_ns,
     )
     expect: tuple[int, ...] | None = option(
-        "0", "Exit codes that count as success: 0,1 or any.", str | Sequence[int] | None, unit="codes", parse=exit_codes
+        "0",
+        "Exit codes that count as success: 0,1 or any.",
+        str | Sequence[int] | None,
+        unit="codes",
+        metavar="CODES",
+        parse=exit_codes,
+        none=True,
     )
     output: Output = option(
         "discard",
@@ -204,7 +216,7 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises UsageError.
     """
-    found = parsed(Workload, {name: value for name, value in given.items() if value is not None or name == "expect"})
+    found = parsed(Workload, given)
     for hook in ("prepare", "cleanup"):
         if hook in found:
             found[hook] = split(found[hook], shell=bool(given.get("shell")))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from becalm.analysis.machine_advice import fact
 from becalm.nouns.diagnosis import Advice, Diagnosis, Noise, Overhead, Severity
+from becalm.report.table import Table as Cells
 from becalm.report.terminal import apart
 from becalm.wording.measurement import counted, duration, memory, percent
 
@@ -20,7 +21,7 @@ MARKS = {Severity.WARNING: "!", Severity.NOTE: "-", Severity.GOOD: "+"}
 Facts = Mapping[str, Any]
 
 
-def render(diagnosis: Diagnosis, *, plain: bool = False) -> RenderableType:
+def on_terminal(diagnosis: Diagnosis, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees of `becalm doctor`; `plain` uses ASCII marks only."""
     machine = _machine(diagnosis.facts)
     parts = [_header(diagnosis), *([machine] if machine.row_count else []), _measured(diagnosis)]
@@ -28,6 +29,15 @@ def render(diagnosis: Diagnosis, *, plain: bool = False) -> RenderableType:
         parts.append(_findings(diagnosis.findings))
     parts += _abilities(diagnosis.facts, "->" if plain else "→")
     return apart(parts)
+
+
+def tables(diagnosis: Diagnosis) -> Iterator[Cells]:
+    """The machine, and what is missing of it."""
+    yield Cells("Machine", ("", ""), tuple((name, text) for name, text in _rows(diagnosis.facts) if text))
+    lacking = [row for row in diagnosis.facts.get("abilities") or [] if row["have"] is not True]
+    if lacking:
+        rows = tuple((row["title"], row["reason"], row["way_out"] or "") for row in lacking)
+        yield Cells("What is missing", ("", "why", "way out"), rows)
 
 
 def _header(diagnosis: Diagnosis) -> RenderableType:

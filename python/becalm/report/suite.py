@@ -1,60 +1,20 @@
-"""What a suite came to: in a sentence, as a table on the terminal, as Markdown."""
+"""The report of a suite."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from becalm.nouns.rating import Rated, Ratings, Tuning
+from becalm.report.table import Table as Cells
 from becalm.wording.measurement import duration
-
-UNKNOWN = "–"
-
-
-def sentence(found: Ratings) -> str:
-    """The whole in words, a line for each tuning."""
-    lines = [_line(found, each) for each in found.tunings]
-    if found.failed:
-        lines.append(
-            f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
-            f"programs said with: becalm show {found.study or 'last'}"
-        )
-    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
-    if without:
-        lines.append(
-            f"Without a reference time there is no ratio, and no geometric mean: {', '.join(without)}. Write one into "
-            'the file, for example the median: reference = "12.3s"'
-        )
-    return "\n".join(lines)
+from becalm.wording.suite import UNKNOWN, copies, number
 
 
-def _line(found: Ratings, tuning: Tuning) -> str:
-    count = f"{len(tuning.programs)} programs" if len(tuning.programs) > 1 else "1 program"
-    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs} {'run' if found.runs == 1 else 'runs'}"
-    parts = []
-    if tuning.ratio is not None:
-        parts.append(f"ratio {number(tuning.ratio)}")
-    if found.copies is not None and tuning.rate is not None:
-        parts.append(f"rate {number(tuning.rate)} with {copies(found.copies)}")
-    return f"{head}; geometric mean: {', '.join(parts)}." if parts else f"{head}."
-
-
-def copies(count: int) -> str:
-    """ "1 copy", "4 copies"."""
-    return "1 copy" if count == 1 else f"{count} copies"
-
-
-def number(value: float | None) -> str:
-    """Three digits, as SPEC reports: 12.3, 1,230."""
-    if value is None:
-        return UNKNOWN
-    if value >= 1000:
-        return f"{round(value, 2 - len(str(int(value))) + 1):,.0f}"
-    return f"{value:#.3g}".rstrip(".") if value < 100 else f"{value:.0f}"
-
-
-def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
+def on_terminal(found: Ratings, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Sentences, then a table for each tuning."""
     parts: list[RenderableType] = [Text(line, style="" if plain else "bold") for line in found.sentence.splitlines()]
     for tuning in found.tunings:
@@ -72,7 +32,14 @@ def terminal(found: Ratings, *, plain: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def markdown(found: Ratings) -> str:
+def tables(found: Ratings) -> Iterator[Cells]:
+    """A table for each tuning."""
+    for tuning in found.tunings:
+        rows = tuple(tuple(row) for row in _rows(found, tuning, False))
+        yield Cells(_title(tuning), tuple(_heads(found)), rows, tuple(range(1, len(_heads(found)))))
+
+
+def as_markdown(found: Ratings) -> str:
     """The same as Markdown."""
     lines = [f"# {found.suite}", "", *(f"{line}  " for line in found.sentence.splitlines())]
     for tuning in found.tunings:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks."""
+    """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
+    column of commands."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: tuple[int, ...] = ()
     note: str = ""
+    codes: int | None = None

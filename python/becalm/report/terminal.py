@@ -14,7 +14,7 @@ from rich.text import Text
 
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
-from becalm.stats.histogram import Histogram
+from becalm.stats.bins import Histogram
 from becalm.wording.measurement import duration, memory, percent
 from becalm.wording.printable import printable
 

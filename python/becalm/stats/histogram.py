@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from becalm.stats.bins import Histogram
+
 FEWEST_BINS = 5
 MOST_BINS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts of runs in equal bins from `low` to `high` (ns), and of those `below` and `above`."""
-
-    low: float
-    high: float
-    counts: tuple[int, ...]
-    below: int
-    above: int
 
 
 def histogram(values: npt.ArrayLike) -> Histogram:

@@ -1,7 +1,7 @@
-"""Ctrl-C while several hosts are measured at once: signals reach the main thread only, measuring is on others.
+"""The first Ctrl-C: a clean stop of what is going on, on whichever thread.
 
 `heard` turns the first SIGINT or SIGTERM into a clean stop of everything that has `joined`; a second one has its usual
-effect. Signals belong to the process, and so does what is kept here.
+effect. Signals reach the main thread only, and belong to the process: so does what is kept here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _stopped = False
 
 @contextmanager
 def joined(stop: Callable[[], None]) -> Iterator[None]:
-    """While measuring on a thread that gets no signals: `stop` is called at the first one, or at once after it."""
+    """`stop` is called at the first signal, or at once after it."""
     number = next(_numbers)
     with _lock:
         _running[number] = stop

@@ -7,12 +7,8 @@ and the loop ends as if the plan had said so. A second Ctrl-C is the usual excep
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from becalm.hosts import Event, Host, LoadDetail, MeasureRequest, Runs
 from becalm.nouns.run import Block, Run
@@ -48,7 +44,12 @@ def measure(
     the machine does. `stop_on_failure`: whether the rest of a block is left out after a run that does not end well.
     Raises what the host, the plan or `take` raises; what the host has told was taken by then.
     """
-    with _interrupts(host, history):
+
+    def stop() -> None:
+        history.interrupted = True
+        host.stop()
+
+    with interrupts.heard(), interrupts.joined(stop):
         while not history.interrupted and (block := plan(history)) is not None:
             for event in host.measure(MeasureRequest(history.next_seq, block, detail, stop_on_failure)):
                 take(event)
@@ -56,33 +57,3 @@ def measure(
                     history.extend(event.rows)
             if history.failure is not None:
                 return
-
-
-@contextmanager
-def _interrupts(host: Host, history: Record) -> Iterator[None]:
-    """Turn the first SIGINT or SIGTERM into a clean stop; a second one gets its usual effect."""
-    if threading.current_thread() is not threading.main_thread():
-
-        def told() -> None:
-            history.interrupted = True
-            host.stop()
-
-        with interrupts.joined(told):
-            yield
-        return
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before: dict[signal.Signals, Any] = {}
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        for each in signals:
-            signal.signal(each, before[each])
-        history.interrupted = True
-        host.stop()
-
-    for each in signals:
-        before[each] = signal.signal(each, stop)
-    try:
-        yield
-    finally:
-        for each in signals:
-            signal.signal(each, before[each])

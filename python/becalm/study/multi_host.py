@@ -10,81 +10,73 @@ after the other; this machine before all others, because receiving their rows wo
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from becalm.analysis.meta_analysis import per_host, pool
 from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
+from becalm.hosts import Host
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
+from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.survey import Machine
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding, Stopped, Verdict
-from becalm.nouns.workload import Workload
-from becalm.report.program_output import PassOn
 from becalm.store import Store
 from becalm.study import interrupts
+from becalm.study.conclude import conclude_stored
 from becalm.study.multi_host_progress import MergedProgress
-from becalm.study.review import review
 from becalm.study.same_machine import HERE, lanes
-from becalm.verbs.compare import compare
-from becalm.verbs.records import show
-from becalm.verbs.run import run
+from becalm.study.session_options import SessionOptions
+from becalm.study.stored import stored
 from becalm.wording.findings import finding
 
 MOST_AT_ONCE = 200
 """Lanes at the same time: each needs some five open files (store, spool, pipes), and 1024 is a usual limit."""
 
-Measure = Callable[[str, ProgressListener], Verdict | TuneVerdict | Machine]
-"""Measures on one host, by its name."""
+Measure = Callable[[str | Host, ProgressListener], Verdict | TuneVerdict | Machine]
+"""Measures on one host."""
+
+Chosen = TypeVar("Chosen", bound=RunOptions)
 
 
-def compare_on(
-    hosts: Sequence[str], commands: Sequence[str | Iterable[str] | Workload], **options: Any
+def measure_on(
+    hosts: Sequence[str | Host],
+    cluster: str | None,
+    kind: str,
+    options: Chosen,
+    session: SessionOptions,
+    measure: Callable[[Chosen, SessionOptions], Verdict],
 ) -> MultiHostVerdict:
-    """`becalm.compare` on several hosts. All intervals of all hosts hold together at `confidence`.
+    """Measure a `run` or `compare` on each host, with the error of all of them shared out, and put them together.
 
-    `options` as for `becalm.compare`, without `host`. A host that fails does not stop the others. Raises UsageError,
-    and MachineError or WorkloadError when no host gave anything.
+    Raises UsageError, and MachineError or WorkloadError when no host gave anything.
     """
-    return _together("compare", hosts, lambda **given: compare(commands, **given), options)
-
-
-def run_on(hosts: Sequence[str], command: str | Iterable[str] | Workload, **options: Any) -> MultiHostVerdict:
-    """`becalm.run` on several hosts; as `compare_on`."""
-    return _together("run", hosts, lambda **given: run(command, **given), options)
-
-
-def _together(
-    kind: str, hosts: Sequence[str], call: Callable[..., Verdict], options: dict[str, Any]
-) -> MultiHostVerdict:
-    if options.get("baseline") is not None:
-        raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     group = secrets.token_hex(8)
-    confidence = float(options.pop("confidence", 0.95))
-    listener: ProgressListener = options.pop("listener", None) or PassOn()
-    store = options.get("store")
-    with machines(hosts, options.pop("cluster", None), listener) as names:
+    with machines(hosts, cluster, session.listener) as named:
+        own = replace(options, group=group, confidence=per_host(options.confidence, len(named)))
 
-        def measure(host: str, heard: ProgressListener) -> Verdict:
-            own = per_host(confidence, len(names))
-            return call(host=host, listener=heard, group=group, confidence=own, **options)
+        def one(host: str | Host, heard: ProgressListener) -> Verdict:
+            return measure(own, session.on(host, heard))
 
-        measured = on_hosts(names, measure, listener, None if store is False else store, keeps=store is not False)
-        findings = [*_failures(measured), *_same_machine(measured, store)]
-        return pool(kind, group, measured, confidence, findings)
+        measured = on_hosts(named, one, session)
+        findings = [*_failures(measured), *_same_machine(measured, named, session)]
+        return pool(kind, group, measured, options.confidence, findings)
 
 
 @contextmanager
-def machines(hosts: Sequence[str], cluster: str | None, listener: ProgressListener) -> Iterator[list[str]]:
-    """The names of all hosts: those given, and the workers of a cluster, which is open meanwhile."""
+def machines(
+    hosts: Sequence[str | Host], cluster: str | None, listener: ProgressListener
+) -> Iterator[list[str | Host]]:
+    """All hosts: those given, and the workers of a cluster, which is open meanwhile."""
     if cluster is None:
+        if not hosts:
+            raise UsageError("Name a host at least: --host local.")
         yield list(hosts)
         return
     from becalm.hosts.cluster import opened
@@ -94,29 +86,22 @@ def machines(hosts: Sequence[str], cluster: str | None, listener: ProgressListen
 
 
 def on_hosts(
-    hosts: Sequence[str],
-    measure: Measure,
-    listener: ProgressListener,
-    store: str | None = None,
-    *,
-    keeps: bool = True,
-    needs: bool = True,
+    hosts: Sequence[str | Host], measure: Measure, session: SessionOptions, *, needs: bool = True
 ) -> list[HostResult]:
     """Measure on each host; one that fails does not stop the others.
 
     Arguments:
-        hosts: names, as `becalm.hosts.open` takes them, each once.
-        measure: called with a name and a listener, on a thread of its own for each lane.
-        listener: told of all of them together.
-        store: where a lost host's runs are looked up; `keeps` False: nowhere.
+        hosts: names, as `becalm.hosts.open` takes them, or open hosts, each once.
+        measure: called with a host and a listener, on a thread of its own for each lane.
+        session: whose listener is told of all of them together, and in whose store a lost host's runs are looked up.
         needs: one host at least must give something.
 
     Returns what each gave, in order. Raises UsageError, Interrupted when stopped before anything was known, and the
     error of the first host when no host gave anything.
     """
-    _checked(hosts)
+    by_name = _by_name(hosts)
     sorted_ = lanes(hosts)
-    gathered = MergedProgress(listener, len(hosts))
+    gathered = MergedProgress(session.listener, len(hosts))
     found: dict[str, _Outcome] = {}
 
     def work(names: Sequence[str]) -> None:
@@ -124,7 +109,7 @@ def on_hosts(
             if interrupts.stopped():
                 found[name] = _Outcome(None, Interrupted("Interrupted before it was its turn."), None)
                 continue
-            found[name] = _one(name, measure, gathered)
+            found[name] = _one(by_name[name], name, measure, gathered)
 
     with interrupts.heard():
         if here := sorted_.pop(HERE, None):
@@ -133,13 +118,13 @@ def on_hosts(
         while waiting:
             now, waiting = waiting[:MOST_AT_ONCE], waiting[MOST_AT_ONCE:]
             _wait([_started(work, names) for names in now])
-    for error in (found[name].defect for name in hosts):
+    for error in (found[name].defect for name in by_name):
         if error is not None:
             raise error
-    measured = [_on_host(name, found[name], store, keeps, listener) for name in hosts]
+    measured = [_on_host(name, found[name], session) for name in by_name]
     if needs and all(each.verdict is None for each in measured):
-        first = next(each.error for each in (found[name] for name in hosts) if each.error is not None)
-        others = "" if len(hosts) == 1 else f"No host gave anything. {hosts[0]}: "
+        first = next(each.error for each in (found[name] for name in by_name) if each.error is not None)
+        others = "" if len(hosts) == 1 else f"No host gave anything. {next(iter(by_name))}: "
         raise type(first)(f"{others}{first}")
     return measured
 
@@ -152,17 +137,21 @@ class _Outcome:
     defect: BaseException | None = None
 
 
-def _checked(hosts: Sequence[str]) -> None:
-    if not hosts:
-        raise UsageError("Name a host at least: --host local.")
-    if twice := [name for name in dict.fromkeys(hosts) if list(hosts).count(name) > 1]:
-        raise UsageError(f"--host {twice[0]} was given twice. Each host is measured once.")
+def _by_name(hosts: Sequence[str | Host]) -> dict[str, str | Host]:
+    """Hosts by what they are called. Raises UsageError for one that is there twice."""
+    found: dict[str, str | Host] = {}
+    for each in hosts:
+        name = each if isinstance(each, str) else each.name
+        if name in found:
+            raise UsageError(f"--host {name} was given twice. Each host is measured once.")
+        found[name] = each
+    return found
 
 
-def _one(name: str, measure: Measure, gathered: MergedProgress) -> _Outcome:
+def _one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress) -> _Outcome:
     heard = gathered.of(name)
     try:
-        found = measure(name, heard)
+        found = measure(host, heard)
     except BecalmError as error:
         if not interrupts.stopped():
             gathered.listener.warned(f"{name} was lost, the others go on: {error}")
@@ -186,21 +175,24 @@ def _wait(threads: Sequence[threading.Thread]) -> None:
             thread.join(0.2)
 
 
-def _on_host(name: str, outcome: _Outcome, store: str | None, keeps: bool, listener: ProgressListener) -> HostResult:
+def _on_host(name: str, outcome: _Outcome, session: SessionOptions) -> HostResult:
     if outcome.error is None:
         failed = isinstance(outcome.verdict, Verdict) and outcome.verdict.stopped is Stopped.FAILED
         return HostResult(name, outcome.verdict, outcome.study, "", 4 if failed else 0)
-    kept, found = None, None
-    if keeps and outcome.study is not None:
-        with contextlib.suppress(UsageError):
-            # A search for settings that was not finished concludes nothing.
-            found = review(show(outcome.study, store, warned=listener.warned)) if _reviewable(outcome) else None
-        kept = found if isinstance(found, Verdict) and found.summaries else None
+    kept = _of_the_lost(outcome, session)
     return HostResult(name, kept, outcome.study, str(outcome.error), outcome.error.exit_code)
 
 
-def _reviewable(outcome: _Outcome) -> bool:
-    return isinstance(outcome.error, MachineError) and not isinstance(outcome.error, Interrupted)
+def _of_the_lost(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
+    """What the runs that a lost host has given say, where they say something."""
+    lost = isinstance(outcome.error, MachineError) and not isinstance(outcome.error, Interrupted)
+    if not lost or outcome.study is None or session.store is False:
+        return None
+    document = stored(outcome.study, session.place, warned=session.listener.warned)
+    if document.study.kind not in ("run", "compare"):
+        return None
+    found = conclude_stored(document)
+    return found if found.summaries else None
 
 
 def _failures(measured: Sequence[HostResult]) -> list[Finding]:
@@ -214,17 +206,19 @@ def _failures(measured: Sequence[HostResult]) -> list[Finding]:
     ]
 
 
-def _same_machine(measured: Sequence[HostResult], store: str | bool | None) -> list[Finding]:
+def _same_machine(
+    measured: Sequence[HostResult], hosts: Sequence[str | Host], session: SessionOptions
+) -> list[Finding]:
     """Hosts that turned out to be one machine although their names did not tell: they disturbed each other."""
-    if store is False:
+    if session.store is False:
         return []
     by_boot: dict[str, list[str]] = {}
-    with Store.open(store if isinstance(store, str) else None) as opened:
+    with Store.open(session.place) as opened:
         for each in measured:
             boot = None if each.study is None else _boot(opened.study(each.study))
             if boot:
                 by_boot.setdefault(boot, []).append(each.host)
-    lane_of = {name: lane for lane, names in lanes([each.host for each in measured]).items() for name in names}
+    lane_of = {name: lane for lane, names in lanes(hosts).items() for name in names}
     return [
         finding("same_machine", {"hosts": names})
         for names in by_boot.values()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from becalm.hosts import TABLE, aliases, unknown
+from becalm.errors import UsageError
+from becalm.hosts import TABLE, Host, aliases, unknown
 from becalm.hosts.ssh import address
 
 HERE = "this machine"
@@ -18,12 +19,23 @@ HERE = "this machine"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", "ip6-localhost"}
 
 
-def lanes(names: Sequence[str]) -> dict[str, list[str]]:
-    """Names of hosts by machine, in order. Raises UsageError for a name that no host has."""
+def lanes(hosts: Sequence[str | Host]) -> dict[str, list[str]]:
+    """Names of hosts by machine, in order. Raises UsageError for a name that no host has.
+
+    Hosts that are open already are taken to be this machine, where the name does not tell.
+    """
     found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(_machine(name), []).append(name)
+    for each in hosts:
+        name = each if isinstance(each, str) else each.name
+        found.setdefault(_machine(name) if isinstance(each, str) else _of_open(name), []).append(name)
     return found
+
+
+def _of_open(name: str) -> str:
+    try:
+        return _machine(name)
+    except UsageError:
+        return HERE
 
 
 def _machine(name: str) -> str:

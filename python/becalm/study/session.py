@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from becalm import hosts
@@ -18,8 +18,8 @@ from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Spool, Store, recover
-from becalm.study.options import MeasureOptions
 from becalm.study.rescue import rescue
+from becalm.study.session_options import SessionOptions
 from becalm.wording import measurement
 from becalm.wording.findings import finding
 
@@ -30,7 +30,7 @@ class StudySession:
 
     store: Store
     host: Host
-    measuring: MeasureOptions
+    measuring: SessionOptions
     _spool: Spool
     number: int | None = None
     study: Study | None = None
@@ -127,11 +127,12 @@ class StudySession:
             self.host.settle()
         except UnsettledError as error:
             self.unsettled = error
-        self.host.close()
+        if self.host is not self.measuring.host:
+            self.host.close()
 
 
 @contextmanager
-def open_session(measuring: MeasureOptions, title: str) -> Iterator[StudySession]:
+def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession]:
     """Open store, spool and host. Raises BecalmError."""
     with Store.open(":memory:" if measuring.store is False else measuring.place) as store:
         for found in recover(store):
@@ -146,9 +147,14 @@ def open_session(measuring: MeasureOptions, title: str) -> Iterator[StudySession
                 reboot=measuring.allow_reboot,
                 say=measuring.listener.warned,
             )
-            with hosts.open(measuring.host, access) as host:
+            with at(measuring.host, access) as host:
                 opened = StudySession(store, host, measuring, spool)
                 yield opened
                 if opened.unsettled is not None:
                     again = "" if opened.shown is None else f"\nWhat was measured is kept: becalm show {opened.shown}"
                     raise UnsettledError(f"{opened.unsettled}{again}")
+
+
+def at(host: str | Host, access: Access) -> AbstractContextManager[Host]:
+    """The host of a name, opened; one that is open already stays so."""
+    return hosts.open(host, access) if isinstance(host, str) else nullcontext(host)

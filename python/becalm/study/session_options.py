@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
 from becalm.hosts import Host
-from becalm.nouns.option import StudyOptions, option, parsed
-from becalm.nouns.progress import ProgressListener, Quiet
+from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
+from becalm.nouns.progress import ProgressListener
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.workload import ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.report.program_output import PassOn
 
 WHERE = "Where: local, ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL."
 
@@ -70,14 +71,19 @@ class SessionOptions:
         off="--no-load",
         off_help="Do not record what else the machine did.",
     )
-    listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=Quiet())
+    listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=PassOn())
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """The value for what was given by keyword; None stands for the default. Raises UsageError."""
-        made = cls(**parsed(cls, {name: value for name, value in given.items() if value is not None}))
+        made = cls(**parsed(cls, given))
         if made.user is not None and made.sudo:
             raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
+        if not isinstance(made.host, str) and (made.user or made.sudo or made.root or made.allow_reboot):
+            raise UsageError(
+                "A host that is open already has its user and its rights: give user, sudo, root and allow_reboot to "
+                "becalm.hosts.open, as Access."
+            )
         return made
 
     @property
@@ -114,13 +120,14 @@ class SeveralHosts:
     """Several hosts instead of one: each is measured by itself, and then they are put together."""
 
     hosts: tuple[str | Host, ...] = option(
-        (),
-        f"{WHERE} Several times: on all of them, each by itself and then together.",
+        None,
+        f"{WHERE} Several: on all of them, each by itself and then together.",
         Sequence[str | Host] | None,
         flag="--host",
         shown="local",
         repeats=True,
         parse=tuple,
+        kept=(),
     )
     cluster: str | None = option(
         None,
@@ -128,6 +135,25 @@ class SeveralHosts:
         str | None,
         metavar="SPEC",
     )
+
+
+Chosen = TypeVar("Chosen", bound=StudyOptions)
+
+
+def asked(
+    kind: type[Chosen], given: Mapping[str, Any], *also: type[Any]
+) -> tuple[Chosen, SessionOptions, ProgramKeywords]:
+    """What was given by keyword, sorted: the options of a kind of study, where it is measured, and of its programs.
+
+    `also`: other values whose options the caller reads itself. Raises UsageError, for unknown names with the nearest.
+    """
+    refuse_unknown(given, kind, SessionOptions, CommandLine, Workload, *also)
+    own = {*options(CommandLine), *options(Workload)} - {
+        *options(kind),
+        *(name for each in also for name in options(each)),
+    }
+    program = {name: value for name, value in given.items() if name in own}
+    return kind.of(given), SessionOptions.of(given), cast(ProgramKeywords, program)
 
 
 class SessionKeywords(TypedDict, total=False):

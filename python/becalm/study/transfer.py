@@ -7,19 +7,19 @@ recommends (as `--try` does), on fresh, interleaved runs. With `--try`, all host
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from becalm.errors import UsageError
+from becalm.hosts import Host
+from becalm.methods import complete
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
+from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Finding
-from becalm.nouns.workload import Workload
-from becalm.report.program_output import PassOn
 from becalm.study.multi_host import machines, on_hosts
-from becalm.verbs.tune import tune
+from becalm.study.session_options import SessionOptions
 from becalm.wording import multi_host
 from becalm.wording.findings import finding
 
@@ -27,45 +27,42 @@ SEARCHING = ("method", "most_runs", "threshold", "only", "without", "preserve_mu
 """Options of the search alone; what only tries settings has no use for them."""
 
 
-def tune_on(
-    hosts: Sequence[str], programs: Sequence[str | Iterable[str] | Workload], **options: Any
+def transferred(
+    hosts: Sequence[str | Host],
+    cluster: str | None,
+    options: TuneOptions,
+    session: SessionOptions,
+    measure: Callable[[TuneOptions, SessionOptions], TuneVerdict],
 ) -> MultiHostVerdict:
-    """`becalm.tune` on the first host, and what it recommends tried on each other one.
+    """Tune on the first host, and try what it recommends on each other one.
 
-    `options` as for `becalm.tune`, without `host`. Hosts that are lost do not stop the others. Raises UsageError, and
-    what `becalm.tune` raises for the first host.
+    Hosts that are lost do not stop the others. Raises UsageError, and what `becalm.tune` raises for the first host.
     """
-    listener: ProgressListener = options.pop("listener", None) or PassOn()
-    store = options.get("store")
-    options["group"] = secrets.token_hex(8)
-    if options.pop("resume", None) is not None:
-        raise UsageError("A study that is resumed has its own host: name none, and then --try it on others.")
-    if store is False:
+    if session.store is False:
         raise UsageError("What is found on one host is tried on others from the store. Leave out --no-store.")
-    with machines(hosts, options.pop("cluster", None), listener) as names:
-        if options.get("tried"):
-            measured = on_hosts(names, lambda host, heard: _one(programs, host, heard, options), listener, store)
-            return _concluded(measured, None, options)
-        (first,) = on_hosts(names[:1], lambda host, heard: _one(programs, host, heard, options), listener, store)
+    options = replace(options, group=secrets.token_hex(8))
+    with machines(hosts, cluster, session.listener) as named:
+
+        def one(host: str | Host, heard: ProgressListener) -> TuneVerdict:
+            return measure(options, session.on(host, heard))
+
+        if options.tried:
+            return _concluded(on_hosts(named, one, session), None, options)
+        (first,) = on_hosts(named[:1], one, session)
         found = first.verdict
         assert isinstance(found, TuneVerdict)
-        if len(names) == 1 or not found.settings:
+        if len(named) == 1 or not found.settings:
             return _concluded([first], found, options)
-        rest = {name: value for name, value in options.items() if name not in SEARCHING}
-        rest |= {"tried": (str(found.study),), "seed": None}
-        others = on_hosts(
-            names[1:], lambda host, heard: _one(programs, host, heard, rest), listener, store, needs=False
-        )
-        return _concluded([first, *others], found, options)
+        usual = TuneOptions()
+        rest = replace(options, tried=(str(found.study),), **{name: getattr(usual, name) for name in SEARCHING})
+
+        def other(host: str | Host, heard: ProgressListener) -> TuneVerdict:
+            return measure(complete(rest), replace(session.on(host, heard), seed=None))
+
+        return _concluded([first, *on_hosts(named[1:], other, session, needs=False)], found, options)
 
 
-def _one(
-    programs: Sequence[str | Iterable[str] | Workload], host: str, listener: ProgressListener, options: dict[str, Any]
-) -> TuneVerdict:
-    return tune(programs, **{**options, "host": host, "listener": listener})
-
-
-def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, options: dict[str, Any]) -> MultiHostVerdict:
+def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, options: TuneOptions) -> MultiHostVerdict:
     """Put together what was found on the first host and what became of it on the others."""
     first = measured[0].host
     transfer: list[Transfer] = []
@@ -80,8 +77,8 @@ def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, option
         findings = (finding("nothing", {"host": first}),)
     made = MultiHostVerdict(
         kind="tune",
-        group=str(options["group"]),
-        confidence=float(options.get("confidence", 0.95)),
+        group=options.group,
+        confidence=options.confidence,
         hosts=tuple(measured),
         transfer=tuple(transfer),
         findings=findings,

@@ -13,11 +13,12 @@ import numpy as np
 
 from becalm.analysis import confirmation
 from becalm.methods.protocol import NO_SETTINGS, Ask
+from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
-from becalm.tuning.exchange import PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 from becalm.wording.findings import finding
 
 FEWEST_LOOPS = 4
@@ -47,7 +48,7 @@ class Shape:
 
 def confirm(
     space: Space,
-    options: PhaseOptions,
+    options: TuneOptions,
     programs: Sequence[str],
     tuned: SearchResult,
     run_ns: float,
@@ -55,8 +56,8 @@ def confirm(
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Fresh, interleaved runs of what was chosen, of the untouched machine, and of what people would do instead."""
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
-    if options.tried:
-        arms |= {TUNED: options.tried[0][1]} | dict(options.tried[1:])
+    if options.allowed.tried:
+        arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
     elif tuned.choice.settings.values:
         arms[TUNED] = tuned.choice.settings
         arms |= dict(space.profiles)
@@ -79,7 +80,7 @@ def confirm(
 
 def _unbundle_boot(
     space: Space,
-    options: PhaseOptions,
+    options: TuneOptions,
     programs: Sequence[str],
     tuned: SearchResult,
     shape: Shape,
@@ -90,7 +91,6 @@ def _unbundle_boot(
 
     Each needs a boot of its own in every loop, so this is done only now. Gives the time that is left.
     """
-    assert tuned.judged is not None
     chosen = tuned.choice.settings
     boot = [name for name, _ in space.at_boot(chosen).values]
     unit = AND.join(boot)
@@ -130,7 +130,7 @@ def _too_short(missing: Sequence[str]) -> Finding:
 
 def _backward_elimination(
     space: Space,
-    options: PhaseOptions,
+    options: TuneOptions,
     programs: Sequence[str],
     tuned: SearchResult,
     arm_loops: int,
@@ -143,7 +143,6 @@ def _backward_elimination(
     confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken
     from this round, which measured it side by side; only what each setting contributes stays from the first.
     """
-    assert tuned.judged is not None
     chosen, spare = tuned.choice.settings, tuned.judged.spare
     requires = {each.knob: each.requires for each in space.candidates}
     most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
@@ -192,7 +191,7 @@ def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
 
 
 def _affordable(
-    arms: dict[str, Settings], space: Space, options: PhaseOptions, run_ns: float, left_ns: float | None
+    arms: dict[str, Settings], space: Space, options: TuneOptions, run_ns: float, left_ns: float | None
 ) -> tuple[dict[str, Settings], Shape]:
     """The arms that the time allows, and how they are measured: what was chosen and the untouched machine always."""
     shape = _shape(arms, space, options, run_ns)
@@ -209,7 +208,7 @@ def _affordable(
     return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
 
 
-def _shape(arms: Mapping[str, Settings], space: Space, options: PhaseOptions, run_ns: float) -> Shape:
+def _shape(arms: Mapping[str, Settings], space: Space, options: TuneOptions, run_ns: float) -> Shape:
     """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
 
     A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
@@ -217,15 +216,15 @@ def _shape(arms: Mapping[str, Settings], space: Space, options: PhaseOptions, ru
     boots = len({space.at_boot(each) for each in arms.values()})
     if boots < 2:
         return Shape(options.confirm_loops, options.confirm_runs)
-    even = int(np.ceil(boots * options.boot_ns / max(1.0, run_ns * len(arms))))
+    even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, run_ns * len(arms))))
     runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
     return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
 
 
-def _loop_ns(arms: Mapping[str, Settings], shape: Shape, space: Space, options: PhaseOptions, run_ns: float) -> float:
+def _loop_ns(arms: Mapping[str, Settings], shape: Shape, space: Space, options: TuneOptions, run_ns: float) -> float:
     """What one loop of these arms takes, with its boots."""
     boots = len({space.at_boot(each) for each in arms.values()}) if shape.boots else 0
-    return max(1.0, run_ns * shape.runs * len(arms) + boots * options.boot_ns)
+    return max(1.0, run_ns * shape.runs * len(arms) + boots * options.allowed.boot_ns)
 
 
 def _ask(arms: Mapping[str, Settings], shape: Shape, why: str) -> Ask:
@@ -233,13 +232,13 @@ def _ask(arms: Mapping[str, Settings], shape: Shape, why: str) -> Ask:
 
 
 def _judge(
-    arms: Mapping[str, Settings], gained: PhaseResult, programs: Sequence[str], options: PhaseOptions
+    arms: Mapping[str, Settings], gained: PhaseResult, programs: Sequence[str], options: TuneOptions
 ) -> confirmation.Confirmation:
     by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
     return confirmation.judge(
         by_arm,
         programs,
-        objective=options.rule.objective,
+        objective=options.objective,
         confidence=options.confidence,
         margin=options.margin,
     )

@@ -9,33 +9,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from becalm.analysis import confirmation
-from becalm.methods.protocol import Ask, Choice, Sample, TrialDesign
-from becalm.nouns.settings import Settings
+from becalm.methods.protocol import Ask, Choice, Sample
 from becalm.nouns.tune_verdict import Trial
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseOptions:
-    """How a study is made. `budget_ns` None: no limit in time; `least_runs`: of the search, however small the budget.
-    `confirm_loops`, `confirm_runs`: of the confirmation.
-
-    `margin`: a loss of spread smaller than this share does not matter when a setting is left out. `single_out`:
-    measure the chosen settings without each one of them. `tried`: named settings to try instead of searching.
-    `boot_ns`: how long a boot takes.
-    """
-
-    rule: TrialDesign
-    confidence: float = 0.95
-    budget_ns: int | None = None
-    least_runs: int = 1
-    confirm_loops: int = 12
-    confirm_runs: int = 5
-    margin: float = 0.25
-    single_out: bool = True
-    tried: tuple[tuple[str, Settings], ...] = ()
-    boot_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +37,16 @@ class PhaseResult:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a study came to; `judged` is None when nothing was there to confirm."""
+    """What a study came to; `judged` is empty when nothing was there to confirm."""
 
     choice: Choice
     course: list[Trial] = field(default_factory=list)
-    judged: confirmation.Confirmation | None = None
+    judged: confirmation.Confirmation = field(default_factory=confirmation.Confirmation)
     findings: list[Finding] = field(default_factory=list)
     search_runs: int = 0
     confirm_runs: int = 0
     tried: tuple[str, ...] = ()
-    """Names of `Options.tried` that were confirmed; the first is the arm TUNED."""
+    """Names of settings to try that were confirmed; the first is the arm TUNED."""
 
 
 PhaseGenerator = Generator[PhaseRequest, PhaseResult, SearchResult]

@@ -1,6 +1,6 @@
 """The course of a tune study as one generator: look, search, confirm, and confirm what may be dropped.
 
-`tune_course` yields what to measure next and is sent what came of it (`becalm.tuning.exchange`), exactly as a method is
+`tune_phases` yields what to measure next and is sent what came of it (`becalm.tuning.exchange`), exactly as a method is
 (`becalm.methods.protocol`); it ends with a `SearchResult`. It knows no host, store or clock, so that a study stopped
 anywhere goes on by running it again over the stored runs. Budgets are turned into numbers of runs by what the first
 look took. `becalm.tuning.confirm` has its second half.
@@ -14,18 +14,21 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.analysis import variance_source
+from becalm.methods import method as method_row
+from becalm.methods import trial_design
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun
+from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import Trial
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
-from becalm.tuning.exchange import PhaseGenerator, PhaseOptions, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, counted
 from becalm.wording.findings import finding
 
 LOOK_LOOPS, LOOK_RUNS = 2, 12
-"""The first look: as many runs as say where the scatter comes from (`steady.FEWEST`), in two loops."""
+"""The first look: as many runs as say where the scatter comes from (`variance_source.FEWEST`), in two loops."""
 
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
@@ -38,10 +41,13 @@ PARALLEL = 1.3
 
 
 def tune_phases(
-    space: Space, method: Method, options: PhaseOptions, programs: Sequence[str], seed: int
+    options: TuneOptions, programs: Sequence[str], seed: int, method: Method | None = None
 ) -> PhaseGenerator:
-    """The whole study; see the module. `programs` are names, in the order of the samples."""
-    rule = options.rule
+    """The whole study; see the module. `programs` are names, in the order of the samples.
+
+    `method`: instead of the one that the options name.
+    """
+    space, rule = options.allowed.space, trial_design(options)
     look = yield PhaseRequest(
         Ask((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, 1, "a first look at the machine as it is"), "look", True
     )
@@ -49,16 +55,18 @@ def tune_phases(
     tuned.findings += _parallel(look, programs, space)
     run_ns = look.took_ns / max(1, LOOK_LOOPS * LOOK_RUNS + 1)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
-    if options.tried:
-        options = replace(options, tried=_worth_trying(options.tried, tuned))
-        if options.tried:
-            tuned.choice = Choice(options.tried[0][1], f"The settings of {options.tried[0][0]} were tried.")
+    if options.allowed.tried:
+        tried = _worth_trying(options.allowed.tried, tuned)
+        options = replace(options, allowed=replace(options.allowed, tried=tried))
+        if tried:
+            tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
         if left_ns is not None and rule.most_runs is None:
             share_ns = SEARCH_SHARE * left_ns
-            boots_ns = min(SEARCH_BOOTS * options.boot_ns, share_ns / 2) if _boots(space) else 0.0
+            boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(space) else 0.0
             rule = replace(rule, most_runs=max(options.least_runs, int((share_ns - boots_ns) / run_ns)))
-        took_ns, chosen = yield from _search(SearchRun(method, space.bundled(), rule, seed), tuned, rule.objective)
+        search = SearchRun(method or method_row(options.method).load(), space.bundled(), rule, seed)
+        took_ns, chosen = yield from _search(search, tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
         run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0

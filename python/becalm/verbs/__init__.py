@@ -1,0 +1,200 @@
+"""The verbs: one table, one public function each (some have several), one file per verb. This is the API.
+
+A row says what the command line lists and the façade exports. The row of a verb that keeps studies also says how one of
+its kind is concluded when it is shown again, so that one more is a file here, one in `cli/`, its report, and a row.
+Names of functions are "module:function", loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from becalm.errors import UsageError
+
+if TYPE_CHECKING:
+    from becalm.verbs.compare import compare as compare
+    from becalm.verbs.doctor import doctor as doctor
+    from becalm.verbs.explain import explain as explain
+    from becalm.verbs.guest import list_guests as list_guests
+    from becalm.verbs.guest import prepare_guest as prepare_guest
+    from becalm.verbs.host import add_host as add_host
+    from becalm.verbs.host import check_host as check_host
+    from becalm.verbs.host import list_hosts as list_hosts
+    from becalm.verbs.host import remove_host as remove_host
+    from becalm.verbs.load import make_load as make_load
+    from becalm.verbs.load_experiment import load_experiment as load_experiment
+    from becalm.verbs.profile import check_profile as check_profile
+    from becalm.verbs.profile import profile as profile
+    from becalm.verbs.profile import save_profile as save_profile
+    from becalm.verbs.records import export as export
+    from becalm.verbs.records import export_series as export_series
+    from becalm.verbs.records import import_ as import_
+    from becalm.verbs.records import import_load as import_load
+    from becalm.verbs.records import list_studies as list_studies
+    from becalm.verbs.records import show as show
+    from becalm.verbs.records import show_together as show_together
+    from becalm.verbs.records import to_json as to_json
+    from becalm.verbs.restore_service import install_service as install_service
+    from becalm.verbs.restore_service import remove_service as remove_service
+    from becalm.verbs.run import run as run
+    from becalm.verbs.settings import apply as apply
+    from becalm.verbs.settings import knobs as knobs
+    from becalm.verbs.settings import reset as reset
+    from becalm.verbs.settings import status as status
+    from becalm.verbs.several import compare_on as compare_on
+    from becalm.verbs.several import run_on as run_on
+    from becalm.verbs.several import tune_on as tune_on
+    from becalm.verbs.suite import suite as suite
+    from becalm.verbs.survey import survey as survey
+    from becalm.verbs.tune import tune as tune
+    from becalm.verbs.watch import watch_machine as watch_machine
+    from becalm.verbs.watch import watch_process as watch_process
+    from becalm.verbs.watch_run import watch as watch
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of study that is kept.
+
+    `conclude`: makes what a Document says. `read`: reads back what was stored of that; without it a study is concluded
+    anew each time. `pool`: makes what the Documents of one measurement on several hosts say together.
+    """
+
+    conclude: str
+    read: str = ""
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb: its line in the help, its public functions by module of this folder, and the kind of study it keeps.
+
+    `name` and `what` are empty for functions that no command has.
+    """
+
+    name: str
+    what: str
+    functions: str = ""
+    kind: Kind | None = None
+    module: str = ""
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """Public functions to the modules that have them."""
+        found = {}
+        for each in (self.functions or self.name).split():
+            module, _, name = each.rpartition(".")
+            found[name] = f"becalm.verbs.{module or name}"
+        return found
+
+    @property
+    def command(self) -> str:
+        """The module of the command line that has it."""
+        return f"becalm.cli.{self.module or self.name}"
+
+
+_SUMMARY = "becalm.study.conclude:summarise_stored"
+_MEASURED = Kind(
+    "becalm.study.conclude:conclude_stored", "becalm.nouns.verdict:from_json", "becalm.study.stored_group:pool_verdicts"
+)
+
+TABLE = (
+    Verb("run", "Measure one program: how long, how much it varies, and why.", kind=_MEASURED),
+    Verb("compare", "Compare programs: which is faster, by how much, how sure.", kind=_MEASURED),
+    Verb("doctor", "What this machine is and allows, and how much noise it makes."),
+    Verb(
+        "tune",
+        "Find the system settings under which a program varies least.",
+        kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.nouns.tune_verdict:from_json"),
+    ),
+    Verb(
+        "survey",
+        "Name machines that are slower or noisier than their peers.",
+        kind=Kind(_SUMMARY, pool="becalm.verbs.survey:conclude_stored"),
+    ),
+    Verb("knobs", "List the settings there are, with their present values.", "settings.knobs", module="settings"),
+    Verb(
+        "apply",
+        "Put settings on: for a command, or until reset.",
+        "settings.apply profile.profile profile.check_profile profile.save_profile",
+        module="settings",
+    ),
+    Verb("reset", "Put everything back as it was.", "settings.reset", module="settings"),
+    Verb("status", "Say what becalm has set, who did it and when.", "settings.status", module="settings"),
+    Verb(
+        "explain",
+        "Say what made stored runs slow: which load beside them.",
+        "explain load_experiment",
+        Kind(_SUMMARY),
+    ),
+    Verb(
+        "watch",
+        "What the machine does meanwhile, live; and what a program gets of it.",
+        "watch_run.watch watch.watch_machine watch.watch_process",
+        Kind("becalm.verbs.watch_run:conclude"),
+    ),
+    Verb(
+        "suite",
+        "Rate a suite of your own programs against reference times.",
+        kind=Kind("becalm.verbs.suite:conclude_stored"),
+    ),
+    Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
+    Verb(
+        "host",
+        "Give other machines names, and see whether they answer.",
+        "host.add_host host.remove_host host.list_hosts host.check_host",
+    ),
+    Verb("list", "List what was measured.", "records.list_studies", module="records"),
+    Verb("show", "Show a study again.", "records.show records.show_together records.to_json", module="records"),
+    Verb(
+        "export",
+        "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf.",
+        "records.export records.export_series",
+        module="records",
+    ),
+    Verb(
+        "import",
+        "Read runs of hyperfine, pyperf or another becalm.",
+        "records.import_ records.import_load",
+        Kind(_SUMMARY, "becalm.nouns.verdict:from_json"),
+        "records",
+    ),
+    Verb(
+        "guest",
+        "Virtual machines with another kernel: fetch kernels, list them.",
+        "guest.prepare_guest guest.list_guests",
+    ),
+    Verb(
+        "install-service",
+        "Have systemd restore at boot what a power cut left.",
+        "restore_service.install_service restore_service.remove_service",
+        module="settings",
+    ),
+    Verb("", "", "several.run_on several.compare_on several.tune_on"),
+)
+"""Every verb, in the order of the help."""
+
+KINDS = {each.name: each.kind for each in TABLE if each.kind is not None}
+"""Kinds of study, by the name that the store has."""
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds of study that are kept."""
+    return tuple(KINDS)
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a study. Raises UsageError for one that this becalm does not know."""
+    if name not in KINDS:
+        raise UsageError(f"This becalm knows no studies of the kind {name!r}. It knows: {', '.join(KINDS)}.")
+    return KINDS[name]
+
+
+def function(path: str) -> Callable[..., Any]:
+    """What a row names, loaded now."""
+    module, _, name = path.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found

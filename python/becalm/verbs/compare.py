@@ -2,83 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack, overload
 
 from becalm.analysis.comparison import against_baseline
 from becalm.errors import UsageError
+from becalm.hosts import Host
 from becalm.nouns.history import History
+from becalm.nouns.multi_host import MultiHostVerdict
+from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
+from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
-from becalm.nouns.workload import Workload
-from becalm.study.interleaved import Extras, measure_interleaved
-from becalm.study.options import options as sort_options
-from becalm.units import fraction
-from becalm.verbs.records import baseline_series
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.study.interleaved import measure_interleaved
+from becalm.study.multi_host import measure_on
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, asked
+from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
-
-DEFAULT_BUDGET = 30.0
-"""Seconds of measuring when neither a budget nor a number of runs is given."""
+from becalm.workloads.parameters import expand
 
 
+class CompareKeywords(MeasureKeywords, total=False):
+    """The options of `compare` as type checkers see them."""
+
+    names: Sequence[str]
+    parameters: Mapping[str, str]
+    reference: int | str
+    fail_above: float | str | None
+    baseline: str | int | None
+
+
+Commands = Sequence[str | Iterable[str] | Workload]
+
+
+@overload
+def compare(commands: Commands, **options: Unpack[CompareKeywords]) -> Verdict: ...
+@overload
 def compare(
-    commands: Sequence[str | Iterable[str] | Workload],
+    commands: Commands,
     *,
-    names: Sequence[str] | None = None,
-    reference: int | str = 0,
-    fail_above: float | str | None = None,
-    baseline: str | int | None = None,
-    **options: Any,
-) -> Verdict:
+    hosts: Sequence[str | Host],
+    cluster: str | None = None,
+    **options: Unpack[CompareKeywords],
+) -> MultiHostVerdict: ...
+@overload
+def compare(
+    commands: Commands,
+    *,
+    hosts: Sequence[str | Host] | None = None,
+    cluster: str,
+    **options: Unpack[CompareKeywords],
+) -> MultiHostVerdict: ...
+@takes(SeveralHosts, CompareOptions, ComparedPrograms, CommandLine, Workload, SessionOptions, without=("name",))
+def compare(
+    commands: Commands, *, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **given: Any
+) -> Verdict | MultiHostVerdict:
     """Compare programs with a reference by randomly ordered rounds.
 
     Arguments:
-        commands: two or more command lines, argument lists or Workloads; one is enough with `baseline`.
-        names: what to call them; default: the command lines.
-        reference: which one the others are compared with, by position or name.
-        fail_above: largest slowdown to accept, a fraction or "2%"; `Verdict.passed` says whether it was exceeded.
-        baseline: a study's number, "last", or an exported file to compare with; weaker than measuring both now.
-        options: as for `becalm.run`.
+        commands: two or more command lines, argument lists or Workloads; one is enough with `baseline` or `parameters`.
 
-    Returns a Verdict with one Difference for each program but the reference. Stops as soon as the answer is known,
-    at `precision` (half width of the widest interval), `runs` (rounds) or `budget` (30 s by default).
+    Returns a Verdict with one Difference for each program but the reference; with `hosts` or `cluster` a
+    MultiHostVerdict whose intervals, of all hosts, hold together at `confidence`. A host that fails does not stop the
+    others. Stops as soon as the answer is known, at `precision` (half width of the widest interval), `runs` (rounds) or
+    `budget`.
 
-    Raises UsageError, WorkloadError (a program cannot be run or fails at once), MachineError, StoreError.
+    Raises UsageError, WorkloadError (a program cannot be run or fails at once), MachineError, StoreError; with several
+    hosts when none gave anything.
     """
-    measuring, workload = sort_options(options)
-    made = [Workload.of(command, **workload) for command in commands]
-    if names is not None:
-        if len(names) != len(made):
-            raise UsageError(f"{len(made)} programs but {len(names)} names were given. Give each program one --name.")
-        made = [replace(each, name=name) for each, name in zip(made, names, strict=True)]
-    if not made or (len(made) == 1 and baseline is None):
+    several = hosts is not None or cluster is not None
+    options, session, program = asked(CompareOptions, {**given, "reference": 0}, ComparedPrograms)
+    programs = _programs(commands, given.get("names"), given.get("parameters"), program)
+    if not programs or (len(programs) == 1 and options.baseline is None):
         raise UsageError(
             "Comparing needs two programs, for example: becalm compare 'gzip -1 -k -c FILE' 'gzip -9 -k -c FILE'. "
             "For one program use `becalm run`, or compare it with stored runs by --baseline."
         )
-    limit = None if fail_above is None else fraction(fail_above)
-    goal = measuring.goal(DEFAULT_BUDGET)
+    options = replace(options, reference=_position(given.get("reference", 0), programs))
+    if several and options.baseline is not None:
+        raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
+    stored = None
+    if options.baseline is not None:
+        stored = baseline_series(options.baseline, session.place, warned=session.listener.warned)
 
-    stored = None if baseline is None else baseline_series(baseline, measuring.store, warned=measuring.listener.warned)
+    def against(history: History) -> tuple[Difference, ...]:
+        return () if stored is None else _against(stored, programs, history, options.confidence)
 
-    def with_baseline(history: History) -> tuple[Difference, ...]:
-        assert stored is not None
-        shown = measurement.short([each.name for each in made])
-        found = []
-        for index, name in enumerate(shown):
-            title, wall_ns = stored.series_for(made[index].name, index)
-            found.append(against_baseline(name, title, history.wall_ns(index), wall_ns, measuring.confidence))
-        return tuple(found)
+    def measure(chosen: CompareOptions, where: SessionOptions) -> Verdict:
+        return measure_interleaved(where.study("compare", programs, chosen), chosen, where, against)
 
-    return measure_interleaved(
-        "compare",
-        made,
-        measuring,
-        goal,
-        reference=_position(reference, made),
-        fail_above=limit,
-        extras=None if stored is None else Extras(baseline=with_baseline),
-    )
+    if not several:
+        return measure(options, session)
+    return measure_on(hosts or (), cluster, "compare", options, session, measure)
+
+
+def _programs(
+    commands: Commands,
+    names: Sequence[str] | None,
+    parameters: Mapping[str, str] | None,
+    program: ProgramKeywords,
+) -> list[Workload]:
+    """What is compared: the commands, or their variants; each by its name."""
+    if parameters:
+        variants = [each for each in commands if isinstance(each, str)]
+        if len(variants) < len(commands):
+            raise UsageError("Parameters stand in command lines: give the programs as text, with {name} in it.")
+        commands = expand(variants, parameters, shell=bool(program.get("shell")))
+    made = [Workload.of(command, **program) for command in commands]
+    if not names:
+        return made
+    if len(names) != len(made):
+        raise UsageError(f"{len(made)} programs but {len(names)} names were given. Give each program one --name.")
+    return [replace(each, name=name) for each, name in zip(made, names, strict=True)]
+
+
+def _against(
+    stored: Baseline, programs: Sequence[Workload], history: History, confidence: float
+) -> tuple[Difference, ...]:
+    """Each program against the stored runs of its name or place."""
+    found = []
+    for index, name in enumerate(measurement.short([each.name for each in programs])):
+        title, wall_ns = stored.series_for(programs[index].name, index)
+        found.append(against_baseline(name, title, history.wall_ns(index), wall_ns, confidence))
+    return tuple(found)
 
 
 def _position(reference: int | str, workloads: Sequence[Workload]) -> int:

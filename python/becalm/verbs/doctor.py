@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from becalm import hosts
 from becalm.analysis.machine_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import WorkloadError
 from becalm.hosts import Access, Event, Host, LoadDetail, Loads, MeasureRequest, Runs, runs_of
 from becalm.load.record import Load
 from becalm.nouns.diagnosis import Diagnosis, Noise, Overhead
@@ -20,6 +19,8 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import Workload
 from becalm.study.measure import measure as run_plan
+from becalm.study.session import at
+from becalm.units import duration_ns
 
 KERNEL_NS = 7e6
 """Length of one run of the fixed kernel: short against a scheduler's slice and long against starting a process."""
@@ -38,9 +39,9 @@ EMPTY_PROGRAM_NS = 1e6
 
 
 def doctor(
-    host: str = "local",
+    host: str | Host = "local",
     measure: bool = True,
-    budget_s: float = 5.0,
+    budget: float | str = "5s",
     listener: ProgressListener | None = None,
     *,
     sudo: bool = False,
@@ -50,28 +51,27 @@ def doctor(
     Arguments:
         host: where, as for all verbs ("local").
         measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
-        budget_s: seconds for that.
+        budget: for that: seconds, or text with a unit.
         listener: told of the progress.
         sudo: ask as root, through sudo: what would be allowed then.
 
     Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
     Raises UsageError, MachineError.
     """
-    if not (math.isfinite(budget_s) and budget_s > 0):
-        raise UsageError(f"--budget must be more than zero seconds, not {budget_s}.")
+    budget_ns = duration_ns(budget)
     floor, added, unmeasured = None, None, "It was not asked for."
     access = Access(sudo=sudo)
-    with hosts.open(host, access) as machine:
+    with at(host, access) as machine:
         facts = machine.facts()
         if measure:
             try:
-                measured, added = _measure(machine, budget_s, listener or Quiet())
+                measured, added = _measure(machine, budget_ns, listener or Quiet())
                 floor = _noise(measured)
                 unmeasured = "" if floor else "Interrupted before the first run ended."
             except WorkloadError as error:
                 unmeasured = str(error)
     findings = advise(facts, floor)
-    return Diagnosis(host, facts, floor, added, findings, unmeasured)
+    return Diagnosis(host if isinstance(host, str) else host.name, facts, floor, added, findings, unmeasured)
 
 
 @dataclass(slots=True)
@@ -82,9 +82,8 @@ class _Measured:
     loads: list[Load] = field(default_factory=list)
 
 
-def _measure(machine: Host, budget_s: float, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
+def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
     """Runs of the fixed kernel, and the overhead (None when interrupted before)."""
-    budget_ns = round(budget_s * 1e9)
     listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUP))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])

@@ -1,4 +1,4 @@
-"""`becalm host check`: connect to a machine and say what it allows. Names are kept by `becalm.hosts.aliases`."""
+"""`becalm host add`, `remove`, `list`, `check`: names for other machines, and whether they answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from becalm import hosts
 from becalm._version import VERSION
 from becalm.errors import UsageError
-from becalm.hosts import Ability, Access
+from becalm.hosts import Ability, Access, aliases
+from becalm.hosts.aliases import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,26 @@ class Checked:
         )
 
 
-def check(name: str, *, sudo: bool = False) -> Checked:
-    """Connect to a machine, have the agent there, and ask it. Raises UsageError, MachineError."""
+def add_host(name: str, url: str, *, ssh_config: str | None = None) -> Known:
+    """Call the machine at `url`, ssh://[user@]name[:port], by a name. Does not connect.
+
+    `ssh_config`: a configuration file of ssh instead of the usual one. Raises UsageError, MachineError.
+    """
+    return aliases.add(name, url, ssh_config)
+
+
+def remove_host(name: str) -> Known:
+    """Forget a name; nothing on that machine changes. Raises UsageError when there is none."""
+    return aliases.remove(name)
+
+
+def list_hosts() -> list[Known]:
+    """The machines that have names."""
+    return [aliases.find(name) for name in aliases.names()]
+
+
+def check_host(name: str, *, sudo: bool = False) -> Checked:
+    """Connect to a machine (a name, or a URL), have the agent there, and ask it. Raises UsageError, MachineError."""
     with hosts.open(name, Access(sudo=sudo, title="becalm host check")) as machine:
         able = machine.abilities()
         if not able[Ability.HOLD]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from becalm.errors import UsageError
-from becalm.load.demand import Demand, Made
+from becalm.load.demand import Demand, DemandKeywords, Made
+from becalm.nouns.signature import takes
 from becalm.study.load_generator import Loading
 from becalm.units import duration_ns
 
 
-def load(demand: Demand, *, duration: float | str | None = None, command: Sequence[str] = ()) -> Made:
+@takes(Demand)
+def make_load(
+    *, duration: float | str | None = None, command: Sequence[str] = (), **given: Unpack[DemandKeywords]
+) -> Made:
     """Make load for a time, or while a command runs; what it really did.
 
     Arguments:
-        demand: how much of what; `Demand.of(cpu=2, memory="512M", limit="256M")`.
         duration: seconds or text ("10s"); until Ctrl-C when neither it nor a command is given.
         command: argument list; it starts when all load is up, and its end is the load's.
 
     Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.
     """
+    demand = Demand.of(**given)
     if duration is not None and command:
         raise UsageError("A load lasts for a time (--for) or as long as a command, not both. Leave one out.")
     if demand.memory_bytes is not None and demand.limit_bytes is None:

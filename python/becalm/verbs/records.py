@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, cast
 
 from becalm.errors import UsageError
 from becalm.load import sadf
+from becalm.nouns.multi_host import MultiHostVerdict
+from becalm.nouns.run import COLUMNS
 from becalm.nouns.study import StoredStudy
-from becalm.report.document import Document, by_program
-from becalm.report.formats import read, writer
+from becalm.nouns.survey import SurveyResult
+from becalm.nouns.verdict import Verdict
+from becalm.report.document import Document
+from becalm.report.drawn import FORMS, Conclusion
+from becalm.report.formats import Row, format_row, read
+from becalm.report.formats.becalm_json import loads_to_json
 from becalm.store import Recovered, Store, recover
-from becalm.wording.measurement import damaged_runs, recovered
+from becalm.study.stored import Warned, document_of, stored
+from becalm.verbs import function, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,57 +40,80 @@ def list_studies(store: str | None = None, *, limit: int | None = 20, kind: str 
         return Listing(opened.shown, tuple(opened.studies(limit, kind, facts=False)), found)
 
 
-def show(
-    reference: str | int = "last", store: str | None = None, *, warned: Callable[[str], None] | None = None
-) -> Document:
-    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A study again: all that is known of it, and what it says."""
 
-    `warned` is told in a sentence what was recovered from killed becalms meanwhile.
+    document: Document
+    verdict: Conclusion
+
+    @property
+    def sentence(self) -> str:
+        """What it says, in words."""
+        return self.verdict.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """What it says in the documented form, with its runs and the loads beside them."""
+        # `runs` of a rating is a number of rounds, and `becalm export` has the runs.
+        return {**_runs(self.document), **self.verdict.to_json()}
+
+
+def show(reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None) -> Shown:
+    """A study again: its number, or "last". Raises UsageError when there is none, StoreError.
+
+    What it says is the verdict that it came to; else one from its runs, as if they came in now. `warned` is told in a
+    sentence what was recovered from killed becalms meanwhile.
     """
+    document = stored(reference, store, warned=warned)
+    return Shown(document, conclude(document))
+
+
+def show_together(
+    reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None
+) -> MultiHostVerdict | SurveyResult:
+    """All studies that were measured together with this one. Raises UsageError when there are none, StoreError."""
+    document = stored(reference, store, warned=warned)
+    study, group = document.study, str(document.study.options.get("group") or "")
+    pool = kind_of(study.kind).pool
+    if not group or not pool:
+        raise UsageError(f"Study {document.number} is a {study.kind} by itself: nothing was measured together with it.")
     with Store.open(store) as opened:
-        for found in recover(opened, heard=warned is not None):
-            if warned is not None:
-                warned(recovered(found.study_id, found.runs, found.aside))
-        number = opened.resolve(reference)
-        stored = opened.study(number)
-        runs = list(opened.runs(number))
-        if warned is not None and opened.damaged[number]:
-            warned(damaged_runs(number, opened.damaged[number], len(runs)))
-        return Document(
-            study=stored.study,
-            runs=runs,
-            texts=opened.texts(number),
-            facts=stored.facts,
-            verdict=opened.verdict(number),
-            created_ns=stored.created_ns,
-            becalm=stored.becalm,
-            environment=stored.environment,
-            number=number,
-            loads=opened.loads(number),
-            series=opened.all_series(number),
-        )
+        documents = [document_of(opened, number) for number in opened.in_group(group)]
+    found = function(pool)(documents, conclude)
+    assert isinstance(found, (MultiHostVerdict, SurveyResult))
+    return found
 
 
-def document(
-    reference: str | int, store: str | None = None, *, warned: Callable[[str], None] | None = None
-) -> Document:
-    """One study of the store (number or "last") or of an exported file; `warned` as in `show`. Raises UsageError,
-    StoreError."""
-    text = str(reference)
-    if text.isdigit() or text == "last":
-        return show(text, store, warned=warned)
-    documents = read(Path(text))
-    if len(documents) != 1:
-        raise UsageError(f"{text} holds {len(documents)} studies; one is needed here.")
-    return documents[0]
+def conclude(document: Document) -> Conclusion:
+    """What a study says. Raises UsageError for a search for settings that was not finished, and what its kind does."""
+    kind = kind_of(document.study.kind)
+    if kind.read and document.verdict is not None:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            found: Any = function(kind.read)(document.verdict)
+            return cast(Conclusion, replace(found, study=document.number))
+    return cast(Conclusion, function(kind.conclude)(document))
+
+
+def to_json(found: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
+    """The documented form of what a verb gave, with the runs that it rests on where the store has them."""
+    value = found.to_json()
+    place = store if isinstance(store, str) else None
+    if isinstance(found, Verdict) and found.study is not None:
+        return {**value, **_runs(stored(found.study, place))}
+    if isinstance(found, MultiHostVerdict):
+        for shown, each in zip(value["hosts"], found.hosts, strict=True):
+            if isinstance(each.verdict, Verdict):
+                shown["verdict"] = to_json(each.verdict, store)
+    return value
+
+
+def _runs(document: Document) -> dict[str, Any]:
+    rows = [list(run) for run in document.runs]
+    return {"runs": {"columns": list(COLUMNS), "rows": rows}, "loads": loads_to_json(document.loads)}
 
 
 def export_series(
-    path: str | Path,
-    reference: str | int = "last",
-    *,
-    store: str | None = None,
-    warned: Callable[[str], None] | None = None,
+    path: str | Path, reference: str | int = "last", *, store: str | None = None, warned: Warned | None = None
 ) -> int:
     """Write the load over time of a study as CSV or Parquet, by the file's ending; returns the number of samples.
 
@@ -96,23 +123,24 @@ def export_series(
     from becalm.report.formats import series
 
     series.check(Path(path))
-    return series.write(show(reference, store, warned=warned), Path(path))
+    return series.write(stored(reference, store, warned=warned), Path(path))
 
 
 def export(
-    reference: str | int = "last",
-    *,
-    format: str = "json",
-    store: str | None = None,
-    warned: Callable[[str], None] | None = None,
+    reference: str | int = "last", *, format: str = "json", store: str | None = None, warned: Warned | None = None
 ) -> str:
     """One study as the text of a file; `warned` as in `show`. Raises UsageError for an unknown study or format,
     StoreError."""
-    write = writer(format)
-    return write(show(reference, store, warned=warned))
+    row = format_row(format)
+    return written(stored(reference, store, warned=warned), row)
 
 
-def import_file(path: str | Path, store: str | None = None) -> tuple[int, ...]:
+def written(document: Document, row: Row) -> str:
+    """A study as the text of a file of some format: what it holds, or what it says."""
+    return FORMS[row.report](conclude(document)) if row.report else row.writer()(document)
+
+
+def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
     """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store, all or none; returns their numbers.
 
     Raises UsageError for a file that cannot be understood, StoreError.
@@ -164,42 +192,3 @@ def import_load(path: str | Path, reference: str | int, store: str | None = None
 
 def _moment(ns: int) -> str:
     return f"{datetime.fromtimestamp(ns / 1e9, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Stored runs to compare with: wall times in ns of each program by name."""
-
-    title: str
-    series: tuple[tuple[str, npt.NDArray[np.int64]], ...]
-
-    def series_for(self, name: str, position: int) -> tuple[str, npt.NDArray[np.int64]]:
-        """The series of the same name; else the one in the same place, if there is one for each.
-
-        Returns what to call it. Raises UsageError when it is not clear which one is meant.
-        """
-        for known, wall_ns in self.series:
-            if known == name:
-                return f"{name} in {self.title}", wall_ns
-        if position < len(self.series):
-            known, wall_ns = self.series[position]
-            return f"{known} in {self.title}", wall_ns
-        names = ", ".join(repr(known) for known, _ in self.series)
-        raise UsageError(f"The baseline {self.title} has no program {name!r}; it has {names}. Use --name to match.")
-
-
-def baseline_series(
-    reference: str | int, store: Any = None, *, warned: Callable[[str], None] | None = None
-) -> Baseline:
-    """The runs of a stored study (number or "last") or of an exported file; `warned` as in `show`.
-
-    Raises UsageError, StoreError.
-    """
-    found = document(reference, store if isinstance(store, str) else None, warned=warned)
-    title = Path(str(reference)).name if found.number is None else f"study {found.number}"
-    series = tuple(
-        (name, np.array([run.wall_ns for run in runs], dtype=np.int64)) for name, runs in by_program(found) if runs
-    )
-    if not series:
-        raise UsageError(f"The baseline {title} holds no run that could be compared with.")
-    return Baseline(title, series)

@@ -26,12 +26,25 @@ from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, described, machine_of, named
+from becalm.study.session import at
 
 
-def knobs(host: str = "local", *, sudo: bool = False, root: str | None = None) -> list[Knob]:
-    """All settings with what they are on a host now, or why it does not have them. Raises MachineError."""
-    with hosts.open(host, Access(sudo=sudo, root=root)) as machine:
-        return machine.knobs()
+def knobs(
+    host: str | Host = "local", *, name: str | None = None, sudo: bool = False, root: str | None = None
+) -> list[Knob]:
+    """All settings with what they are on a host now, or why it does not have them.
+
+    Arguments:
+        host: where: a name, or an open host.
+        name: this one only.
+        sudo: look as root.
+        root: a directory that looks like `/`, to look at instead of the machine.
+
+    Raises UsageError for an unknown name, MachineError.
+    """
+    with at(host, Access(sudo=sudo, root=root)) as machine:
+        rows = machine.knobs()
+    return rows if name is None else [find(rows, name)]
 
 
 def apply(

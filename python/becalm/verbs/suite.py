@@ -10,31 +10,36 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import Cell, cells, ratings
 from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.nouns.option import parsed
+from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
+from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import Workload
-from becalm.report.suite import copies as counted
-from becalm.report.suite import sentence as concluding
+from becalm.nouns.study import Study
+from becalm.nouns.verdict import Verdict
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.report.document import Document
+from becalm.study.conclude import summarise_stored
 from becalm.study.measure import measure
-from becalm.study.options import options as sort_options
 from becalm.study.session import open_session
+from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.wording import measurement
+from becalm.wording.suite import copies as counted
+from becalm.wording.suite import sentence as concluding
 from becalm.workloads.asked import Asked
 from becalm.workloads.suite import Listed, Suite, read
 
-RUNS = 3
-"""As SPEC's rules have it: three runs, the median counts."""
-
-TUNINGS = ("base", "peak")
+NOT_OF_ALL = ("name", "copies")
+"""Options of a program that cannot hold for all programs of a suite."""
 
 
 @dataclass(slots=True)
@@ -65,64 +70,71 @@ class _Rounds:
         return Block(tuple(Step(index, self.cells[index].tuning, 0, number) for index in order))
 
 
-def suite(
-    file: str,
-    *,
-    tuning: str | None = None,
-    copies: int | None = None,
-    rates: bool = True,
-    **options: Any,
-) -> Ratings:
+class _Own(TypedDict, total=False):
+    tuning: str | None
+    rates: bool
+    runs: int
+
+
+class SuiteKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `suite` as type checkers see them."""
+
+
+@takes(SuiteParts, SuiteOptions, CommandLine, Workload, SessionOptions, without=NOT_OF_ALL)
+def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
     Arguments:
-        file: a TOML file (docs/how-to/suite.md).
-        tuning: "base", "peak", or None for base and, where the file has one, peak.
-        copies: for the rate; None: what the file says, else the number of processors of the host.
-        rates: False leaves the rate out.
-        options: those of `Measuring` (host, store, settings, seed, sudo, dangerous, user, title, listener; `runs`, 3 by
-            default) and of `Workload`, which hold for all programs where the file says nothing else.
+        file: a TOML file (docs/how-to/suite.md). The options of a program hold where it says nothing else.
 
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
-    measuring, workload = sort_options(options)
-    if measuring.budget is not None or measuring.precision is not None:
-        raise UsageError("A suite is measured in whole rounds: say how many with --runs, without budget or precision.")
-    if tuning not in (None, *TUNINGS):
-        raise UsageError(f"There is no tuning {tuning!r}: base or peak.")
-    asked = Asked.of(None, measuring.user, workload)
-    found = read(file, asked)
-    names = _tunings(found, tuning, file)
-    runs = RUNS if measuring.runs is None else measuring.runs
-    if runs < 1:
-        raise UsageError(f"A suite needs at least one round, not {runs}.")
-    given = Settings.of(measuring.settings)
-    with open_session(measuring, "becalm suite") as opened:
-        number = copies or found.copies or _processors(opened.host.facts()) if rates else None
+    parts = SuiteParts(**parsed(SuiteParts, given))
+    options, session, program = asked(SuiteOptions, given, SuiteParts)
+    if options.copies is not None and not parts.rates:
+        raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
+    found = read(file, Asked.of(None, session.user, program))
+    names = _tunings(found, parts.tuning, file)
+    with open_session(session, "becalm suite") as opened:
+        number = options.copies or found.copies or _processors(opened.host.facts()) if parts.rates else None
         workloads = _workloads(found, names, number)
-        settings = tuple(_settings(found, name, given) for name in names)
-        study = measuring.study("suite", workloads, StoppingRule(runs=runs), 0, None)
-        about = {
-            "suite": found.name,
-            "tunings": list(names),
-            "copies": number,
-            "programs": [each.workload.name for each in found.programs],
-            "references_ns": [each.reference_ns for each in found.programs],
-        }
-        study = replace(study, settings=settings, options={**study.options, **about})
-        opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
-        opened.begin(study)
-        state = _Rounds(cells(len(names), len(found.programs), number), runs, np.random.default_rng(study.seed))
-        measuring.listener.started(
-            opened.shown, measurement.short([each.name for each in workloads]), StoppingRule(runs=runs)
+        options = replace(
+            options,
+            suite=found.name,
+            tunings=names,
+            copies=number,
+            programs=tuple(each.workload.name for each in found.programs),
+            references_ns=tuple(each.reference_ns for each in found.programs),
         )
+        settings = [_settings(found, name, session.settings) for name in names]
+        study = session.study("suite", workloads, options, settings)
+        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        number = opened.begin(study)
+        places = cells(len(names), len(found.programs), options.copies)
+        state = _Rounds(places, options.runs, np.random.default_rng(study.seed))
+        shown = measurement.short([each.name for each in workloads])
+        session.listener.started(opened.shown, shown, StoppingRule(runs=options.runs))
         # When a program fails, the others are rated all the same.
         measure(opened.host, state.plan, state, opened.take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
-            raise _nothing(state, workloads, opened.store.texts(opened.number or 0))
-        made = ratings(about, settings, state.rows, study=opened.shown, host=measuring.host, runs=runs)
-        return replace(made, sentence=concluding(made))
+            raise _nothing(state, workloads, opened.store.texts(number))
+        return conclude(study, state.rows, opened.shown)
+
+
+def conclude(study: Study, rows: Sequence[Run], number: int | None) -> Ratings:
+    """The ratings of a suite from its runs, as far as they came."""
+    found = ratings(SuiteOptions.from_json(study.options), study.settings, rows, study=number, host=study.host)
+    return replace(found, sentence=concluding(found))
+
+
+def conclude_stored(document: Document) -> Ratings | Verdict:
+    """The same of a stored suite, where it has its parts. Raises UsageError when it has no finished round."""
+    if not SuiteOptions.from_json(document.study.options).programs:
+        return summarise_stored(document)
+    if not any(run.round >= 0 for run in document.runs):
+        raise UsageError("The study has no finished round: becalm was ended before anything was counted.")
+    return conclude(document.study, document.runs, document.number)
 
 
 def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:

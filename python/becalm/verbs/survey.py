@@ -7,118 +7,103 @@ The work is the same on all of them: built-in kernels of a fixed number of itera
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.survey import UNKNOWN, conclude
-from becalm.errors import Interrupted, UsageError, WorkloadError
+from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
+from becalm.hosts import Host
 from becalm.nouns.history import History
+from becalm.nouns.options.survey import KERNELS, LEAST_LOOPS, SurveyOptions
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Step
+from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.survey import Machine, SurveyResult
-from becalm.nouns.workload import Workload
-from becalm.report.program_output import PassOn
-from becalm.store import Store
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.report.document import Document
+from becalm.study.kept import InDocument, InStore, Kept
 from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts
-from becalm.study.options import MeasureOptions
-from becalm.study.options import options as sort_options
 from becalm.study.session import open_session
-from becalm.units import fraction
+from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.wording import measurement
-
-KERNELS = {
-    "add": Workload(kernel="add", iterations=24_000_000, name="additions"),
-    "read": Workload(kernel="read", iterations=1, name="memory reads"),
-}
-"""Built into the agent; one more is one row. The same iterations everywhere: 7 ms at 3.4 GHz, and 64 MiB."""
-
-LEAST_LOOPS, LEAST_RUNS = 5, 2
 
 WARMUPS = 2
 
 
+class _Own(TypedDict, total=False):
+    loops: int
+    runs: int
+    kernels: Sequence[str]
+    rate: float | str
+    at_least: float | str
+
+
+class SurveyKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `survey` as type checkers see them."""
+
+
+@takes(SurveyOptions, CommandLine, Workload, SessionOptions, without=("host",))
 def survey(
-    hosts: Sequence[str],
+    hosts: Sequence[str | Host],
     command: str | Iterable[str] | Workload | None = None,
     *,
     cluster: str | None = None,
-    kernels: Sequence[str] = tuple(KERNELS),
-    loops: int = 10,
-    runs: int = 10,
-    rate: float | str = 0.05,
-    at_least: float | str = 0.01,
-    **options: Any,
+    **given: Unpack[SurveyKeywords],
 ) -> SurveyResult:
     """Measure the same work on many machines and name those that are slower or noisier than their peers.
 
     Arguments:
-        hosts: names of hosts; `cluster`: those of a cluster, too.
+        hosts: names of hosts, or open ones.
         command: more work than the built-in kernels.
-        kernels: which of those.
-        loops: how often the work is gone through, each time `runs` runs of each in a row.
-        rate: share of the named that may be named wrongly, on average.
-        at_least: a slowness below this is not named.
-        options: as for `becalm.run`: store, sudo, user, timeout, directory, …
+        cluster: all workers of a Dask cluster, too (docs/how-to/cluster.md).
 
     Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
     when no machine gives anything.
     """
-    if loops < LEAST_LOOPS or runs < LEAST_RUNS:
-        raise UsageError(f"A survey takes --loops {LEAST_LOOPS} and --runs {LEAST_RUNS} at least.")
-    measuring, workload = sort_options(options)
-    if unknown := [name for name in kernels if name not in KERNELS]:
-        raise UsageError(f"There is no kernel {unknown[0]!r}. There are: {', '.join(KERNELS)}.")
-    works = [KERNELS[name] for name in kernels]
-    works += [] if command is None else [Workload.of(command, **workload)]
+    options, session, program = asked(SurveyOptions, given)
+    works = [KERNELS[name] for name in options.kernels]
+    works += [] if command is None else [Workload.of(command, **program)]
     if not works:
         raise UsageError("There is nothing to measure: no kernel, and no command.")
-    chosen = fraction(rate)
-    if not 0 < chosen < 1:
-        raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {rate}.")
-    listener: ProgressListener = measuring.listener or PassOn()
     group = secrets.token_hex(8)
-    named = {"rate": chosen, "at_least": fraction(at_least)}
-    with machines(hosts, cluster, listener) as names:
+    grouped = replace(options, group=group)
+    with machines(hosts, cluster, session.listener) as named:
 
-        def one(host: str, heard: ProgressListener) -> Machine:
-            return _measured(replace(measuring, host=host, listener=heard, group=group), works, named, loops, runs)
+        def one(host: str | Host, heard: ProgressListener) -> Machine:
+            return _measured(works, grouped, session.on(host, heard))
 
-        measured = on_hosts(names, one, listener)
+        measured = on_hosts(named, one, session)
     found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
     lost = {each.host: each.lost for each in measured if each.lost}
-    return conclude(found, lost, group=group, **named)
+    return conclude(found, lost, group=group, rate=options.rate, at_least=options.at_least)
 
 
-def _measured(
-    measuring: MeasureOptions, works: Sequence[Workload], named: Mapping[str, float], loops: int, runs: int
-) -> Machine:
+def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:
     """One machine. Raises BecalmError when it did not get through LEAST_LOOPS loops."""
-    goal = StoppingRule(runs=loops * runs, warmup=WARMUPS)
-    study: Study = measuring.study("survey", works, goal, 0, None)
-    study = replace(study, options={**study.options, **named, "loops": loops, "runs_of_loop": runs})
+    study = session.study("survey", works, options)
     rng = np.random.default_rng(study.seed)
     history = History(len(works))
-    given = iter(range(-1, loops))
+    coming = iter(range(-1, options.loops))
 
     def plan(history: History) -> Block | None:
-        loop = next(given, None)
-        return None if loop is None else _block(loop, len(works), runs, rng)
+        loop = next(coming, None)
+        return None if loop is None else _block(loop, len(works), options.runs_of_loop, rng)
 
-    with open_session(measuring, "becalm survey") as opened:
+    with open_session(session, "becalm survey") as opened:
         opened.host.define(study.workloads, study.settings)
         number = opened.begin(study)
-        measuring.listener.started(opened.shown, [each.name for each in works], goal)
+        goal = StoppingRule(runs=options.loops * options.runs_of_loop, warmup=WARMUPS)
+        session.listener.started(opened.shown, [each.name for each in works], goal)
         measure(opened.host, plan, history, opened.take, detail=opened.detail)
         opened.settle()
-        found = machine_of_runs(opened.store, number, study, history, opened.host.facts())
-        return found if opened.shown is not None else replace(found, study=None)
+        return machine_of(study, history, InStore(opened.store, number), opened.host.facts(), opened.shown)
 
 
 def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
@@ -127,17 +112,37 @@ def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
     return Block(tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds))
 
 
-def machine_of_runs(store: Store, number: int, study: Study, history: History, facts: Mapping[str, Any]) -> Machine:
+def conclude_stored(documents: Sequence[Document], single: Callable[[Document], object]) -> SurveyResult:
+    """What the stored machines of one survey say together; what each says by itself (`single`) is none of it.
+
+    Raises MachineError when none was measured long enough.
+    """
+    found: list[Machine] = []
+    lost: dict[str, str] = {}
+    for document in documents:
+        history = History(len(document.study.workloads))
+        history.extend(document.runs)
+        try:
+            kept = InDocument(document)
+            found.append(machine_of(document.study, history, kept, document.facts, document.number))
+        except (MachineError, WorkloadError) as error:
+            lost[document.study.host] = str(error)
+    if not found:
+        raise MachineError("None of these machines was measured long enough to say something.")
+    options = SurveyOptions.from_json(documents[-1].study.options)
+    return conclude(found, lost, group=options.group, rate=options.rate, at_least=options.at_least)
+
+
+def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, Any], number: int | None) -> Machine:
     """What the runs of a study say of its machine. Raises WorkloadError when one failed, Interrupted when there are
     too few."""
-    runs = int(study.options["runs_of_loop"])
+    runs = SurveyOptions.from_json(study.options).runs_of_loop
     whole = history.rounds // runs
     if history.failure is not None:
         failed = history.failure
-        stderr = store.texts(number).get(failed.seq, ("", ""))[0]
-        raise WorkloadError(
-            measurement.failure(study.workloads[failed.workload].name, failure_numbers(failed, stderr, history.rounds))
-        )
+        stderr = kept.texts().get(failed.seq, ("", ""))[0]
+        numbers = failure_numbers(failed, stderr, history.rounds)
+        raise WorkloadError(measurement.failure(study.workloads[failed.workload].name, numbers))
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {
@@ -149,7 +154,7 @@ def machine_of_runs(store: Store, number: int, study: Study, history: History, f
         if each.kernel == "read":
             # Filling its table is not timed, waiting for a CPU meanwhile is.
             continue
-        columns = store.columns(number, ("wait_ns", "wall_ns"), index)
+        columns = kept.columns(index, ("wait_ns", "wall_ns"))
         waited += float(columns["wait_ns"].sum())
         spent += float(columns["wall_ns"].sum())
     model = (facts.get("cpu") or {}).get("model")

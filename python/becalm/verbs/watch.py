@@ -16,6 +16,8 @@ from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.load.live import Account, Followed, Instant, Reading, account
+from becalm.study import interrupts
+from becalm.study.session import at
 from becalm.units import duration_ns
 
 SHORTEST_NS = 100_000_000
@@ -34,7 +36,7 @@ class Watching:
 
     interval: float | str = 1.0
     count: int | None = None
-    host: str = "local"
+    host: str | Host = "local"
     sudo: bool = False
     root: str | None = None
     ending: threading.Event = field(default_factory=threading.Event)
@@ -54,13 +56,90 @@ class Watching:
         return period
 
 
+class Ending:
+    """Ends a watch from elsewhere: another thread, a key. A signal (Ctrl-C) ends it anyway."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._stops: list[Callable[[], None]] = []
+
+    def add(self, stop: Callable[[], None]) -> None:
+        """Also to be called at the end."""
+        self._stops.append(stop)
+
+    def end(self) -> None:
+        """End now."""
+        self.event.set()
+        for stop in self._stops:
+            stop()
+
+
+def watch_machine(
+    *,
+    interval: float | str = "1s",
+    count: int | None = None,
+    host: str | Host = "local",
+    sudo: bool = False,
+    root: str | None = None,
+    ending: Ending | None = None,
+) -> Iterator[Instant]:
+    """What the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
+
+    Arguments:
+        interval: between two readings: seconds, or text with a unit; at least 100 ms.
+        count: end after so many intervals.
+        host: where: a name, or an open host.
+        sudo: look as root; another user's I/O is told to root alone.
+        root: a directory that looks like `/`, to look at instead of the machine.
+        ending: ends it from elsewhere.
+
+    Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
+    """
+    end = ending or Ending()
+    return _until_interrupted(live, Watching(interval, count, host, sudo, root, end.event, _stopping(end)), end)
+
+
+def watch_process(
+    pid: int,
+    *,
+    interval: float | str = "1s",
+    count: int | None = None,
+    host: str | Host = "local",
+    sudo: bool = False,
+    root: str | None = None,
+    ending: Ending | None = None,
+) -> Iterator[Instant]:
+    """What a running process and the machine do, interval by interval, until it ends (the last Instant says so).
+
+    Arguments:
+        pid: of the process; the others as for `watch_machine`.
+
+    Raises UsageError as `watch_machine`, WorkloadError when there is no such process, RefusedError when it may not be
+    looked at, MachineError.
+    """
+    end = ending or Ending()
+    watching = Watching(interval, count, host, sudo, root, end.event, _stopping(end))
+    return _until_interrupted(lambda each: follow(pid, each), watching, end)
+
+
+def _stopping(end: Ending) -> Callable[[Host], None]:
+    return lambda host: end.add(host.stop)
+
+
+def _until_interrupted(
+    instants: Callable[[Watching], Iterator[Instant]], watching: Watching, end: Ending
+) -> Iterator[Instant]:
+    with interrupts.heard(), interrupts.joined(end.end):
+        yield from instants(watching)
+
+
 def live(watching: Watching) -> Iterator[Instant]:
     """What the machine does, interval by interval. The first Instant comes after the first interval.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
     period_ns = watching.period_ns()
-    with hosts.open(watching.host, _access(watching)) as host:
+    with at(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.READ_LOAD)
         watching.connected(host)
         host.read(consumers=CONSUMERS)
@@ -87,7 +166,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
     at, MachineError.
     """
     period_ns = watching.period_ns()
-    with hosts.open(watching.host, _access(watching)) as host:
+    with at(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.FOLLOW)
         before: Account | None = None
         at_ns = number = 0

@@ -9,58 +9,95 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
+from becalm.load.cpu_competition import circumstances
 from becalm.load.record import Load, Series
-from becalm.load.run_report import Watched
+from becalm.load.run_report import Watched, plain_reference, watched
 from becalm.load.time_accounting import Times, middle
 from becalm.load.time_accounting import of as times_of
+from becalm.nouns.options.watch import WatchOptions, WatchReference
 from becalm.nouns.run import Block, Outcome, Run, Step
-from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.signature import takes
 from becalm.nouns.study import Study
-from becalm.nouns.workload import Output, Workload
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.report.document import Document
-from becalm.report.watch.stored import UNLOADED, conclude
 from becalm.study.measure import measure
-from becalm.study.options import MeasureOptions
-from becalm.study.options import options as sort_options
 from becalm.study.session import StudySession, open_session
+from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
-from becalm.verbs import records
+from becalm.wording import measurement
+from becalm.wording import watch as sentences
 
 
-def watch(command: str | Iterable[str] | Workload, *, reference: str | float | None = None, **options: Any) -> Watched:
+class _Own(TypedDict, total=False):
+    reference: str | float | None
+
+
+class WatchKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `watch` as type checkers see them."""
+
+
+@takes(WatchReference, CommandLine, Workload, SessionOptions, output="inherit")
+def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords]) -> Watched:
     """Run a program once and say what delayed it.
 
     Arguments:
         command: as for `becalm.run`.
-        reference: the program on an idle machine: seconds or text with a unit ("1.5s"), the number of a study or
-            "last", or a file that `becalm export` wrote. Without one the run's own CPU time is the reference.
-        options: those of `Workload` and, as far as they make sense for one run, of `MeasureOptions`. Output is
-        inherited.
 
     A program that fails is watched all the same: `Watched.run` tells its outcome. Raises UsageError, WorkloadError (it
     cannot be run), MachineError, StoreError.
     """
-    measuring, workload = sort_options({"output": Output.INHERIT, **options})
-    made = Workload.of(command, **workload)
-    unloaded = None if reference is None else _unloaded(reference, made, measuring)
-    goal = StoppingRule(budget_ns=None, runs=1, precision=None, warmup=0)
-    study = measuring.study("watch", [made], goal, 0, None)
-    study = replace(study, options={**study.options, UNLOADED: unloaded})
-    with open_session(measuring, "becalm watch") as opened:
-        opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
+    options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference)
+    made = Workload.of(command, **program)
+    reference = given.get("reference")
+    if reference is not None:
+        options = replace(options, unloaded=_unloaded(reference, made, session))
+    study = session.study("watch", [made], options)
+    with open_session(session, "becalm watch") as opened:
+        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         one = _One(opened, study)
         one.measure()
         opened.settle()
         if one.run is None:
             raise MachineError("Interrupted before the program was started: there is nothing to say of it.")
-        found = conclude(one.document(number, opened.host.facts()), opened.shown)
+        found = conclude(one.document(opened.host.facts(), opened.shown))
         opened.store.conclude(number, found.to_json())
     return found
+
+
+def conclude(document: Document) -> Watched:
+    """What there is to say of a watched run, now or read back. Raises UsageError when the study has none."""
+    if not document.runs:
+        raise UsageError("The study has no finished run: becalm was ended before the program was.")
+    run = document.runs[0]
+    load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
+    series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
+    found = watched(
+        run,
+        load,
+        series,
+        circumstances(load, document.study.settings[run.settings], document.facts),
+        reference=_reference(WatchOptions.from_json(document.study.options).unloaded, run),
+        program=measurement.short([document.study.workloads[run.workload].name])[0],
+        host=document.study.host,
+        study=document.number,
+    )
+    return replace(found, sentence=sentences.answer(found))
+
+
+def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
+    """The reference that was stored with a study."""
+    if stored is None:
+        return None
+    if set(stored) == {"wall_ns"}:
+        return plain_reference(int(stored["wall_ns"]), run)
+    known = set(Times.__dataclass_fields__)
+    return Times(**{name: value for name, value in stored.items() if name in known})
 
 
 @dataclass(slots=True)
@@ -86,7 +123,7 @@ class _One:
         for row in rows:
             self.run, self.next_seq = row, row.seq + 1
 
-    def document(self, number: int, facts: Mapping[str, Any]) -> Document:
+    def document(self, facts: Mapping[str, Any], number: int | None) -> Document:
         """The study as the store would give it."""
         runs = [] if self.run is None else [self.run]
         return Document(
@@ -103,7 +140,7 @@ class _One:
             self.series += event.series
 
 
-def _unloaded(reference: str | float, workload: Workload, measuring: MeasureOptions) -> dict[str, Any]:
+def _unloaded(reference: str | float, workload: Workload, session: SessionOptions) -> dict[str, Any]:
     """The reference in the form that is stored. Raises UsageError."""
     text = str(reference).strip()
     if not isinstance(reference, str) or not (text.isdecimal() or text == "last" or Path(text).is_file()):
@@ -114,7 +151,7 @@ def _unloaded(reference: str | float, workload: Workload, measuring: MeasureOpti
                 f"--reference {text!r} is neither a time with its unit (1.5s), nor a study (its number, or last), nor "
                 "a file that becalm exported."
             ) from None
-    document = records.document(text, measuring.place, warned=measuring.listener.warned)
+    document = stored_or_file(text, session.place, warned=session.listener.warned)
     found = middle(_times(document, _program(document, workload.name, text)))
     if found is None:
         raise UsageError(f"The reference {text} has no run that ended well.")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.nouns.verdict import Answer, Difference, Stopped, Summary
+from becalm.nouns.verdict import Answer, Difference, Stopped, Summary, Verdict
 from becalm.wording.printable import printable
 
 NAMED = 5
@@ -123,6 +123,17 @@ def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
         f"{s.name} takes {duration(mean.value)} ± {share} % on average ({level}), "
         f"with a spread of {percent(s.cv.value)} % from run to run; {basis}{more}."
     )
+
+
+def verdict(found: Verdict) -> str:
+    """A whole verdict: its comparisons, else its programs, whether a limit is kept, and why measuring ended early."""
+    lines = [each.sentence for each in found.differences]
+    lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
+    if found.fail_above is not None:
+        worst = max(found.differences, key=lambda each: each.low, default=None)
+        lines.append(limit(found.passed, found.fail_above, worst))
+    lines.append(stopped(found.stopped))
+    return "\n".join(line for line in lines if line) or "This study has no finished run."
 
 
 def limit(passed: bool | None, fail_above: float, worst: Difference | None) -> str:

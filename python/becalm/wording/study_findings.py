@@ -28,6 +28,11 @@ def setting_changed(program: str, n: Numbers) -> str:
     return measurement.drift(n)
 
 
+def imported(program: str, n: Numbers) -> str:
+    """Runs that another tool has measured."""
+    return "Imported from another tool: machine, order and conditions of these runs are unknown."
+
+
 def nothing(program: str, n: Numbers) -> str:
     """Nothing to transfer to other hosts."""
     return f"Nothing is recommended on {n['host']}, so nothing was tried on the others."

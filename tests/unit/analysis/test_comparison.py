@@ -11,7 +11,6 @@ from becalm.analysis.comparison import (
     against_baseline,
     averages,
     difference,
-    largest_slowdown,
     left_behind,
     passes,
     summarise,
@@ -87,8 +86,6 @@ def test_a_limit_fails_only_what_is_established():
     assert passes([made(0.01, 0.05, 0.09)], None) is None
     assert passes([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is False
     assert passes([made(0.01, 0.05, 0.09)], 0.02) is True
-    assert largest_slowdown([made(0.01, 0.05, 0.3), made(0.03, 0.05, 0.09)]).low == pytest.approx(0.03)
-    assert largest_slowdown([]) is None
 
 
 def test_runs_of_another_time_are_weaker_evidence():

@@ -17,9 +17,9 @@ from becalm.hosts.null import NullHost
 from becalm.load.record import Load
 from becalm.nouns.history import History
 from becalm.nouns.run import Run
-from becalm.study.review import review
+from becalm.study.stored import stored
 from becalm.verbs.compare import compare
-from becalm.verbs.records import show
+from becalm.verbs.records import conclude
 from becalm.verbs.run import run
 
 MS = 10**6
@@ -186,13 +186,13 @@ def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
     said = finding(found)
     assert "left out by the rule cpu>30%, all programs alike; 40 count" in said.sentence
     assert said.numbers["complete"] >= 48
-    assert show(1, place).study.options["drop_contaminated"] == "cpu>30%"
+    assert stored(1, place).study.options["drop_contaminated"] == "cpu>30%"
 
 
 def test_a_verdict_from_stored_runs_heeds_the_rule(place):
     kept = run("x", runs=20, store=place, drop_contaminated="cpu>30%")
-    document = show(1, place)
-    again = review(dataclasses.replace(document, verdict=None))
+    document = stored(1, place)
+    again = conclude(dataclasses.replace(document, verdict=None))
     assert again.summaries[0].runs == kept.summaries[0].runs == 20
     assert again.summaries[0].mean_ns == kept.summaries[0].mean_ns
     assert again.summaries[0].user_ns == kept.summaries[0].user_ns

@@ -1,16 +1,19 @@
 """Ratios, rates and means of a suite, against figures that were published and by hand; and their tables."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from becalm.analysis.rated_runs import Cell, cells
 from becalm.analysis.rated_runs import ratings as of_runs
 from becalm.analysis.rating import DAY_NS, geometric_mean, rate, rated, ratio, tuning
+from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.report import suite as report
+from becalm.wording import suite as words
 
 S = 10**9
 
@@ -59,18 +62,18 @@ def ratings():
 
 def test_the_sentence_says_the_means_and_what_is_missing(ratings):
     # Ratios 3 and 12, rates 9600 and 43200: means 6 and 20364.67.
-    assert report.sentence(ratings) == (
+    assert words.sentence(ratings) == (
         "office, base: 2 programs, median of 3 runs; geometric mean: ratio 6.00, rate 20,400 with 2 copies."
     )
     gap = rated("gap", None, None, [S], [], None, failed=2)
-    said = report.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
+    said = words.sentence(Ratings("x", None, "local", 1, None, (tuning("peak", {}, [gap]),)))
     assert said.splitlines()[0] == "x, peak: 1 program, median of 1 run."
     assert "2 runs did not end well" in said
     assert "no ratio, and no geometric mean: gap" in said
 
 
 def test_tables(ratings):
-    lines = report.markdown(ratings).splitlines()
+    lines = report.as_markdown(ratings).splitlines()
     assert "## base (aslr=off)" in lines
     assert "| program | reference | time | spread | ratio | 2 copies | rate | delay |" in lines
     assert "| pack\\|x | 12.00 s | 4.000 s | 75.0 % | 3.00 | 9.000 s | 9,600 | 2.25 |" in lines
@@ -79,10 +82,10 @@ def test_tables(ratings):
 
     console = terminal.console(plain=True)
     with console.capture() as capture:
-        console.print(report.terminal(ratings, plain=True))
+        console.print(report.on_terminal(ratings, plain=True))
     said = capture.get()
     assert "geometric mean" in said
-    assert report.UNKNOWN not in said
+    assert words.UNKNOWN not in said
     assert json.loads(json.dumps(ratings.to_json()))["tunings"][0]["programs"][0]["times_ns"] == [6 * S, 3 * S, 4 * S]
 
 
@@ -91,7 +94,7 @@ def test_tables(ratings):
     [(0.01234, "0.0123"), (1.0, "1.00"), (12.345, "12.3"), (123.4, "123"), (20364.7, "20,400"), (None, "–")],
 )
 def test_three_digits(value, text):
-    assert report.number(value) == text
+    assert words.number(value) == text
 
 
 def test_ratings_of_stored_runs():
@@ -100,8 +103,9 @@ def test_ratings_of_stored_runs():
     kinds = cells(2, 2, 2)
     assert kinds.index(Cell(1, 0, True)) == 6
     assert cells(1, 2, None) == [Cell(0, 0, False), Cell(0, 1, False)]
-    about = {"suite": "s", "tunings": ["base", "peak"], "copies": 2}
-    about |= {"programs": ["a", "b"], "references_ns": [10 * S, None]}
+    about = SuiteOptions(
+        suite="s", tunings=("base", "peak"), copies=2, programs=("a", "b"), references_ns=(10 * S, None)
+    )
     empty = Run._make([None] * len(COLUMNS))
     rows = [
         empty._replace(workload=index, wall_ns=(index + 1) * S, round=number, outcome="ok")
@@ -111,11 +115,11 @@ def test_ratings_of_stored_runs():
     ]
     rows[-1] = rows[-1]._replace(outcome="failed")
     peak = Settings.of({"nice": 5})
-    found = of_runs(about, (Settings(), peak), rows, study=7, host="local", runs=2)
+    found = of_runs(about, (Settings(), peak), rows, study=7, host="local")
     base, other = found.tunings
     assert (base.programs[0].times_ns, base.programs[0].rate_times_ns) == ((S, S), (3 * S, 3 * S))
     assert (other.programs[0].ratio, other.programs[0].rate_median_ns) == (10 / 5, 7 * S)
     assert (other.programs[1].ratio, other.programs[1].failed, found.failed) == (None, 1, 1)
     assert other.settings == {"nice": 5}
-    alone = of_runs({**about, "copies": None}, (Settings(), peak), rows[:4], study=None, host="local", runs=1)
+    alone = of_runs(replace(about, copies=None), (Settings(), peak), rows[:4], study=None, host="local")
     assert alone.tunings[0].programs[0].rate is None

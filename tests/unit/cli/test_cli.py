@@ -77,7 +77,7 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["run", "--user", "x", "--sudo", "true"], "contradict"),
         (["run", "--output", "print", "true"], "inherit"),
         (["run", "--host", "sim:nowhere", "true"], "sim:drift"),
-        (["run", "--seed", "-5", "true"], "negative"),
+        (["run", "--seed", "-5", "true"], "--seed must be at least 0"),
         (["compare"], "Which programs"),
         (["compare", "true"], "two programs"),
         (["compare", *SIM, "--name", "a", "spin 1ms", "spin 2ms"], "2 programs but 1 names"),

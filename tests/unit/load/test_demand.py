@@ -7,7 +7,7 @@ from becalm.cli.load import command_load
 from becalm.errors import UsageError
 from becalm.load.demand import Demand, Made
 from becalm.units import size_bytes
-from becalm.verbs.load import load
+from becalm.verbs.load import make_load
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_a_demand_travels_as_what_differs_from_nothing(tmp_path, monkeypatch):
 )
 def test_what_does_not_belong_together_is_refused_before_anything_starts(given, word):
     with pytest.raises(UsageError, match=word):
-        load(Demand.of(**given), duration="1s")
+        make_load(**given, duration="1s")
 
 
 def test_a_time_and_a_command_contradict_each_other():
     with pytest.raises(UsageError, match="not both"):
-        load(Demand(cpu=1), duration=1, command=["true"])
+        make_load(cpu=1, duration=1, command=["true"])
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def test_levels_become_demands():
     assert demand.memory_bytes - demand.limit_bytes == round(step.levels["memory"])
     assert (demand.limit_bytes, demand.disk_directory) == (MEMORY_LIMIT, "/x")
     assert (demand.disk_rate, demand.network_rate) == (round(step.levels["disk"]), round(step.levels["network"]))
-    value = plan.to_json()
-    assert value["steps"][plan.steps.index(step)] == step.levels
-    assert value["factors"] == {each.name: each.high for each in ALL}
+    planned = plan.planned
+    assert planned.steps[plan.steps.index(step)] == step.levels
+    assert planned.factors == {each.name: each.high for each in ALL}
 
 
 @pytest.mark.parametrize("name", FACTORS)

@@ -20,11 +20,12 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
+from becalm.report.formats import format_row
 from becalm.report.formats import series as formats
-from becalm.report.formats import writer
 from becalm.report.watch import html, markdown, tables
-from becalm.report.watch.stored import conclude
 from becalm.report.watch.terminal import watched as drawn
+from becalm.verbs.records import written
+from becalm.verbs.watch_run import conclude
 from becalm.wording import watch as sentences
 
 AROUND = Circumstances(3.1, 2)
@@ -199,14 +200,14 @@ def document(**changes):
 
 
 def test_a_stored_run_is_said_the_same_of():
-    found = conclude(document(), 12)
+    found = conclude(document())
     assert found.study == 12
     assert found.delay.reference_ns == SECOND
     assert found.delay.reference == "unloaded run"
     study = replace(document().study, options={"unloaded": plain_reference(SECOND, run()).to_json()})
-    assert conclude(document(study=study), 12).waterfall.to_json() == found.waterfall.to_json()
+    assert conclude(document(study=study)).waterfall.to_json() == found.waterfall.to_json()
     with pytest.raises(UsageError, match="no finished run"):
-        conclude(document(runs=[]), 12)
+        conclude(document(runs=[]))
 
 
 def test_markdown_is_tables_that_hold_together():
@@ -253,12 +254,12 @@ def test_the_page_needs_nothing_else_and_escapes_names():
 
 
 def test_exports_of_a_stored_run():
-    assert markdown.write(conclude(document(), 12)) == writer("markdown")(document())
-    assert "<svg" in writer("html")(document())
-    rows = list(csv.DictReader(io.StringIO(writer("csv")(document()))))
+    assert markdown.write(conclude(document())) == written(document(), format_row("markdown"))
+    assert "<svg" in written(document(), format_row("html"))
+    rows = list(csv.DictReader(io.StringIO(written(document(), format_row("csv")))))
     assert (rows[0]["wall_ns"], rows[0]["load_queue"], rows[0]["load_nfs_calls"]) == (str(2 * SECOND), "3.1", "")
     plain = document(loads=[], series=[])
-    assert "load_queue" not in writer("csv")(plain).splitlines()[0]
+    assert "load_queue" not in written(plain, format_row("csv")).splitlines()[0]
 
 
 def test_the_series_as_a_table(tmp_path):

@@ -64,8 +64,10 @@ def test_among_equals_fewer_settings_are_preferred():
     def spread(s):
         return 0.001 if "essential-0" in s else 0.03
 
-    def settings(margin):
-        return sum(len(conduct(spread, seed, TrialDesign(margin=margin))[0].settings.values) for seed in range(10))
+    def settings(resolution):
+        return sum(
+            len(conduct(spread, seed, TrialDesign(resolution=resolution))[0].settings.values) for seed in range(10)
+        )
 
     assert settings(0.5) < settings(0.0)
 

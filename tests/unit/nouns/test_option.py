@@ -116,6 +116,6 @@ def test_rows_of_the_first_becalm_are_read():
 
 def test_every_option_says_what_it_is():
     for kind in (CompareOptions, Workload):
-        for name, (_, each) in options(kind).items():
+        for name, each in options(kind).items():
             assert each.help.endswith((".", "…")), name
             assert each.flag.startswith("--") or not each.flag

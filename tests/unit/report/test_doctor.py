@@ -13,7 +13,7 @@ from becalm.analysis.machine_advice import advise
 from becalm.errors import UsageError
 from becalm.nouns.diagnosis import Diagnosis, Overhead
 from becalm.nouns.progress import Quiet
-from becalm.report.doctor import overhead, render
+from becalm.report.doctor import on_terminal, overhead
 from becalm.verbs.doctor import KERNEL_NS, doctor
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -21,13 +21,13 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 def screen(diagnosis, width=100, **options):
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, color_system=None).print(render(diagnosis, **options))
+    Console(file=out, width=width, highlight=False, color_system=None).print(on_terminal(diagnosis, **options))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def test_the_kernel_is_calibrated_and_the_budget_kept(facts_of, replay):
     host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.01 * (number % 2))
-    found = doctor(budget_s=2.0)
+    found = doctor(budget=2.0)
     assert host.iterations[-1] == pytest.approx(KERNEL_NS, rel=0.02)
     assert found.noise.median_ns == pytest.approx(KERNEL_NS, rel=0.02)
     assert 1.5 < found.noise.elapsed_s < 2.1
@@ -39,7 +39,7 @@ def test_the_kernel_is_calibrated_and_the_budget_kept(facts_of, replay):
 
 def test_cpu_time_of_others_comes_from_the_records_of_load(facts_of, replay):
     replay(facts_of("guest-kvm"), busy_ns=1_000_000_000)
-    found = doctor(budget_s=2.0)
+    found = doctor(budget=2.0)
     # 1 s of CPU time in about 2 s.
     assert found.noise.others_cpus == pytest.approx(0.5, abs=0.1)
     assert found.findings[0].kind == "load"
@@ -69,7 +69,7 @@ def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
                 os.kill(os.getpid(), signal.SIGINT)
 
     host = replay(facts_of("guest-kvm"), noise=lambda number: 1 + 0.001 * (number % 7))
-    found = doctor(budget_s=60.0, listener=Impatient())
+    found = doctor(budget=60.0, listener=Impatient())
     assert host.stops == 1
     assert 50 < found.noise.runs < 1000
     assert found.overhead is None
@@ -77,13 +77,13 @@ def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
 def test_an_impossible_budget_is_refused(budget):
-    with pytest.raises(UsageError, match="--budget"):
-        doctor(budget_s=budget)
+    with pytest.raises(UsageError, match="more than zero"):
+        doctor(budget=budget)
 
 
 def test_json_holds_everything_and_no_nan(facts, replay, name):
     replay(facts, noise=lambda number: 1 + 0.01 * (number % 3))
-    value = json.loads(json.dumps(doctor(budget_s=1.0).to_json(), allow_nan=False))
+    value = json.loads(json.dumps(doctor(budget=1.0).to_json(), allow_nan=False))
     assert {"becalm", "schema", "kind", "host", "facts", "noise", "overhead", "findings"} <= set(value)
     assert value["kind"] == "doctor"
     assert value["schema"] == 1
@@ -149,7 +149,7 @@ def test_overhead_within_the_noise_is_not_given_as_a_cost():
 
 @pytest.mark.machine
 def test_the_real_machine():
-    found = doctor(budget_s=1.0)
+    found = doctor(budget=1.0)
     assert found.noise.runs > 20
     assert found.noise.median_ns > 0
     assert found.overhead.bare_ns > 0

@@ -14,7 +14,8 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.migrations import current, lacking, migrate
-from becalm.verbs.records import export, import_file, show
+from becalm.study.stored import stored
+from becalm.verbs.records import export, import_
 
 DATA = ROOT / "tests" / "data/store"
 BEGAN = 10**18
@@ -65,13 +66,13 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
     assert "steal_ns" not in json.loads(text)["loads"]["columns"], "what is unknown in all of them is left out"
     path = tmp_path / "exported.json"
     path.write_text(text)
-    (copy,) = import_file(path, location)
-    found = show(copy, location)
+    (copy,) = import_(path, location)
+    found = stored(copy, location)
     assert (list(found.loads), list(found.series)) == (LOADS, [SERIES])
     value = json.loads(text)
     del value["loads"], value["series"]
     path.write_text(json.dumps(value))
-    (older,) = import_file(path, location)
+    (older,) = import_(path, location)
     assert store.loads(older) == []
 
 
@@ -90,10 +91,10 @@ def test_broken_loads_are_refused(store, location, tmp_path, broken):
     path = tmp_path / "broken.json"
     path.write_text(json.dumps({**value, "loads": broken}))
     with pytest.raises(UsageError, match="cannot be read"):
-        import_file(path, location)
+        import_(path, location)
     path.write_text(json.dumps({**value, "series": [{**SERIES.to_json(), "rows": [[0, 1]]}]}))
     with pytest.raises(UsageError, match="cannot be read"):
-        import_file(path, location)
+        import_(path, location)
 
 
 def test_columns_are_taken_by_name():

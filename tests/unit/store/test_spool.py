@@ -16,7 +16,8 @@ from becalm.cli.records import command_list
 from becalm.errors import MachineError
 from becalm.store import Spool, Store, recover
 from becalm.store.spool import read
-from becalm.verbs.records import export, show
+from becalm.study.stored import stored
+from becalm.verbs.records import export
 
 
 def line(*rows):
@@ -272,7 +273,7 @@ def test_what_was_recovered_is_said(tmp_path, monkeypatch):
     with Store.open(path) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
-        show(number, path, warned=said.append)
+        stored(number, path, warned=said.append)
         abandon(store, number, line(run(0)) + b"?\n")
         export(number, store=path)
         assert len(said) == 1, "nobody asked"

@@ -15,7 +15,8 @@ from becalm.nouns.workload import Workload
 from becalm.report.terminal import listing
 from becalm.store import Store
 from becalm.store.checksum import checksums, fits
-from becalm.verbs.records import list_studies, show
+from becalm.study.stored import stored
+from becalm.verbs.records import list_studies
 
 COPIES = 200
 
@@ -74,7 +75,7 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
         for each in found.studies:
             warnings = []
             try:
-                document = show(each.number, str(copy), warned=warnings.append)
+                document = stored(each.number, str(copy), warned=warnings.append)
             except BecalmError:
                 continue
             for row in document.runs:
@@ -92,8 +93,8 @@ def test_a_bad_host_costs_its_studies_only(whole, tmp_path):
     assert [number for number, said in found.items() if said] == [3, 1]
     assert found[1] == "what is known of its machine cannot be read"
     with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: what is known of its machine"):
-        show(1, str(copy))
-    assert len(show(2, str(copy)).runs) == 60
+        stored(1, str(copy))
+    assert len(stored(2, str(copy)).runs) == 60
 
 
 def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
@@ -105,7 +106,7 @@ def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
         db.execute("UPDATE run SET user_ns = NULL WHERE study_id = 2 AND seq = 8")
         db.execute("UPDATE run SET wait_ns = 'x' WHERE study_id = 2 AND seq = 9")
     said = []
-    assert [each.seq for each in show(2, str(copy), warned=said.append).runs] == [*range(7), *range(10, 60)]
+    assert [each.seq for each in stored(2, str(copy), warned=said.append).runs] == [*range(7), *range(10, 60)]
     assert said[0].startswith("3 of 60 runs of study 2 are damaged")
 
 
@@ -115,7 +116,7 @@ def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(whole
     shutil.copy(path, copy)
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE run SET checksum = NULL")
-    assert len(show(2, str(copy)).runs) == 60
+    assert len(stored(2, str(copy)).runs) == 60
 
 
 def test_every_single_change_of_a_row_is_seen():

@@ -14,9 +14,10 @@ from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.verdict import Answer
 from becalm.store import Store
 from becalm.study import interrupts
-from becalm.study.multi_host import compare_on, run_on
 from becalm.study.same_machine import HERE, lanes
-from becalm.study.stored_group import show_together
+from becalm.verbs.compare import compare
+from becalm.verbs.records import show_together
+from becalm.verbs.run import run
 
 PROGRAMS = ["spin 20ms", "spin 20.4ms"]
 
@@ -64,7 +65,7 @@ def lost():
 
 
 def test_each_host_is_a_study_of_its_own_in_one_group(store):
-    found = compare_on(["sim:calm:1", "sim:normal:2"], PROGRAMS, runs=30, seed=1)
+    found = compare(PROGRAMS, hosts=["sim:calm:1", "sim:normal:2"], runs=30, seed=1)
     with Store.open(store) as opened:
         studies = [opened.study(each.study) for each in found.hosts]
     assert [each.study.host for each in studies] == ["sim:calm:1", "sim:normal:2"]
@@ -75,7 +76,7 @@ def test_each_host_is_a_study_of_its_own_in_one_group(store):
 
 def test_what_they_say_together(store):
     names = [f"sim:normal:{seed}" for seed in range(1, 5)]
-    found = compare_on(names, PROGRAMS, runs=200, seed=3)
+    found = compare(PROGRAMS, hosts=names, runs=200, seed=3)
     (across,) = found.across
     assert across.hosts == 4
     assert across.low < 0.02 < across.high
@@ -98,7 +99,7 @@ def test_the_odd_one_is_named(store, monkeypatch):
         return host
 
     monkeypatch.setattr(hosts, "open", opened)
-    found = compare_on(["sim:normal:7", *(f"sim:normal:{n}" for n in (1, 2, 3))], PROGRAMS, runs=200, seed=3)
+    found = compare(PROGRAMS, hosts=["sim:normal:7", *(f"sim:normal:{n}" for n in (1, 2, 3))], runs=200, seed=3)
     (across,) = found.across
     assert across.answers["sim:normal:7"] is Answer.FASTER
     assert "is slower than spin 20ms on 3 of 4 hosts, faster on sim:normal:7 (-5" in across.sentence
@@ -108,7 +109,7 @@ def test_the_odd_one_is_named(store, monkeypatch):
 
 def test_a_host_that_is_lost_keeps_what_it_gave_and_stops_nobody(store, odd):
     odd.append(lost)
-    found = compare_on(["sim:odd", "sim:normal:1", "sim:normal:2"], PROGRAMS, budget="5s", seed=1)
+    found = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
     gone, *others = found.hosts
     assert gone.lost.startswith("The connection to sim:odd was lost.")
     assert gone.verdict.differences[0].pairs > 0
@@ -122,12 +123,12 @@ def test_a_host_that_is_lost_keeps_what_it_gave_and_stops_nobody(store, odd):
 
 def test_when_none_gives_anything_its_error_is_raised(store):
     with pytest.raises(WorkloadError, match="knows only the program"):
-        run_on(["sim:calm:1", "sim:calm:2"], "other", runs=3)
+        run("other", hosts=["sim:calm:1", "sim:calm:2"], runs=3)
 
 
 def test_a_lost_host_whose_runs_are_not_kept(odd):
     odd.append(lost)
-    found = compare_on(["sim:odd", "sim:calm"], PROGRAMS, budget="5s", seed=1, store=False)
+    found = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="5s", seed=1, store=False)
     assert found.hosts[0].verdict is None
     assert found.hosts[0].study is None
     assert found.across[0].hosts == 1
@@ -140,7 +141,7 @@ def test_an_interrupt_ends_all_and_keeps_all(store, odd):
 
     odd.append(lambda: os.kill(os.getpid(), signal.SIGINT))
     odd.append(lambda: interrupts.stopped() or threading.Event().wait(0.5))
-    found = compare_on(["sim:odd", "sim:calm"], PROGRAMS, budget="none", seed=1)
+    found = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="none", seed=1)
     first, second = found.hosts
     assert str(first.verdict.stopped) == "interrupted"
     assert second.lost.startswith("Interrupted before it was its turn")
@@ -148,7 +149,7 @@ def test_an_interrupt_ends_all_and_keeps_all(store, odd):
 
 
 def test_times_over_hosts(store):
-    found = run_on(["sim:normal:1", "sim:normal:2", "sim:normal:3", "null"], "spin 20ms", runs=50)
+    found = run("spin 20ms", hosts=["sim:normal:1", "sim:normal:2", "sim:normal:3", "null"], runs=50)
     (times,) = found.times
     assert (times.fastest, times.hosts) == ("null", 4)
     assert times.slowest.startswith("sim:normal")
@@ -167,7 +168,7 @@ def test_times_over_hosts(store):
 )
 def test_what_makes_no_sense_is_refused(store, names, options, words):
     with pytest.raises(UsageError, match=words):
-        compare_on(names, ["a", "b"], runs=2, **options)
+        compare(["a", "b"], hosts=names, runs=2, **options)
 
 
 def test_hosts_of_one_machine_take_turns(store):
@@ -218,7 +219,7 @@ def test_one_host_is_as_ever(store):
 def test_the_store_says_it_again(store, odd):
     """From the runs alone: the lost host has no verdict in the store."""
     odd.append(lost)
-    found = compare_on(["sim:odd", "sim:normal:1", "sim:normal:2"], PROGRAMS, budget="5s", seed=1)
+    found = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
     again = show_together(found.hosts[1].study)
     assert [each.study for each in again.hosts] == [each.study for each in found.hosts]
     assert again.across[0].estimate == pytest.approx(found.across[0].estimate)
@@ -231,7 +232,7 @@ def test_the_store_says_it_again(store, odd):
 
 
 def test_a_study_by_itself_has_no_group(store):
-    found = run_on(["sim:calm"], "spin 20ms", runs=5)
+    found = run("spin 20ms", hosts=["sim:calm"], runs=5)
     assert show_together(found.hosts[0].study).times[0].hosts == 1
     alone = json.loads(invoke("run", "--host", "sim:calm", "--runs", "5", "--json", "spin 20ms").output)
     with pytest.raises(UsageError, match="by itself"):

@@ -11,7 +11,7 @@ from becalm.errors import StoreError
 from becalm.hosts import Runs
 from becalm.store import Spool, Store, recover
 from becalm.study.session import StudySession
-from becalm.verbs.records import import_file
+from becalm.verbs.records import import_
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_runs_that_the_spool_has_not_are_rescued_and_those_alone(session, store,
     assert [row[0] for row in json.loads(path.read_text())["runs"]["rows"]] == [1, 2]
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "XDG_STATE_HOME"))
-    (number,) = import_file(path, store)
+    (number,) = import_(path, store)
     with Store.open(store) as opened:
         assert [each.seq for each in opened.runs(number)] == [1, 2]
 

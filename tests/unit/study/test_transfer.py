@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from becalm.cli.main import becalm
 from becalm.errors import UsageError
 from becalm.store import Store
-from becalm.study.transfer import tune_on
+from becalm.verbs.tune import tune
 
 QUICK = {
     "budget": "none",
@@ -30,7 +30,7 @@ def store(tmp_path, monkeypatch):
 
 
 def test_what_is_found_on_the_first_is_tried_on_the_others(store):
-    found = tune_on(["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], ["spin 1s"], **QUICK)
+    found = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
     first, same, outside = found.hosts
     assert first.verdict.settings
     assert [each.row for each in found.transfer] == ["sim:laptop-a:7", "sim:outside"]
@@ -40,14 +40,14 @@ def test_what_is_found_on_the_first_is_tried_on_the_others(store):
     assert found.transfer[1].ratio.low < 2
     with Store.open(store) as opened:
         assert [opened.study(each.study).study.host for each in found.hosts] == [each.host for each in found.hosts]
-        tried = opened.study(same.study).study.options["tried"]
+        tried = opened.study(same.study).study.options["allowed"]["tried"]
     assert tried[0][1] == dict(first.verdict.settings)
     assert "On sim:laptop-a:7 the settings of sim:laptop-a reduce its spread" in found.sentence
     assert outside.verdict.method == "try"
 
 
 def test_profiles_are_tried_on_all(store):
-    found = tune_on(["sim:laptop-a", "sim:laptop-a:7"], ["spin 1s"], tried=("llvm-tips",), **QUICK)
+    found = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7"], tried=("llvm-tips",), **QUICK)
     assert [(each.row, each.column) for each in found.transfer] == [
         ("sim:laptop-a", "llvm-tips"),
         ("sim:laptop-a:7", "llvm-tips"),
@@ -57,7 +57,7 @@ def test_profiles_are_tried_on_all(store):
 @pytest.mark.parametrize(("given", "words"), [({"resume": 3}, "has its own host"), ({"store": False}, "--no-store")])
 def test_what_makes_no_sense_is_refused(store, given, words):
     with pytest.raises(UsageError, match=words):
-        tune_on(["sim:laptop-a", "sim:b"], ["spin 1s"], **given)
+        tune(["spin 1s"], hosts=["sim:laptop-a", "sim:b"], **given)
 
 
 def test_the_command_line(store):

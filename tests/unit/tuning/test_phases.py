@@ -4,11 +4,11 @@ import pytest
 from tests.unit.tuning.course import World, space
 
 from becalm.methods import method
-from becalm.methods.protocol import NO_SETTINGS, Choice, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Choice
+from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
-from becalm.tuning.exchange import PhaseOptions
 from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, tune_phases
 
 GOOD = {"a": 0.25, "b": 0.4}
@@ -25,9 +25,9 @@ def chooses(*names):
 
 
 def conduct(world, found, chosen=None, names=("p",), seed=1, **options):
-    options.setdefault("rule", TrialDesign())
-    way = chosen or method("race").load()
-    return world.conduct(tune_phases(found, way, PhaseOptions(**options), names, seed))
+    allowed = Allowed(found, **{name: options.pop(name) for name in ("tried", "boot_ns") if name in options})
+    asked = TuneOptions(**{"budget_ns": None, **options}, allowed=allowed)
+    return world.conduct(tune_phases(asked, names, seed, chosen))
 
 
 def arms(tuned):
@@ -74,7 +74,7 @@ def test_profiles_are_compared_with_but_not_those_that_are_the_same_or_set_nothi
 def test_nothing_chosen_is_nothing_confirmed():
     tuned, wishes, _ = conduct(World(), space("a", "b"), chooses())
     assert [wish.phase for wish in wishes] == ["look"]
-    assert tuned.judged is None
+    assert tuned.judged.arms == ()
     assert tuned.confirm_runs == 0
     assert tuned.choice.why == "Because."
 
@@ -142,7 +142,7 @@ def test_with_one_chosen_knob_and_a_short_budget_only_what_was_left_out_is_named
 def test_the_search_keeps_to_its_share(way, seconds):
     row = method(way)
     _, wishes, spent = conduct(
-        World(FIVE), space(*FIVE), row.load(), rule=row.rule, budget_ns=int(seconds * 1e9), single_out=False
+        World(FIVE), space(*FIVE), row.load(), method=row.name, budget_ns=int(seconds * 1e9), single_out=False
     )
     assert wishes[-1].phase == "confirm"
     assert spent <= 1.15 * seconds
@@ -178,7 +178,7 @@ def test_without_a_budget_there_is_no_limit_and_the_least_runs_hold_however_smal
 
     conduct(World(FIVE), space("a"), asks, budget_ns=1, least_runs=60)
     conduct(World(FIVE), space("a"), asks, budget_ns=None)
-    conduct(World(FIVE), space("a"), asks, budget_ns=10**12, rule=TrialDesign(most_runs=7))
+    conduct(World(FIVE), space("a"), asks, budget_ns=10**12, most_runs=7)
     assert seen == [60, None, 7]
 
 
@@ -266,5 +266,5 @@ def test_tried_settings_that_are_nothing_here_or_the_same_are_said_and_left_out(
 def test_trying_nothing_ends_after_the_look():
     tuned, wishes, _ = conduct(World(GOOD), space("a"), tried=(("boot", NO_SETTINGS),))
     assert len(wishes) == 1
-    assert tuned.judged is None
+    assert tuned.judged.arms == ()
     assert "can be set here" in tuned.choice.why

@@ -12,7 +12,7 @@ from becalm.cli.main import becalm
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.survey import Machine
 from becalm.store import Store
-from becalm.study.stored_group import show_together
+from becalm.verbs.records import show_together
 from becalm.verbs.survey import survey
 from becalm.wording.measurement import duration
 

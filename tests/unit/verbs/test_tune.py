@@ -383,7 +383,7 @@ def test_profiles_that_are_wrong_are_said_before_anything_is_measured(trouble, s
     ("options", "says"),
     [
         ({"method": "grdy"}, "Did you mean 'greedy'"),
-        ({"objective": "sd"}, "cv or mad"),
+        ({"objective": "sd"}, "--objective is one of cv, mad"),
         ({"loops": 0}, "--loops must be at least 1"),
         ({"runs": 1}, "--runs must be at least 2"),
         ({"warmups": -1}, "--warmups must be at least 0"),

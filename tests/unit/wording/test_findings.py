@@ -50,6 +50,7 @@ EXAMPLES = {
     "at_boot": {"knobs": ["isolcpus"], "rationale": {"isolcpus": "keeps tasks away"}},
     "choice": {"why": "The race chose 2 of 9 settings."},
     "nothing": {"host": "a"},
+    "imported": {"source": "hyperfine"},
     "same_machine": {"hosts": ["a", "b"]},
     "busy": {"wait_share": 0.2, "host": "a"},
     "few": {"machines": 3, "processor": "X", "least": 8},

@@ -62,10 +62,11 @@ def test_the_same_program_twice_keeps_its_name():
 
 
 def test_the_options_of_run_and_compare_can_be_handed_on():
-    from becalm.study.options import options
+    from becalm.nouns.options.measuring import RunOptions
+    from becalm.study.session_options import asked
 
     given = {"shell": True, "timeout": "2s", "expect": (0, 1), "cold": True, "environment": {"A": "1"}, "runs": 3}
-    _, workload = options(given)
-    (made,) = workloads.open(["echo $A"], **workload)
+    _, _, program = asked(RunOptions, given)
+    (made,) = workloads.open(["echo $A"], **program)
     assert made.argv == ("/bin/sh", "-c", "echo $A")
     assert (made.timeout_ns, made.expect, made.cold, made.environment) == (2 * 10**9, (0, 1), True, (("A", "1"),))

@@ -21,35 +21,38 @@ from becalm.report.document import Document
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One format: its name, its file, whether it can be read back, and what it is for."""
+    """One format: its name, its file, whether it can be read back, and what it is for.
+
+    `report`: it is what the study says (`becalm.report.drawn.FORMS`), and not what it holds.
+    """
 
     name: str
     module: str
     reads: bool
     what: str
+    report: str = ""
+
+    def writer(self) -> Callable[[Document], str]:
+        """The function that writes it."""
+        found: Callable[[Document], str] = importlib.import_module(self.module).write
+        return found
 
 
 FORMATS = (
     Row("json", "becalm.report.formats.becalm_json", True, "everything, to be read back by `becalm import`"),
     Row("csv", "becalm.report.formats.table_csv", False, "one line a run, for spreadsheets and data frames"),
-    Row("markdown", "becalm.report.formats.markdown", False, "a summary table, for an issue or a pull request"),
-    Row(
-        "html",
-        "becalm.report.formats.page",
-        False,
-        "the report of a search or of a watched run, with pictures",
-    ),
+    Row("markdown", "", False, "the report, for an issue or a pull request", ".md"),
+    Row("html", "", False, "the report as one page, with pictures where there are any", ".html"),
     Row("hyperfine", "becalm.report.formats.hyperfine", True, "hyperfine's --export-json"),
     Row("pyperf", "becalm.report.formats.pyperf", True, "pyperf's JSON, version 1.0"),
 )
 
 
-def writer(name: str) -> Callable[[Document], str]:
-    """The function that writes a format. Raises UsageError for an unknown name."""
+def format_row(name: str) -> Row:
+    """The format of a name. Raises UsageError for an unknown one."""
     for row in FORMATS:
         if row.name == name:
-            found: Callable[[Document], str] = importlib.import_module(row.module).write
-            return found
+            return row
     raise UsageError(f"There is no format {name!r}. Known: {', '.join(row.name for row in FORMATS)}.")
 
 

@@ -24,12 +24,9 @@ def several(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
 def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
     for line in found.sentence.splitlines():
         yield Text(line, "bold")
-    for across in found.across:
+    for table in tables(found, plain):
         yield Text()
-        yield _differences(found, across.name, across.reference, plain)
-    if not found.across and found.times:
-        yield Text()
-        yield _times(found)
+        yield table
     if found.findings:
         yield Text()
         yield findings(found.findings, plain)
@@ -42,15 +39,29 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
         yield Text(f"{head} {numbers}. Each by itself: {show}; together: {show} --together", "dim")
 
 
+def tables(found: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
+    """The hosts: at each comparison, their times, or what became of settings that were tried on them."""
+    for across in found.across:
+        yield _differences(found, across.name, across.reference, plain)
+    if not found.across and found.times:
+        yield _times(found)
+    if found.transfer:
+        yield _transfer(found)
+
+
 def transferred(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
     """Of a search for settings: what became on other hosts of what the first one recommends."""
+    lines = [Text(line, "bold") for line in multi_host.several(found).splitlines()]
+    parts: list[RenderableType] = [*lines, Text(), _transfer(found)] if found.transfer else [*lines]
+    return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
+
+
+def _transfer(found: MultiHostVerdict) -> Table:
     table = _table("host", "settings of", "reduction", f"{100 * found.confidence:.4g} % interval")
     for each in found.transfer:
         ratio = each.ratio
         table.add_row(each.row, each.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")
-    lines = [Text(line, "bold") for line in multi_host.several(found).splitlines()]
-    parts: list[RenderableType] = [*lines, Text(), table] if found.transfer else [*lines]
-    return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
+    return table
 
 
 def _table(*heads: str) -> Table:

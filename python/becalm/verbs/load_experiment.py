@@ -12,24 +12,26 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.load.demand import Demand, Made
-from becalm.load.design import FACTORS, MEMORY_LIMIT, USUAL, Design, Factor, Step, design
+from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, Step, design
 from becalm.nouns.history import History
+from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block
 from becalm.nouns.run import Step as Run
+from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.interleave import LARGEST_PADDING
 from becalm.study.load_generator import Loading
 from becalm.study.measure import measure
-from becalm.study.options import options as sort_options
 from becalm.study.session import open_session
+from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.wording import measurement
 
 WARMUPS = 2
@@ -84,44 +86,45 @@ class Campaign:
         )
 
 
-def campaign(
-    command: str | Iterable[str] | Workload,
-    *,
-    steps: int = USUAL,
-    loads: Sequence[str] | None = None,
-    directory: str | None = None,
-    **options: Any,
-) -> Campaign:
+class _Own(TypedDict, total=False):
+    steps: int
+    loads: str | Sequence[str] | None
+    disk: str
+
+
+class LoadExperimentKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `load_experiment` as type checkers see them."""
+
+
+@takes(LoadExperimentOptions, CommandLine, Workload, SessionOptions)
+def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[LoadExperimentKeywords]) -> Campaign:
     """Run a program beside 20 to 60 known loads, in random order, with unloaded runs in between.
 
     Arguments:
         command: as for `becalm.run`.
-        steps: number of loads, unloaded ones included.
-        loads: which kinds (cpu, memory, disk, network); None: all that this machine allows.
-        directory: on the disk that is loaded; None: /var/tmp.
-        options: those of `Measuring` and `Workload`, as for `becalm.run`; budget, precision and runs are the plan's.
 
-    Raises UsageError, WorkloadError, MachineError (this machine cannot make such load), StoreError.
+    `becalm.explain` says what its study shows. Raises UsageError, WorkloadError, MachineError (this machine cannot make
+    such load), StoreError.
     """
-    measuring, workload = sort_options(options)
-    if measuring.host != "local":
+    options, session, program = asked(LoadExperimentOptions, given)
+    if session.host != "local":
         raise UsageError(
-            f"Designed load is made on the machine that becalm runs on, and the host is {measuring.host!r}. Run becalm "
-            "there, or explain runs that had other load: becalm explain, without --designed."
+            f"Designed load is made on the machine that becalm runs on, and the host is {session.host_name!r}. Run "
+            "becalm there, or explain runs that had other load: becalm explain, without --designed."
         )
-    if measuring.store is False:
+    if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
-    made = Workload.of(command, **workload)
-    study = measuring.study("explain", [made], StoppingRule(warmup=WARMUPS), 0, None)
-    found = room(directory or "/var/tmp", loads)
+    made = Workload.of(command, **program)
+    study = session.study("explain", [made], options)
+    found = room(options.disk, options.loads)
     rng = np.random.default_rng(study.seed)
-    plan = design(found.factors, steps, rng, directory or "/var/tmp")
-    study = replace(study, options={**study.options, "design": plan.to_json()})
+    plan = design(found.factors, options.steps, rng, options.disk)
+    study = replace(study, options=replace(options, design=plan.planned).to_json())
     state = _Conduct(plan.steps, rng)
-    with open_session(measuring, "becalm explain --designed") as opened:
-        opened.host.define(study.workloads, study.settings, dangerous=measuring.dangerous)
+    with open_session(session, "becalm explain --designed") as opened:
+        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
-        measuring.listener.started(number, measurement.short([made.name]), StoppingRule(runs=len(plan.steps)))
+        session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=len(plan.steps)))
         try:
             measure(opened.host, state.plan, state.history, opened.take, detail=opened.detail)
         finally:

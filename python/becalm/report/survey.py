@@ -1,4 +1,4 @@
-"""A survey on the terminal: which machines stand out, and how each compares with its peers."""
+"""The report of a survey: which machines stand out, and how each compares with its peers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm.nouns.survey import Row, SurveyResult
+from becalm.report.drawn import listed
+from becalm.report.table import Table as Cells
 from becalm.report.terminal import findings
 from becalm.wording.measurement import duration, percent
 
@@ -16,21 +18,23 @@ MOST_ROWS = 40
 """Machines that the terminal lists one by one; more are in the JSON."""
 
 
-def table(found: SurveyResult, *, plain: bool = False) -> RenderableType:
+def on_terminal(found: SurveyResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees at the end of a survey."""
     return Group(*_parts(found, plain))
+
+
+def tables(found: SurveyResult) -> Iterator[Cells]:
+    """The peers, then every machine."""
+    yield listed(_peers(found))
+    if found.rows:
+        yield listed(_machines(list(found.rows), set(), True))
 
 
 def _parts(found: SurveyResult, plain: bool) -> Iterator[RenderableType]:
     for line in found.sentence.splitlines():
         yield Text(line, "bold")
     yield Text()
-    kinds = _columns("processor", "work", "machines", "time", "spread", "differ by nature")
-    for kind in found.kinds:
-        between = "" if kind.between is None else f"{percent(kind.between)} %"
-        cells = [f"{kind.machines:,}", duration(kind.time_ns), f"{percent(kind.spread)} %", between]
-        kinds.add_row(kind.kind, kind.work, *cells)
-    yield kinds
+    yield _peers(found)
     odd = {each.host for each in found.named}
     shown = [row for row in found.rows if row.host in odd] if len(found.rows) > MOST_ROWS else list(found.rows)
     if shown:
@@ -43,6 +47,16 @@ def _parts(found: SurveyResult, plain: bool) -> Iterator[RenderableType]:
         yield findings(found.findings, plain)
     for host, why in found.lost.items():
         yield Text(f"{host}: {why}", "yellow")
+
+
+def _peers(found: SurveyResult) -> Table:
+    """Machines of one processor at one piece of work."""
+    kinds = _columns("processor", "work", "machines", "time", "spread", "differ by nature")
+    for kind in found.kinds:
+        between = "" if kind.between is None else f"{percent(kind.between)} %"
+        cells = [f"{kind.machines:,}", duration(kind.time_ns), f"{percent(kind.spread)} %", between]
+        kinds.add_row(kind.kind, kind.work, *cells)
+    return kinds
 
 
 def _columns(*heads: str) -> Table:

@@ -1,0 +1,134 @@
+"""What every verb does with what it gives: print it, as text, JSON or Markdown, write a report, choose an exit code.
+
+`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+import becalm
+from becalm._version import SCHEMA, VERSION
+from becalm.cli.echo import echo
+from becalm.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/reference/json.md).")
+plain = click.option("--plain", is_flag=True, help="Plain ASCII output, without colours.")
+quiet = click.option("--quiet", is_flag=True, help="Print the verdict only.")
+markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
+report = click.option("--report", metavar="FILE", help="Write the report there, too: .html, .md or .json.")
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+NAMES = ("as_json", "markdown", "quiet", "plain", "report")
+
+options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a person wants to have it."""
+
+    as_json: bool
+    markdown: bool
+    quiet: bool
+    plain: bool
+    report: Path | None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Output:
+        """Of the options above, which are taken out. Raises UsageError, before anything is measured."""
+        ways = {name: bool(given.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
+        named = [f"--{name.removeprefix('as_')}" for name, chosen in ways.items() if chosen]
+        if len(named) > 1:
+            raise UsageError(f"{' and '.join(named)} contradict each other. Leave one out.")
+        path = given.pop("report", None)
+        return cls(**ways, plain=bool(given.pop("plain", False)), report=None if path is None else checked(path))
+
+    @contextmanager
+    def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:
+        """Shows how it goes, where that spoils nothing: no moving lines beside a program's own output (`live`)."""
+        from becalm.report.progress import listener
+
+        lines = not (self.as_json or self.markdown)
+        with listener(quiet=self.quiet or quiet, live=live and not self.plain, lines=lines, plain=self.plain) as heard:
+            yield heard
+
+    def show(self, found: Any, store: str | bool | None = None) -> None:
+        """Print it, and write the report that was asked for."""
+        from becalm.report import drawn
+
+        if self.as_json:
+            click.echo(json.dumps(becalm.to_json(found, store), indent=2, allow_nan=False))
+        elif self.markdown:
+            echo(drawn.as_markdown(found), nl=False)
+        elif self.quiet:
+            echo(found.sentence)
+        else:
+            from becalm.report.terminal import console
+
+            screen = console(plain=self.plain)
+            screen.print(drawn.on_terminal(found, plain=self.plain, columns=screen.width))
+        if self.report is not None:
+            write(found, self.report)
+        sys.stdout.flush()
+
+    def end(self, found: Any, store: str | bool | None = None) -> NoReturn:
+        """Show it, and leave with its exit code."""
+        self.show(found, store)
+        self.leave(found)
+
+    def leave(self, found: Any) -> NoReturn:
+        """Leave with the exit code of what was given."""
+        sys.exit(getattr(found, "exit_code", 0))
+
+
+def checked(path: str) -> Path:
+    """The path of a report that can be written. Raises UsageError."""
+    from becalm.report import drawn
+
+    return drawn.check(path)
+
+
+def write(found: Any, path: Path) -> None:
+    """Write a report, and say where it is."""
+    from becalm.report import drawn
+
+    drawn.write(found, path)
+    echo(f"Report: {path}", err=True)
+
+
+def warned(sentence: str) -> None:
+    """Say something beside what is printed."""
+    echo(f"becalm: {sentence}", err=True)
+
+
+def print_json(kind: str, value: dict[str, Any], *, err: bool = False) -> None:
+    """Print an object with what all of them begin with."""
+    head = {"becalm": VERSION, "schema": SCHEMA, "kind": kind}
+    click.echo(json.dumps({**head, **value}, indent=2, allow_nan=False), err=err)
+
+
+def words(command: tuple[str, ...]) -> str | list[str]:
+    """A command as it was typed: one word is a command line, several are taken as they are."""
+    return command[0] if len(command) == 1 else list(command)

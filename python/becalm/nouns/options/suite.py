@@ -1,0 +1,42 @@
+"""The options of `suite`: which tunings and copies, and what the file said of its programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.workload import MOST_COPIES
+
+TUNINGS = ("base", "peak")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteOptions(StudyOptions):
+    """How a suite is rated.
+
+    `copies` None: no rates. `suite`, `tunings`, `programs`, `references_ns`: of the file, as far as it was measured.
+    """
+
+    runs: int = option(3, "Rounds; the median counts, as SPEC's rules have it.", int, metavar="N", least=1)
+    copies: int | None = option(
+        None,
+        f"Copies for the rate, at most {MOST_COPIES}.",
+        int | None,
+        metavar="N",
+        shown="the file's, else the processors",
+        least=1,
+    )
+    suite: str = ""
+    tunings: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    references_ns: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteParts:
+    """What of a suite is measured."""
+
+    tuning: str | None = option(None, "Only one of them.", str | None, choices=TUNINGS, shown="both that the file has")
+    rates: bool = option(
+        True, "Measure rates, too.", bool, flag="", off="--no-rate", off_help="Ratios only: no copies."
+    )

@@ -1,0 +1,68 @@
+"""The options of `survey`: how much work each machine does, and when one is called an outlier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.workload import Workload
+from becalm.units import fraction
+
+KERNELS = {
+    "add": Workload(kernel="add", iterations=24_000_000, name="additions"),
+    "read": Workload(kernel="read", iterations=1, name="memory reads"),
+}
+"""Built into the agent; one more is one row. The same iterations everywhere: 7 ms at 3.4 GHz, and 64 MiB."""
+
+LEAST_LOOPS, LEAST_RUNS = 5, 2
+
+
+def _kernels(given: Sequence[str]) -> tuple[str, ...]:
+    if unknown := [name for name in given if name not in KERNELS]:
+        raise UsageError(f"There is no kernel {unknown[0]!r}. There are: {', '.join(KERNELS)}.")
+    return tuple(given)
+
+
+def _rate(given: float | str) -> float:
+    found = fraction(given)
+    if found >= 1:
+        raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {given}.")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyOptions(StudyOptions):
+    """How machines are surveyed: `loops` times `runs_of_loop` runs in a row of each piece of work."""
+
+    loops: int = option(10, "How often the work is gone through.", int, metavar="N", least=LEAST_LOOPS)
+    runs_of_loop: int = option(
+        10, "Runs in a row of each piece of work in a loop.", int, name="runs", metavar="N", least=LEAST_RUNS
+    )
+    kernels: tuple[str, ...] = option(
+        tuple(KERNELS),
+        "Which built-in kernels to measure.",
+        Sequence[str],
+        flag="",
+        shown=", ".join(KERNELS),
+        parse=_kernels,
+        off="--no-kernels",
+        off_help="Measure the command only, not the built-in kernels.",
+        off_gives=(),
+    )
+    rate: float = option("5%", "False discovery rate.", float | str, unit="fraction", metavar="SHARE", parse=_rate)
+    at_least: float = option(
+        "1%",
+        "Report only slowdowns of at least this.",
+        float | str,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+
+    @classmethod
+    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Rows of the first becalm have no kernels: their workloads tell."""
+        return {"kernels": [], **value}

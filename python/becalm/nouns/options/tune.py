@@ -1,0 +1,139 @@
+"""The options of `tune`: how to search, how to confirm, and what the host was found to allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from becalm.nouns.codec import Json
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.options.measuring import budget, confidence
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.units import fraction
+
+LEAST_RUNS = 60
+"""Of the search when no budget is given: with fewer it would only guess, however long a run takes."""
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a host allows, found out before the study began, so that resuming it finds the same.
+
+    `tried`: settings to try instead of searching, by name. `partial`: profiles to compare with, and what of them this
+    host lacks. `boot_ns`: how long a boot takes, 0 where that is no time or not known. `lost`: settings of the boot
+    that were not tried, and what they are for. `privileged`: whether settings of the machine itself could be changed.
+    """
+
+    space: Space = field(default_factory=lambda: Space(()))
+    excluded: tuple[Excluded, ...] = ()
+    tried: tuple[tuple[str, Settings], ...] = ()
+    partial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    boot_ns: int = 0
+    lost: Mapping[str, str] = field(default_factory=dict)
+    privileged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions(StudyOptions):
+    """How a search is made and confirmed; None: what the method is meant to be used with.
+
+    A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
+    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study.
+    """
+
+    budget_ns: int | None = budget("30min")
+    confidence: float = confidence("Confidence of each interval by itself.")
+    method: str = option("race", "How to search: race, greedy, fast or anneal.", str)
+    objective: str = option(
+        "cv", "What variation is: cv, coefficient of variation; mad, of the median.", str, choices=("cv", "mad")
+    )
+    threshold: float = option(
+        None,
+        "Stop when the variation is at most this: 0.5%.",
+        float | str | None,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+        kept=0.0,
+    )
+    margin: float = option(
+        "25%",
+        "Ignore losses smaller than this when a setting is left out.",
+        float | str,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+    loops: int | None = option(None, "Loops of a trial.", int | None, metavar="N", shown="the method's", least=1)
+    runs: int | None = option(None, "Runs in a row of a loop.", int | None, metavar="N", shown="the method's", least=2)
+    warmups: int | None = option(
+        None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
+    )
+    most_runs: int | None = option(None, "Runs of the search at most.", int | None, metavar="N", least=1)
+    only: tuple[str, ...] = option(
+        (), "Try these settings only.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
+    )
+    without: tuple[str, ...] = option(
+        (), "Do not try these.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
+    )
+    preserve_multicore: bool = option(False, "Try nothing that keeps a program on fewer CPUs.", bool)
+    confirm_loops: int = option(12, "Loops of the confirmation.", int, metavar="N", least=2)
+    confirm_runs: int = option(5, "Runs in a row of each loop of the confirmation.", int, metavar="N", least=2)
+    single_out: bool = option(
+        True,
+        "Measure what each setting contributes.",
+        bool,
+        flag="",
+        off="--no-single-out",
+        off_help="Do not measure what each setting contributes.",
+    )
+    compare_profiles: bool = option(
+        True,
+        "Compare with the profiles that come with becalm.",
+        bool,
+        flag="",
+        off="--no-profiles",
+        off_help="Do not compare with llvm-tips and pyperf.",
+    )
+    tried: tuple[str, ...] = option(
+        (),
+        "Search nothing: try these settings here.",
+        str | Sequence[str],
+        flag="--try",
+        metavar="PROFILE",
+        repeats=True,
+        parse=_names,
+    )
+    least_runs: int = 1
+    user: str | None = None
+    dangerous: bool = False
+    allow_reboot: bool = False
+    allowed: Allowed = field(default_factory=Allowed)
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Self:
+        """As of every kind; without a budget the search has a least number of runs."""
+        found = super(TuneOptions, cls).of(given)
+        return found if given.get("budget") is not None else replace(found, least_runs=LEAST_RUNS)
+
+    @classmethod
+    def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Rows of the first becalm had what was asked in `search`, what came of it in `rule`, and the rest beside."""
+        if "search" not in value:
+            return value
+        search, rule = value["search"], value["rule"]
+        taken = ("method", "only", "without", "preserve_multicore", "confirm_loops", "confirm_runs")
+        measured = ("loops", "runs", "warmups", "objective", "threshold", "most_runs")
+        return {
+            **value,
+            **{name: search[name] for name in (*taken, "single_out", "compare_profiles", "tried")},
+            **{name: rule[name] for name in measured},
+            "allowed": {name: value[name] for name in Allowed.__dataclass_fields__ if name in value},
+        }

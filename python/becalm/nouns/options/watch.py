@@ -1,0 +1,30 @@
+"""The options of `watch -- COMMAND`: one run, and what it is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from becalm.nouns.option import StudyOptions, option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions(StudyOptions):
+    """`unloaded`: the reference, as times of an unloaded run (`becalm.load.time_accounting`) or `wall_ns` alone."""
+
+    unloaded: Mapping[str, int | float | str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchReference:
+    """How long the program takes on an idle machine."""
+
+    reference: str | float | None = option(
+        None,
+        "How long the program takes on an idle machine: a time with its unit, a study's number, last, or an exported "
+        "file.",
+        str | float | None,
+        unit="seconds",
+        metavar="TIME|STUDY",
+        shown="the run's own CPU time",
+    )

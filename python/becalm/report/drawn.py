@@ -1,0 +1,149 @@
+"""Any value that a verb gives, drawn: on the terminal, as Markdown, as an HTML page, as JSON; and written to a file.
+
+The report of a value stands in the module of this folder that is called like its class (HOMES has the exceptions), as
+functions: `on_terminal`, and either `tables` (Markdown and HTML are then made of its sentence and these) or
+`as_markdown` and `as_html`. So the report of one more verb is one file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from rich.console import RenderableType
+
+from becalm.errors import MachineError, UsageError
+from becalm.nouns.verdict import Finding
+from becalm.report.markdown import escaped, grid, written
+from becalm.report.page import filled
+from becalm.report.table import Table
+
+HOMES = {
+    "Verdict": "measured",
+    "MultiHostVerdict": "multi_host.report",
+    "SurveyResult": "survey",
+    "TuneVerdict": "tune.report",
+    "Watched": "watch.report",
+    "Explanation": "explain.report",
+    "Ratings": "suite",
+    "Diagnosis": "doctor",
+}
+"""Where the report of a value stands whose module is not called like its class."""
+
+
+class Conclusion(Protocol):
+    """What every verb that measures or explains gives."""
+
+    @property
+    def sentence(self) -> str:
+        """The whole in words."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented form."""
+
+
+def home(found: object) -> ModuleType:
+    """The module that draws a value."""
+    name = type(found).__name__
+    return importlib.import_module(f"becalm.report.{HOMES.get(name, name.lower())}")
+
+
+def on_terminal(found: Conclusion, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees of it. `plain`: ASCII but for the units, no colours."""
+    draw: Callable[..., RenderableType] = home(found).on_terminal
+    return draw(found, plain=plain, columns=columns)
+
+
+def as_markdown(found: Conclusion) -> str:
+    """For an issue, a pull request or a paper's appendix."""
+    own = getattr(home(found), "as_markdown", None)
+    return str(own(found)) if own is not None else generic_markdown(found)
+
+
+def as_html(found: Conclusion) -> str:
+    """One page that needs nothing else. Raises UsageError where what it is made with is not installed."""
+    own = getattr(home(found), "as_html", None)
+    return str(own(found)) if own is not None else generic_html(found)
+
+
+def generic_markdown(found: Conclusion) -> str:
+    """Its sentence, tables and findings as Markdown."""
+    return written(_markdown(found))
+
+
+def generic_html(found: Conclusion) -> str:
+    """Its sentence, tables and findings as a page."""
+    lines = found.sentence.splitlines()
+    return filled(
+        "plain.html",
+        "--report FILE.md",
+        title=lines[0] if lines else "becalm",
+        lines=lines[1:],
+        tables=tuple(home(found).tables(found)),
+        findings=_findings(found),
+        facts="",
+    )
+
+
+def as_json(found: Conclusion) -> str:
+    """The documented form as text."""
+    return json.dumps(found.to_json(), indent=2, allow_nan=False)
+
+
+def _findings(found: Conclusion) -> Sequence[Finding]:
+    return tuple(getattr(found, "findings", ()))
+
+
+def _markdown(found: Conclusion) -> Iterator[str]:
+    for line in found.sentence.splitlines():
+        yield from (f"**{escaped(line)}**", "")
+    for table in home(found).tables(found):
+        yield from ((f"## {escaped(table.title)}", "") if table.title else ())
+        yield from (*grid(table, table.codes), "")
+        if table.note:
+            yield from (escaped(table.note), "")
+    if findings := _findings(found):
+        yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in findings))
+
+
+FORMS: dict[str, Callable[[Conclusion], str]] = {
+    ".html": as_html,
+    ".htm": as_html,
+    ".md": as_markdown,
+    ".json": lambda found: as_json(found) + "\n",
+}
+"""By the ending of a file; one more is one row."""
+
+
+def check(given: str) -> Path:
+    """The path of a report that can be written: asked before hours of measuring, not after them. Raises UsageError."""
+    path = Path(given)
+    if path.suffix not in FORMS:
+        raise UsageError(f"--report writes .html, .md and .json, not {path.name!r}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--report: there is no directory {path.parent}.")
+    if FORMS[path.suffix] is as_html and not all(importlib.util.find_spec(name) for name in ("jinja2", "matplotlib")):
+        raise UsageError("A page needs jinja2 and matplotlib: pip install 'becalm[report]'. Or write --report FILE.md.")
+    return path
+
+
+def write(found: Conclusion, path: Path) -> None:
+    """Write the report in the form that the file's name asks for. Raises MachineError."""
+    text = FORMS[path.suffix](found)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
+
+
+def listed(table: Any) -> Table:
+    """A table of the terminal (rich) as text in cells."""
+    numbers = tuple(index for index, column in enumerate(table.columns) if column.justify == "right")
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    head = tuple(str(column.header) for column in table.columns)
+    return Table(str(table.title or ""), head, tuple(tuple(map(str, row)) for row in rows), numbers)

@@ -1,0 +1,17 @@
+"""The report of an explanation."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from becalm.load.explanation import Explanation
+from becalm.report.explain import html, markdown, terminal
+
+
+def on_terminal(found: Explanation, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees at the end of `explain`."""
+    return terminal.explanation(found, plain=plain)
+
+
+as_markdown = markdown.write
+as_html = html.page

@@ -1,0 +1,43 @@
+"""The report of `run` and `compare`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from becalm.nouns.verdict import Difference, Verdict
+from becalm.report.table import Table
+from becalm.report.terminal import verdict
+from becalm.wording.measurement import duration, percent
+
+
+def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees at the end of `run` and `compare`."""
+    return verdict(found, plain=plain)
+
+
+def tables(found: Verdict) -> Iterator[Table]:
+    """The programs, and how they differ."""
+    head: tuple[str, ...] = ("program", "runs", "mean", "median", "min", "max", "spread")
+    rows = [
+        (
+            each.name,
+            str(each.runs),
+            *map(duration, (each.mean_ns.value, each.median_ns.value, each.min_ns, each.max_ns)),
+            f"{percent(each.cv.value)} %" if each.runs > 1 else "",
+        )
+        for each in found.summaries
+    ]
+    yield Table("", head, tuple(rows), tuple(range(1, len(head))), codes=0)
+    if found.differences:
+        head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
+        yield Table("Differences", head, tuple(map(_difference, found.differences)), (2, 3, 4), codes=0)
+
+
+def _difference(d: Difference) -> tuple[str, ...]:
+    half = (d.high - d.low) / 2
+    known = math.isfinite(half)
+    ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %" if known else "not yet known"
+    return d.name, d.reference, f"{percent(d.estimate, half if known else None, sign=True)} %", ends, f"{d.pairs:,}"

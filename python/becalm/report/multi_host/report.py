@@ -1,0 +1,43 @@
+"""The report of a measurement on several hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+
+from becalm.nouns.multi_host import MultiHostVerdict
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.report.drawn import generic_html, generic_markdown, listed
+from becalm.report.multi_host import terminal
+from becalm.report.table import Table
+from becalm.report.tune import html as page
+from becalm.report.tune import markdown
+from becalm.report.tune import terminal as tune
+
+
+def on_terminal(found: MultiHostVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees at the end of `run`, `compare` and `tune` on several hosts."""
+    if found.kind != "tune":
+        return terminal.several(found, plain=plain)
+    first = found.hosts[0].verdict
+    whole = terminal.transferred(found, plain=plain)
+    return Group(tune.steadiness(first, plain=plain), whole) if isinstance(first, TuneVerdict) else whole
+
+
+def tables(found: MultiHostVerdict) -> Iterator[Table]:
+    """The hosts, at each comparison; or what became of settings that were tried on them."""
+    yield from map(listed, terminal.tables(found))
+
+
+def as_markdown(found: MultiHostVerdict) -> str:
+    """Of a search the report of the host that was searched, then what became of it on the others."""
+    first = found.hosts[0].verdict if found.hosts else None
+    rest = generic_markdown(found)
+    return f"{markdown.write(first)}\n{rest}" if isinstance(first, TuneVerdict) else rest
+
+
+def as_html(found: MultiHostVerdict) -> str:
+    """The same as a page; of a search that of the host that was searched."""
+    first = found.hosts[0].verdict if found.hosts else None
+    return page.page(first) if isinstance(first, TuneVerdict) else generic_html(found)

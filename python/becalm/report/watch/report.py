@@ -1,0 +1,17 @@
+"""The report of one watched run."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from becalm.load.run_report import Watched
+from becalm.report.watch import html, markdown, terminal
+
+
+def on_terminal(found: Watched, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees at the end of `watch -- COMMAND`."""
+    return terminal.watched(found, plain=plain, columns=columns)
+
+
+as_markdown = markdown.write
+as_html = html.page

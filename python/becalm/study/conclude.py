@@ -1,0 +1,142 @@
+"""What a study of programs says: one function of the study, its history with the looks at it, and its loads.
+
+`conclude` makes the verdict while a study is measured, when it is shown again, and of each of several hosts;
+`conclude_stored` finds the looks of a stored study first (`becalm.study.looks.replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.analysis.comparison import averages, left_behind, passes, summarise
+from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series
+from becalm.nouns.history import History
+from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
+from becalm.nouns.run import Averages, Run
+from becalm.nouns.verdict import Difference, Finding, Summary, Verdict
+from becalm.report.document import Document
+from becalm.study.kept import AVERAGED, InDocument, Kept
+from becalm.study.looks import Looks, replay
+from becalm.wording import measurement
+from becalm.wording.findings import finding
+
+
+def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Difference] = ()) -> Verdict:
+    """The verdict of a study, as far as it came.
+
+    `number`: of the study, for the person; None when it is not kept. `baseline`: comparisons with another time.
+    """
+    looks.end()
+    history = looks.history
+    findings: tuple[Finding, ...] = ()
+    if history.failure is not None:
+        findings += (failure(looks, history.failure, kept),)
+    if looks.study.kind == "run":
+        findings += of_series(looks.names[0], history, kept.columns, loads=kept.loads())
+    return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks)), baseline)
+
+
+def interim(looks: Looks, number: int | None) -> Verdict:
+    """What the last look has shown, for the progress display."""
+    return _verdict(looks, number, [] if looks.summary is None else [looks.summary])
+
+
+def conclude_stored(document: Document) -> Verdict:
+    """The verdict of a stored `run` or `compare` without one: the same looks again, then the same conclusion."""
+    options = (CompareOptions if document.study.kind == "compare" else RunOptions).from_json(document.study.options)
+    looks = replay(document.study, options, document.runs, document.loads)
+    return conclude(looks, InDocument(document), document.number)
+
+
+def summarise_stored(document: Document) -> Verdict:
+    """Each program by itself, of a study that was measured by another plan or by another tool."""
+    study, kept = replace(document.study, kind="run"), InDocument(document)
+    looks = Looks(study, RunOptions.from_json(study.options))
+    looks.history.extend(document.runs)
+    looks.see(document.runs, document.loads)
+    looks.look_at_load()
+    summaries = []
+    for index, name in enumerate(looks.names):
+        # Such a study need not have rounds in which every program ran once.
+        alone = History(1)
+        alone.extend(run._replace(workload=0, round=place) for place, run in enumerate(kept.runs(index)))
+        summaries.append(summarise(name, alone, 0, kept.averages(index), looks.options.confidence))
+    found = _verdict(looks, document.number, [each for each in summaries if each is not None], _of_all(looks))
+    if document.environment == "known":
+        return found
+    source = ImportOptions.from_json(study.options).source
+    findings = (*found.findings, finding("imported", {"source": source}))
+    # Nobody knows when these runs were made: what they took together is all the time there is.
+    return _worded(replace(found, elapsed_ns=sum(run.wall_ns for run in document.runs), findings=findings))
+
+
+def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
+    found = (
+        summarise(name, looks.history, index, _averages(looks, kept, index), looks.options.confidence)
+        for index, name in enumerate(looks.names)
+    )
+    return [each for each in found if each is not None]
+
+
+def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
+    if not looks.history.dropped:
+        return kept.averages(program)
+    found = kept.columns(program, ("seq", *AVERAGED))
+    mine = np.isin(found["seq"], looks.history.seqs(program))
+    return averages({name: found[name][mine] for name in AVERAGED})
+
+
+def _of_all(looks: Looks) -> tuple[Finding, ...]:
+    """Findings that any plan may give."""
+    return (
+        *left_behind(looks.names, looks.history),
+        *contaminated(looks.contaminated, looks.rule, looks.history.complete, looks.drops),
+    )
+
+
+def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:
+    """A run that did not end well, with what its program said."""
+    stderr = kept.texts().get(failed.seq, ("", ""))[0]
+    return finding("failure", failure_numbers(failed, stderr, looks.history.rounds), looks.names[failed.workload])
+
+
+def _verdict(
+    looks: Looks,
+    number: int | None,
+    summaries: Sequence[Summary],
+    findings: Sequence[Finding] = (),
+    baseline: Sequence[Difference] = (),
+) -> Verdict:
+    """The numbers of the last look with their sentences."""
+    study, options = looks.study, looks.options
+    limit = options.fail_above if isinstance(options, CompareOptions) else None
+    differences = (*looks.comparison.differences, *baseline)
+    return _worded(
+        Verdict(
+            kind=study.kind,
+            study=number,
+            host=study.host,
+            elapsed_ns=looks.history.elapsed_ns,
+            stopped=looks.reason,
+            confidence=options.confidence,
+            summaries=tuple(summaries),
+            differences=differences,
+            findings=tuple(findings),
+            fail_above=limit,
+            passed=passes(differences, limit),
+            seed=study.seed,
+        )
+    )
+
+
+def _worded(found: Verdict) -> Verdict:
+    """The same with its sentences."""
+    differences = tuple(
+        replace(each, sentence=measurement.difference(each, found.elapsed_ns)) for each in found.differences
+    )
+    return replace(
+        found, differences=differences, sentence=measurement.verdict(replace(found, differences=differences))
+    )

@@ -1,0 +1,99 @@
+"""What a search for settings says: one function of the study, its runs and their end, now or read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from becalm.errors import UsageError
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, TuneVerdict
+from becalm.nouns.verdict import Finding, Stopped
+from becalm.report.document import Document
+from becalm.tuning.course import Course, replay
+from becalm.tuning.exchange import SearchResult
+from becalm.tuning.trial_log import TrialLog
+from becalm.wording import tune as sentences
+from becalm.wording.findings import finding
+
+
+def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
+    """The verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
+    options, judged = course.options, tuned.judged
+    found = TuneVerdict(
+        kind="tune",
+        study=number,
+        host=course.study.host,
+        programs=course.names,
+        method="try" if options.tried else options.method,
+        objective=options.objective,
+        stopped=Stopped.KNOWN,
+        confidence=options.confidence,
+        seed=course.study.seed,
+        elapsed_ns=course.trials.elapsed_ns,
+        search_runs=tuned.search_runs,
+        confirm_runs=tuned.confirm_runs,
+        settings=judged.settings.to_json(),
+        chosen=tuned.choice.settings.to_json(),
+        course=tuple(tuned.course),
+        arms=judged.arms,
+        steadier=judged.steadier,
+        contributions=judged.contributions,
+        droppable=judged.droppable,
+        margin=options.margin,
+        excluded=options.allowed.excluded,
+        findings=(
+            *tuned.findings,
+            *judged.findings,
+            *noticed,
+            *_boots(course.trials, options.allowed.lost),
+            *_partial(options.allowed.partial, judged.arms),
+            finding("choice", {"why": tuned.choice.why}),
+        ),
+    )
+    if tuned.tried:
+        first = tuned.tried[0]
+        transfer = tuple(
+            Transfer(each.program, first if each.arm == TUNED else each.arm, each.ratio)
+            for each in found.steadier
+            if each.arm != BASELINE
+        )
+        found = replace(found, transfer=transfer)
+    return replace(found, sentence=sentences.verdict(found))
+
+
+def conclude_stored(document: Document) -> TuneVerdict:
+    """The verdict of a stored search without one. Raises UsageError when some of its runs are missing."""
+    study = document.study
+    course = Course(study, TuneOptions.from_json(study.options), settings=list(study.settings))
+    course.trials.extend(document.runs)
+    tuned = replay(course)
+    if tuned is None:
+        raise UsageError(
+            f"Study {document.number} is a search for settings that was not finished; its {len(document.runs)} runs "
+            f"are kept. Go on with it: becalm tune --resume {document.number}"
+        )
+    return conclude(course, tuned, document.number)
+
+
+def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:
+    """Profiles that were compared with although this host has not all of their settings."""
+    measured = {arm.name for arm in arms}
+    return [
+        finding("partial", {"profile": name, "knobs": list(knobs)})
+        for name, knobs in lacking.items()
+        if knobs and name in measured
+    ]
+
+
+def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
+    """What boots cost and mean, or what was not tried for want of them."""
+    found = []
+    count, median_ns = trials.reboots()
+    if count:
+        assert median_ns is not None
+        share = count * median_ns / max(1, trials.elapsed_ns)
+        found.append(finding("boots", {"boots": count, "boot_ns": median_ns, "share": share}))
+    if lost:
+        found.append(finding("at_boot", {"knobs": sorted(lost), "rationale": dict(lost)}))
+    return found

@@ -1,0 +1,89 @@
+"""The runs of a study with what is known of them, wherever they are kept: in a store, or in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from becalm.analysis.comparison import averages
+from becalm.load.record import Load
+from becalm.nouns.run import Averages, Outcome, Run
+from becalm.report.document import Document
+from becalm.store import Store
+
+AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
+
+
+class Kept(Protocol):
+    """What a verdict needs besides wall times."""
+
+    def averages(self, program: int) -> Averages:
+        """Means of one program's counted good runs."""
+
+    def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
+        """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
+
+    def loads(self) -> Sequence[Load]:
+        """What else the machine did around the runs."""
+
+    def texts(self) -> Mapping[int, tuple[str, str]]:
+        """Standard error and standard output of some runs, by `seq`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InStore:
+    """Runs of a study in the store: read where they are, never all at once."""
+
+    store: Store
+    study: int
+
+    def averages(self, program: int) -> Averages:
+        """As Kept says, computed by the database."""
+        return self.store.averages(self.study, program)
+
+    def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
+        """As Kept says."""
+        return self.store.columns(self.study, names, program)
+
+    def loads(self) -> Sequence[Load]:
+        """As Kept says."""
+        return self.store.loads(self.study)
+
+    def texts(self) -> Mapping[int, tuple[str, str]]:
+        """As Kept says."""
+        return self.store.texts(self.study)
+
+
+class InDocument:
+    """Runs of a document: of a study that is shown again, or of a file."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._by_program: list[list[Run]] = [[] for _ in document.study.workloads]
+        for run in document.runs:
+            if run.outcome == Outcome.OK and not run.warmup:
+                self._by_program[run.workload].append(run)
+
+    def runs(self, program: int) -> Sequence[Run]:
+        """The counted good runs of one program, in order."""
+        return self._by_program[program]
+
+    def averages(self, program: int) -> Averages:
+        """As Kept says."""
+        return averages(self.columns(program, AVERAGED))
+
+    def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
+        """As Kept says."""
+        runs = self._by_program[program]
+        return {name: np.array([getattr(run, name) for run in runs], dtype=np.float64) for name in names}
+
+    def loads(self) -> Sequence[Load]:
+        """As Kept says."""
+        return self._document.loads
+
+    def texts(self) -> Mapping[int, tuple[str, str]]:
+        """As Kept says."""
+        return self._document.texts

@@ -1,0 +1,140 @@
+"""A study of randomly ordered rounds as it goes on: its runs so far, the looks at them, and which rounds to leave out.
+
+`Looks` is a function of the study, its runs and their loads: asked as the plan of the measuring loop while runs come
+in, or fed with stored runs (`replay`), it looks at the same moments and comes to the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from becalm.analysis.comparison import SequentialComparison, summarise
+from becalm.analysis.contamination import USUAL, Rule, contaminated, rule
+from becalm.load.record import Load
+from becalm.nouns.history import History
+from becalm.nouns.options.measuring import CompareOptions, RunOptions
+from becalm.nouns.run import Averages, Block, Outcome, Run
+from becalm.nouns.study import Study
+from becalm.nouns.verdict import Stopped, Summary
+from becalm.plans.interleave import interleave
+from becalm.wording import measurement
+
+
+def _nobody(looks: Looks) -> None:
+    """Where nobody wants to know."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """One study while it is measured, or shown again. `looked` is called after each look."""
+
+    study: Study
+    options: RunOptions
+    looked: Callable[[Looks], None] = _nobody
+    names: tuple[str, ...] = field(init=False)
+    history: History = field(init=False)
+    comparison: SequentialComparison = field(init=False)
+    rule: Rule = field(init=False)
+    reason: Stopped = Stopped.STORED
+    contaminated: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Contaminated rounds, with the measures of the rule that were exceeded."""
+    _rng: np.random.Generator = field(init=False)
+    _runs: list[Run] = field(default_factory=list)
+    _loads: list[Load] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = measurement.short([each.name for each in self.study.workloads])
+        self.history = History(len(self.names))
+        self._rng = np.random.default_rng(self.study.seed)
+        self.rule = USUAL if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
+        pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
+        self.comparison = SequentialComparison(
+            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above
+        )
+
+    @property
+    def drops(self) -> bool:
+        """Whether contaminated rounds are left out."""
+        return self.options.drop_contaminated is not None
+
+    @property
+    def summary(self) -> Summary | None:
+        """Of a study of one program: what is known of it, but for what only the full record tells."""
+        if len(self.names) > 1:
+            return None
+        return summarise(self.names[0], self.history, 0, Averages(), self.options.confidence)
+
+    def see(self, runs: Iterable[Run] = (), loads: Iterable[Load] = ()) -> None:
+        """Take what was recorded, to decide at the next look which rounds were contaminated."""
+        self._runs.extend(runs)
+        self._loads.extend(loads)
+
+    def plan(self, history: History) -> Block | None:
+        """The next block, after a look at the data where one is due; None when enough is known or used up."""
+        self.look_at_load()
+        goal, exhausted = self.options.goal, self.options.goal.exhausted(history)
+        if history.rounds and (exhausted or self.comparison.due(history)):
+            self.comparison.look(history)
+            self.looked(self)
+            enough = self.comparison.enough() or self._precise()
+            if enough is not None:
+                self.reason = enough
+                return None
+        if exhausted:
+            made = goal.runs is not None and history.rounds >= goal.runs
+            self.reason = Stopped.RUNS if made else Stopped.BUDGET
+            return None
+        return interleave(history, goal, self._rng)
+
+    def end(self) -> None:
+        """The last look, however measuring ended."""
+        self.look_at_load()
+        if self.history.failure is not None:
+            self.reason = Stopped.FAILED
+        elif self.history.interrupted:
+            self.reason = Stopped.INTERRUPTED
+        self.comparison.look(self.history)
+
+    def look_at_load(self) -> None:
+        """Decide on the rounds of the last block, before their times are looked at."""
+        found = contaminated(self._runs, self._loads, self.rule)
+        self.contaminated.update(found)
+        self._runs.clear()
+        self._loads.clear()
+        if self.drops and found:
+            self.history.drop(found)
+
+    def _precise(self) -> Stopped | None:
+        """For a single program: whether its mean is known as precisely as asked."""
+        wanted, summary = self.options.precision, self.summary
+        if wanted is None or summary is None:
+            return None
+        mean = summary.mean_ns
+        return Stopped.PRECISION if (mean.high - mean.low) / 2 <= wanted * mean.value else None
+
+
+def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequence[Load]) -> Looks:
+    """The same looks again, at stored runs: blocks end where they ended while it was measured."""
+    looks = Looks(study, options)
+    history, coming, whole = looks.history, iter(runs), True
+    left = sorted(loads, key=lambda each: each.first)
+    while whole and history.failure is None and (block := looks.plan(history)) is not None:
+        taken = list(islice(coming, len(block.steps)))
+        history.extend(taken)
+        mine = [each for each in left if each.first < history.next_seq]
+        left = left[len(mine) :]
+        looks.see(taken, mine)
+        # Fewer than were planned: becalm was interrupted, or killed.
+        whole = len(taken) == len(block.steps)
+        history.interrupted = any(run.outcome == Outcome.ABORTED for run in taken)
+        if not whole:
+            looks.reason = Stopped.STORED
+    rest = list(coming)
+    history.extend(rest)
+    looks.see(rest, left)
+    looks.end()
+    return looks

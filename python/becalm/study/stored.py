@@ -1,0 +1,94 @@
+"""A study read back from the store: all of it, or the wall times that another is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.errors import UsageError
+from becalm.report.document import Document, by_program
+from becalm.report.formats import read
+from becalm.store import Store, recover
+from becalm.wording.measurement import damaged_runs, recovered
+
+Warned = Callable[[str], None]
+"""Told in a sentence what was recovered from killed becalms meanwhile."""
+
+
+def stored(reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None) -> Document:
+    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError."""
+    with Store.open(store) as opened:
+        for late in recover(opened, heard=warned is not None):
+            if warned is not None:
+                warned(recovered(late.study_id, late.runs, late.aside))
+        found = document_of(opened, opened.resolve(reference))
+        if warned is not None and found.number is not None and opened.damaged[found.number]:
+            warned(damaged_runs(found.number, opened.damaged[found.number], len(found.runs)))
+        return found
+
+
+def document_of(opened: Store, number: int) -> Document:
+    """One study of an open store."""
+    found = opened.study(number)
+    return Document(
+        study=found.study,
+        runs=list(opened.runs(number)),
+        texts=opened.texts(number),
+        facts=found.facts,
+        verdict=opened.verdict(number),
+        created_ns=found.created_ns,
+        becalm=found.becalm,
+        environment=found.environment,
+        number=number,
+        loads=opened.loads(number),
+        series=opened.all_series(number),
+    )
+
+
+def stored_or_file(reference: str | int, store: str | None = None, *, warned: Warned | None = None) -> Document:
+    """One study of the store (number or "last") or of an exported file. Raises UsageError, StoreError."""
+    text = str(reference)
+    if text.isdigit() or text == "last":
+        return stored(text, store, warned=warned)
+    documents = read(Path(text))
+    if len(documents) != 1:
+        raise UsageError(f"{text} holds {len(documents)} studies; one is needed here.")
+    return documents[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Stored runs to compare with: wall times in ns of each program by name."""
+
+    title: str
+    series: tuple[tuple[str, npt.NDArray[np.int64]], ...]
+
+    def series_for(self, name: str, position: int) -> tuple[str, npt.NDArray[np.int64]]:
+        """The series of the same name; else the one in the same place, if there is one for each.
+
+        Returns what to call it. Raises UsageError when it is not clear which one is meant.
+        """
+        for known, wall_ns in self.series:
+            if known == name:
+                return f"{name} in {self.title}", wall_ns
+        if position < len(self.series):
+            known, wall_ns = self.series[position]
+            return f"{known} in {self.title}", wall_ns
+        names = ", ".join(repr(known) for known, _ in self.series)
+        raise UsageError(f"The baseline {self.title} has no program {name!r}; it has {names}. Use --name to match.")
+
+
+def baseline_series(reference: str | int, store: str | None = None, *, warned: Warned | None = None) -> Baseline:
+    """The runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError."""
+    found = stored_or_file(reference, store, warned=warned)
+    title = Path(str(reference)).name if found.number is None else f"study {found.number}"
+    series = tuple(
+        (name, np.array([run.wall_ns for run in runs], dtype=np.int64)) for name, runs in by_program(found) if runs
+    )
+    if not series:
+        raise UsageError(f"The baseline {title} holds no run that could be compared with.")
+    return Baseline(title, series)

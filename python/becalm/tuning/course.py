@@ -1,0 +1,111 @@
+"""A tune study as far as its runs tell: what its phases ask for, numbered, and what the runs so far answer.
+
+`Course` remembers nothing that stored runs do not have: a study that goes on, and one that is read back, answers from
+them first. Pure: no host, no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
+from becalm.tuning.phases import tune_phases
+from becalm.tuning.trial_log import NumberedAsk, TrialLog
+from becalm.wording import measurement
+
+
+@dataclass(slots=True)
+class Course:
+    """One tune study. `settings`: all that its runs had so far, in the order that the study keeps."""
+
+    study: Study
+    options: TuneOptions
+    trials: TrialLog = field(default_factory=TrialLog)
+    settings: list[Settings] = field(default_factory=list)
+    next_loop: int = 0
+
+    @property
+    def programs(self) -> tuple[int, ...]:
+        """Positions of the programs among the study's workloads; the reference kernel is none of them."""
+        return tuple(index for index, each in enumerate(self.study.workloads) if not each.kernel)
+
+    @property
+    def kernel(self) -> int | None:
+        """Position of the reference kernel; None where the host has none."""
+        return next((index for index, each in enumerate(self.study.workloads) if each.kernel), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the programs are called."""
+        return measurement.short([self.study.workloads[index].name for index in self.programs])
+
+    def phases(self) -> Generator[PhaseRequest, PhaseResult, SearchResult]:
+        """The study from its start, whatever was measured of it."""
+        return tune_phases(self.options, self.names, self.study.seed)
+
+    def number(self, request: PhaseRequest) -> NumberedAsk:
+        """Give a request its loops and the positions of its settings, new ones at the end."""
+        programs = (*self.programs, self.kernel) if self._with_kernel(request) else self.programs
+        for settings in request.ask.arms:
+            if settings not in self.settings:
+                self.settings.append(settings)
+        positions = tuple(map(self.settings.index, request.ask.arms))
+        asked = NumberedAsk(
+            request.ask, self.next_loop, positions, tuple(each for each in programs if each is not None)
+        )
+        self.next_loop += request.ask.loops
+        self._group(asked)
+        return asked
+
+    def _with_kernel(self, request: PhaseRequest) -> bool:
+        return request.floor and self.kernel is not None
+
+    def _group(self, asked: NumberedAsk) -> None:
+        """Say which of the settings need the same boot, and which loops have boots of their own."""
+        space = self.options.allowed.space
+        boots = [space.at_boot(NO_SETTINGS)]
+        for position, settings in enumerate(self.settings):
+            boot = space.at_boot(settings)
+            if boot not in boots:
+                boots.append(boot)
+            self.trials.boots[position] = boots.index(boot)
+        if asked.ask.boots:
+            self.trials.own_boots |= set(asked.loops)
+
+    def complete(self, asked: NumberedAsk) -> bool:
+        """Whether nothing of a request is left to measure."""
+        return not self.trials.block(asked, self.study.seed)
+
+    def answer(self, request: PhaseRequest, asked: NumberedAsk) -> PhaseResult:
+        """What the runs say to a request that is complete."""
+        first = asked.settings[0]
+        floor = (
+            () if not self._with_kernel(request) or self.kernel is None else (self.trials.samples(asked, self.kernel))
+        )
+        return PhaseResult(
+            samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
+            together=tuple(self.trials.together(asked, self.programs)),
+            cpu=tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
+            floor=tuple(floor),
+            took_ns=float(self.trials.took_ns(asked, self.programs)),
+        )
+
+
+def replay(course: Course) -> SearchResult | None:
+    """The end of a study whose runs are all there; None when some are missing."""
+    phases = course.phases()
+    try:
+        request = next(phases)
+        while True:
+            asked = course.number(request)
+            if not course.complete(asked):
+                return None
+            request = phases.send(course.answer(request, asked))
+    except StopIteration as end:
+        found: SearchResult = end.value
+        return found

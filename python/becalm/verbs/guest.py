@@ -1,0 +1,24 @@
+"""`becalm guest prepare`, `list`: kernels for the host `guest:`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from becalm.hosts.guest.kernel import Kernel, prepare, prepared
+
+
+def prepare_guest(kernel: str, *, said: Callable[[str], None] | None = None) -> Kernel:
+    """Fetch a kernel and keep it in the cache directory; it is not installed.
+
+    Arguments:
+        kernel: a version that Debian has ("6.1"), or a package file: linux-image-….deb.
+        said: told in a sentence what takes long.
+
+    Raises UsageError, MachineError.
+    """
+    return prepare(kernel, said or (lambda sentence: None))
+
+
+def list_guests() -> list[Kernel]:
+    """The kernels that are kept, newest first."""
+    return prepared()

@@ -1,0 +1,55 @@
+"""Profiles: the one that a person means, and saving what a search found as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from becalm.errors import UsageError
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.profiles import Profile, check_name, write
+from becalm.study.profile import named, together
+from becalm.study.session_options import Values
+
+
+def profile(*references: str, settings: Values | None = None, store: str | None = None) -> Profile:
+    """One or several profiles as one: names, files, or numbers of studies; `settings` override them.
+
+    Raises UsageError where there is none of that name, or two contradict each other.
+    """
+    return together(references, Settings.of(settings), store)
+
+
+def check_profile(to: str) -> None:
+    """Whether a profile can be saved under a name, or as a file. Raises UsageError."""
+    _place(to)
+
+
+def save_profile(found: TuneVerdict, to: str, *, store: str | None = None) -> Path | None:
+    """Save what a search recommends as a profile, with the machine that it was found on.
+
+    Arguments:
+        found: what `becalm.tune` gave.
+        to: a name, for one of your own; or a file, with a "/" or ".toml" in it.
+        store: where its study is kept.
+
+    Returns the file; None when nothing is recommended. Raises UsageError, MachineError.
+    """
+    name, path = _place(to)
+    if not found.settings:
+        return None
+    if found.study is None:
+        return write(Profile(name, Settings.of(found.settings)), path)
+    made = named(str(found.study), store=store)
+    return write(Profile(name, made.settings, made.description, made.machine), path)
+
+
+def _place(to: str) -> tuple[str, Path | None]:
+    """The name and the file that a profile is saved under; no file: among one's own."""
+    path = Path(to) if "/" in to or to.endswith(".toml") else None
+    if path is None:
+        check_name(to)
+        return to, None
+    if not path.parent.is_dir():
+        raise UsageError(f"--save: there is no directory {path.parent}.")
+    return path.stem, path

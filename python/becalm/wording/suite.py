@@ -1,0 +1,49 @@
+"""What a suite came to in words."""
+
+from __future__ import annotations
+
+from becalm.nouns.rating import Ratings, Tuning
+
+UNKNOWN = "–"
+
+
+def sentence(found: Ratings) -> str:
+    """The whole in words, a line for each tuning."""
+    lines = [_line(found, each) for each in found.tunings]
+    if found.failed:
+        lines.append(
+            f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
+            f"programs said with: becalm show {found.study or 'last'}"
+        )
+    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
+    if without:
+        lines.append(
+            f"Without a reference time there is no ratio, and no geometric mean: {', '.join(without)}. Write one into "
+            'the file, for example the median: reference = "12.3s"'
+        )
+    return "\n".join(lines)
+
+
+def _line(found: Ratings, tuning: Tuning) -> str:
+    count = f"{len(tuning.programs)} programs" if len(tuning.programs) > 1 else "1 program"
+    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs} {'run' if found.runs == 1 else 'runs'}"
+    parts = []
+    if tuning.ratio is not None:
+        parts.append(f"ratio {number(tuning.ratio)}")
+    if found.copies is not None and tuning.rate is not None:
+        parts.append(f"rate {number(tuning.rate)} with {copies(found.copies)}")
+    return f"{head}; geometric mean: {', '.join(parts)}." if parts else f"{head}."
+
+
+def copies(count: int) -> str:
+    """ "1 copy", "4 copies"."""
+    return "1 copy" if count == 1 else f"{count} copies"
+
+
+def number(value: float | None) -> str:
+    """Three digits, as SPEC reports: 12.3, 1,230."""
+    if value is None:
+        return UNKNOWN
+    if value >= 1000:
+        return f"{round(value, 2 - len(str(int(value))) + 1):,.0f}"
+    return f"{value:#.3g}".rstrip(".") if value < 100 else f"{value:.0f}"
