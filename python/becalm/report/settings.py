@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from becalm.nouns.domain import Scale
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, Status
@@ -78,6 +79,7 @@ def knob(row: Knob) -> RenderableType:
     lines = [
         ("now", row.value if row.supported else f"not here: {row.reason}"),
         ("values", row.domain.words),
+        ("scale", "logarithmic" if row.domain.range and row.domain.range.scale is Scale.LOG else None),
         ("tried by tune", row.tuned_value),
         ("why", row.rationale),
         ("costs", row.costs),
@@ -87,6 +89,11 @@ def knob(row: Knob) -> RenderableType:
         ),
         ("group", row.group),
         ("needs", ", ".join(filter(None, [row.privilege, *row.requires]))),
+        (
+            "on the kernel's command line",
+            None if row.boot is None else " ".join(row.boot.parameters).replace("{}", "…"),
+        ),
+        ("known from", None if row.boot is None else row.boot.known_from.replace("`", "")),
         ("source", row.source),
     ]
     for head, value in lines:

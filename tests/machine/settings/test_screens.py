@@ -22,6 +22,8 @@ SCREENS = {
     "knobs": [("knobs",)],
     "knob": [("knobs", "governor")],
     "knob-of-a-program": [("knobs", "io_priority")],
+    "knob-with-a-range": [("knobs", "slice_ns")],
+    "knob-of-the-boot": [("knobs", "rcu_nocbs")],
     "dry-run": [("apply", "llvm-tips", "--dry-run")],
     "apply": [("apply", "pyperf")],
     "status": [("apply", "pyperf"), ("status",)],
