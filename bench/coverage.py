@@ -218,7 +218,7 @@ def main() -> None:
     print(table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows))
     print(f"\nFalse findings, level {time_series.LEVEL:g}.\n")
     rows = [row for runs in (60, 300, 1000) for row in diagnosed(chosen.seeds, runs)]
-    print(table(("Noise", "runs", "warm-up", "drift", "period", "two humps", "outliers"), rows))
+    print(table(("Noise", "runs", "warm-up", "drift", "period", "two modes", "outliers"), rows))
 
 
 if __name__ == "__main__":

@@ -99,8 +99,7 @@ def _tally(group: npt.NDArray[np.int64], values: Floats, errors: Floats, truth: 
 def table(surveys: int, seed: int) -> str:
     """Markdown."""
     lines = [
-        "| machines | noise | question | surveys that name a wrong one | wrongly named of the named | found of the "
-        "odd ones |",
+        "| machines | noise | question | surveys that name a wrong one | wrongly named of the named | outliers found |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for natural, odd in ((0.0, False), (NATURAL, False), (0.0, True), (NATURAL, True), (WILD, True)):

@@ -41,13 +41,12 @@ def played(text: str) -> str:
                 env=environment,
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                capture_output=True,
                 text=True,
                 check=False,
             )
             if done.returncode not in (0, 1):
-                raise ValueError(f"{line} ended with exit code {done.returncode}: {done.stdout}")
+                raise ValueError(f"{line} ended with exit code {done.returncode}: {done.stderr}")
             lines += [line, *(each.rstrip() for each in done.stdout.splitlines()), ""]
     return "\n".join(lines).rstrip()
 
