@@ -1,8 +1,16 @@
-"""For all tests: what a test is marked to need is there before it begins."""
+"""For all tests: what a test is marked to need is there before it begins; a database server that many of them share."""
 
-from tests import needs
+import pytest
+from tests import needs, postgresql
 
 
 def pytest_runtest_setup(item):
     for mark in item.iter_markers("needs"):
         needs.need(*mark.args)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server():
+    """Where a private PostgreSQL server is (`tests.postgresql.database`)."""
+    with postgresql.serving() as server:
+        yield server

@@ -6,9 +6,9 @@
 
 from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written, runs_of
-from becalm.hosts.opening import open, unknown
+from becalm.hosts.opening import open, unknown, which_machine
 from becalm.hosts.protocol import Access, Host, LoadDetail, MeasureRequest
-from becalm.hosts.table import TABLE, Row
+from becalm.hosts.table import TABLE, Row, forms
 
 __all__ = [
     "TABLE",
@@ -25,8 +25,10 @@ __all__ = [
     "RunText",
     "Runs",
     "Written",
+    "forms",
     "need",
     "open",
     "runs_of",
     "unknown",
+    "which_machine",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from becalm.errors import UsageError
 from becalm.hosts.abilities import with_abilities
 from becalm.hosts.absent import NoMachine
 from becalm.hosts.events import Event, Runs
@@ -48,7 +49,9 @@ class NullHost(NoMachine):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Everything exists here."""
+        """Every program exists here, and no setting."""
+        for name, _ in (pair for each in settings if each is not None for pair in each.values):
+            raise UsageError(f"The host null has no settings, so {name!r} cannot be set.")
         return [each.argv[0] if each.argv else "" for each in workloads]
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-from collections.abc import Callable
 from dataclasses import replace
 
 from becalm.errors import UsageError
@@ -25,11 +23,23 @@ def open(host: str | Host = "local", access: Access | None = None) -> Host:
     kind, _, rest = name.partition(":")
     for row in TABLE:
         if row.kind == kind:
-            opener: Callable[[str, Access], Host] = getattr(importlib.import_module(row.module), row.opener)
-            return opener(rest, access or Access())
+            opened: Host = row.function(row.opener)(rest, access or Access())
+            return opened
     if name in aliases.names():
         found = aliases.find(name)
         return open(found.url, replace(access or Access(), config=found.config, called=name))
+    raise unknown(name)
+
+
+def which_machine(name: str) -> str | None:
+    """Which machine a name leads to, as far as the name tells; None for this one. Raises UsageError."""
+    kind, _, rest = name.partition(":")
+    for row in TABLE:
+        if row.kind == kind:
+            found: str | None = row.function(row.machine)(rest) if row.machine else None
+            return found
+    if name in aliases.names():
+        return which_machine(aliases.find(name).url)
     raise unknown(name)
 
 

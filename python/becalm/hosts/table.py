@@ -2,29 +2,88 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of host: the prefix of its name, where its class is, and what it is for."""
+    """One kind of host: what its names look like, what it is for, and where its file has what.
+
+    `opener`: the function that opens it, of `module`. `machine`: the function there that says which machine a name is
+    on, by what follows "kind:"; without one it runs here.
+
+    For its conformance suite: `trials`, names to try it by (none: it needs surroundings, which a fixture `KIND_trial`
+    of the suite makes), a `program` that ends well there, and where that runs: "" in the process of the tests,
+    "machine" as a program, "guest" in a virtual machine.
+    """
 
     kind: str
+    form: str
+    what: str
     module: str
     opener: str
-    what: str
+    machine: str = ""
+    trials: tuple[str, ...] = ()
+    program: str = "true"
+    runs: str = "machine"
+
+    def function(self, name: str) -> Any:
+        """A function of its file, which is imported now."""
+        return getattr(importlib.import_module(self.module), name)
 
 
 TABLE = (
-    Row("local", "becalm.hosts.local", "open_local", "this machine, through the agent"),
-    Row("ssh", "becalm.hosts.ssh.host", "open_ssh", "another machine: ssh://[user@]name[:port]"),
-    Row("guest", "becalm.hosts.guest", "open_guest", "a virtual machine with a kernel of its own: guest:6.1?cpus=2"),
-    Row("cluster", "becalm.hosts.cluster", "open_worker", "a machine of --cluster, while that is open"),
-    Row("null", "becalm.hosts.null", "open_null", "runs nothing: measures becalm's own cost"),
+    Row("local", "local", "this machine, through the agent", "becalm.hosts.local", "open_local", trials=("local",)),
+    Row(
+        "ssh",
+        "ssh://[user@]name[:port]",
+        "another machine: ssh://[user@]name[:port]",
+        "becalm.hosts.ssh.host",
+        "open_ssh",
+        machine="machine_of",
+    ),
+    Row(
+        "guest",
+        "guest:KERNEL",
+        "a virtual machine with a kernel of its own: guest:6.1?cpus=2",
+        "becalm.hosts.guest",
+        "open_guest",
+        trials=("guest:6.1",),
+        runs="guest",
+    ),
+    Row(
+        "cluster",
+        "cluster:NAME",
+        "a machine of --cluster, while that is open",
+        "becalm.hosts.cluster",
+        "open_worker",
+        machine="machine_of",
+    ),
+    Row(
+        "null",
+        "null",
+        "runs nothing: measures becalm's own cost",
+        "becalm.hosts.null",
+        "open_null",
+        trials=("null",),
+        program="anything",
+        runs="",
+    ),
     Row(
         "sim",
+        "sim:MODEL",
+        "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/explanation/methods.md)",
         "becalm.hosts.simulated.host",
         "open_sim",
-        "a simulated machine: sim:drift, sim:laptop-a, sim:FILE.toml, … (docs/explanation/methods.md)",
+        trials=("sim:drift:7", "sim:laptop-a:7"),
+        program="spin 1ms",
+        runs="",
     ),
 )
+
+
+def forms() -> str:
+    """What names look like, for help."""
+    return ", ".join(row.form for row in TABLE)

@@ -1,10 +1,11 @@
-"""From what a person gives (a path, a URL, nothing) to a database engine."""
+"""From what a person gives (a path, a URL, nothing) to a database engine, by the table of the kinds of stores."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,19 +41,13 @@ def locate(given: str | None) -> Location:
     Raises StoreError; MachineError when the usual place cannot be made.
     """
     given = given or os.environ.get("BECALM_STORE") or str(data_dir() / "becalm.db")
-    if given == MEMORY:
-        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        _configure(engine)
-        return Location("memory", MEMORY, engine, memory=True)
-    if given.startswith(("postgresql:", "postgres:")):
-        return _postgresql(given)
-    if "://" in given:
-        raise StoreError(f"{given.partition('://')[0]!r} is no kind of store. Give a file or a postgresql:// URL.")
-    try:
-        path = Path(given).expanduser()
-    except RuntimeError:
-        raise StoreError(f"The store {given} is in no home directory that is known. Give its whole path.") from None
-    return _sqlite(path)
+    return next(row for row in TABLE if given.startswith(row.begins)).open(given)
+
+
+def _memory(given: str) -> Location:
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    _configure(engine)
+    return Location("memory", MEMORY, engine, memory=True)
 
 
 def _postgresql(given: str) -> Location:
@@ -69,7 +64,13 @@ def _postgresql(given: str) -> Location:
     return Location(shown, shown, engine)
 
 
-def _sqlite(path: Path) -> Location:
+def _sqlite(given: str) -> Location:
+    if "://" in given:
+        raise StoreError(f"{given.partition('://')[0]!r} is no kind of store. Give a file or a postgresql:// URL.")
+    try:
+        path = Path(given).expanduser()
+    except RuntimeError:
+        raise StoreError(f"The store {given} is in no home directory that is known. Give its whole path.") from None
     if path.is_dir():
         raise StoreError(f"{path} is a directory; a store is a file. Give for example {path}/becalm.db.")
     if path.exists() and not os.access(path, os.R_OK):
@@ -112,3 +113,27 @@ def _configure(engine: Engine) -> None:
     def begun(connection: Any) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of store: what its names begin with, what it is for, and what opens it. `lasts`: when it is closed."""
+
+    kind: str
+    begins: tuple[str, ...]
+    what: str
+    open: Callable[[str], Location]
+    lasts: bool = True
+
+
+TABLE = (
+    Row("memory", (MEMORY,), "nothing is kept: --no-store", _memory, lasts=False),
+    Row(
+        "postgresql",
+        ("postgresql:", "postgres:"),
+        "a server's database: postgresql://user@host/database",
+        _postgresql,
+    ),
+    Row("sqlite", ("",), "a file: anything else", _sqlite),
+)
+"""The first row that fits counts. One more kind is a function and a row."""

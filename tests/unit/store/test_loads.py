@@ -41,24 +41,6 @@ def begin(store):
     return number
 
 
-def test_loads_are_read_back(store):
-    number, other = begin(store), begin(store)
-    assert (store.loads(number), store.series(number, 5)) == ([], None)
-    store.append_loads(number, LOADS[1:])
-    store.append_loads(number, LOADS[:1], [SERIES])
-    assert store.loads(number) == LOADS, "in the order of the runs, and unknown is None"
-    assert (store.series(number, 5), store.series(number, 4), store.series(other, 5)) == (SERIES, None, None)
-    assert (store.all_series(number), store.loads(other)) == ([SERIES], [])
-
-
-def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
-    number = begin(store)
-    store.append_loads(number, LOADS[:1])
-    with pytest.raises(StoreError):
-        store.append_loads(number, [LOADS[1], LOADS[0]], [SERIES])
-    assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
-
-
 def test_loads_travel_with_their_study(store, location, tmp_path):
     number = begin(store)
     store.append_loads(number, LOADS, [SERIES])

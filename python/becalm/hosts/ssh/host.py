@@ -8,6 +8,7 @@ machine by way of a boot entry that the agent writes (docs/how-to/reboot.md), wh
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from becalm.hosts.abilities import YES, Abilities, Ability, Can
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.protocol import Access, Parameters
 from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.ssh.address import parse
 from becalm.hosts.ssh.connect import Route
 from becalm.hosts.ssh.reconnecting import ReconnectingHost, settled
 from becalm.hosts.wrapper import Wrapper
@@ -29,6 +31,9 @@ RESTART_SECONDS = 3 * FALL_BACK_SECONDS
 """How long a machine is waited for: down and up (servers test their memory), the fall-back, and up again."""
 
 
+LOOPBACK = {"localhost", "127.0.0.1", "::1", "ip6-localhost"}
+
+
 def open_ssh(rest: str, access: Access) -> RebootingHost:
     """Connect, have the agent there, and start it. `rest` is what follows "ssh:". Raises UsageError, MachineError."""
     reached = ReconnectingHost(Route.to(rest, access))
@@ -37,6 +42,12 @@ def open_ssh(rest: str, access: Access) -> RebootingHost:
     except BaseException:
         reached.close()
         raise
+
+
+def machine_of(rest: str) -> str | None:
+    """The name of the machine that is reached; None when that is this one."""
+    name = parse(f"ssh:{rest}", None).name
+    return None if name in LOOPBACK or name == socket.gethostname() else name
 
 
 class SshMachine(Wrapper[ReconnectingHost]):

@@ -1,0 +1,253 @@
+"""What every store promises, over the table of stores: one more row is one more run of these tests."""
+
+import threading
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from tests.postgresql import database
+from tests.unit.store.test_loads import LOADS, SERIES, begin
+from tests.unit.store.test_store import FACTS, STUDY, run
+
+from becalm.errors import StoreError, UsageError
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.store import Store
+from becalm.store.location import TABLE
+from becalm.store.migrations import STEPS, current, migrate, version
+
+MARKS = {"postgresql": pytest.mark.postgresql}
+"""Kinds that need somebody else's program."""
+
+
+@pytest.fixture
+def memory_location():
+    return ":memory:"
+
+
+@pytest.fixture
+def sqlite_location(tmp_path):
+    return str(tmp_path / "runs.db")
+
+
+@pytest.fixture
+def postgresql_location(postgresql_server):
+    return database(postgresql_server)
+
+
+@pytest.fixture(params=[pytest.param(row, id=row.kind, marks=MARKS.get(row.kind, ())) for row in TABLE])
+def row(request):
+    return request.param
+
+
+@pytest.fixture
+def location(request, row, tmp_path, monkeypatch):
+    """An empty store of a kind: the fixture `KIND_location` knows one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return request.getfixturevalue(f"{row.kind}_location")
+
+
+@pytest.fixture
+def lasting(row, location):
+    """An empty store that is still there when it is closed."""
+    if not row.lasts:
+        pytest.skip(f"{row.kind}: {row.what}")
+    return location
+
+
+@pytest.fixture
+def store(location):
+    with Store.open(location) as opened:
+        yield opened
+
+
+def test_a_name_is_of_one_kind(row, location):
+    assert row.what
+    assert next(each for each in TABLE if location.startswith(each.begins)) is row
+
+
+def test_averages_are_those_of_the_columns(store):
+    number = store.begin(STUDY, FACTS)
+    rows = [run(seq, user_ns=seq, system_ns=2 * seq, wait_ns=None if seq == 4 else 1) for seq in range(10)]
+    store.append(number, [*rows, run(10, outcome="failed", user_ns=10**9), run(12, round=-1, user_ns=10**9)])
+    found = store.averages(number, 0)
+    assert found.user_ns == np.mean(store.columns(number, ["user_ns"], 0)["user_ns"]) == 4.0
+    assert found.system_ns == 8.0
+    assert found.wait_ns is None, "one is unknown"
+    assert found.max_rss_bytes == 1 << 20
+
+
+def test_studies_of_a_group_are_found(store):
+    plain, *grouped = (
+        store.begin(Study("run", (Workload.of("x"),), options={"group": group} if group else {}), FACTS)
+        for group in ("", "g", "g")
+    )
+    assert store.in_group("g") == grouped
+    assert plain not in store.in_group("g")
+
+
+def test_what_is_missing_of_some_runs_is_told(store):
+    number = store.begin(STUDY, FACTS)
+    store.append(number, [run(seq) for seq in range(0, 3000, 2)])
+    assert store.missing(number, range(3000)) == set(range(1, 3000, 2))
+    assert store.missing(number, []) == set()
+
+
+def test_what_was_appended_is_read_back(store):
+    number = store.begin(STUDY, FACTS)
+    rows = [run(0, round=-1), run(1), run(2, outcome="failed", status=-11), run(3, wall_ns=2**62, left_behind=4)]
+    store.append(number, rows[:2])
+    store.append(number, rows[2:], {2: ("bo\0om ✗", ""), 3: ("", "out")})
+    assert list(store.runs(number)) == rows
+    assert store.texts(number) == {2: ("bo�om ✗", ""), 3: ("", "out")}
+    stored = store.study(number)
+    assert stored.study == STUDY
+    assert (stored.runs, stored.environment, stored.facts) == (4, "known", FACTS)
+
+
+def test_columns_are_those_of_good_counted_runs(store):
+    number = store.begin(STUDY, FACTS)
+    store.append(number, [run(0, round=-1), run(2), run(4, outcome="timeout"), run(6), run(1)])
+    found = store.columns(number, ["seq", "wall_ns", "wait_ns"], 0)
+    assert found["seq"].tolist() == [2, 6]
+    assert np.isnan(found["wait_ns"]).all(), "unknown is never zero"
+    assert store.columns(number, ["seq"], 5)["seq"].tolist() == []
+
+
+def test_studies_are_numbered_and_found(store):
+    assert store.studies() == []
+    with pytest.raises(UsageError, match="empty"):
+        store.resolve("last")
+    first, second = store.begin(STUDY, FACTS), store.begin(Study("run", (Workload.of("x"),)), FACTS)
+    assert [each.number for each in store.studies()] == [second, first]
+    assert [each.number for each in store.studies(kind="run")] == [second]
+    assert store.resolve("last") == second
+    assert store.resolve(str(first)) == first
+    for bad in ("99", "x", "", "²", "9" * 30, "-2"):
+        with pytest.raises(UsageError):
+            store.resolve(bad)
+
+
+def test_a_run_is_stored_once(store):
+    number = store.begin(STUDY, FACTS)
+    store.append(number, [run(0)])
+    with pytest.raises(StoreError):
+        store.append(number, [run(1), run(0)])
+    assert len(list(store.runs(number))) == 1, "a failed append changes nothing"
+
+
+def test_verdicts_are_added(store):
+    number = store.begin(STUDY, FACTS)
+    assert store.verdict(number) is None
+    store.conclude(number, {"sentence": "first"})
+    store.conclude(number, {"sentence": "second"})
+    assert store.verdict(number) == {"sentence": "second"}
+
+
+def test_what_is_written_together_is_kept_whole_or_not_at_all(store):
+    with store.together():
+        number = store.begin(STUDY, FACTS)
+        with store.together():
+            store.append(number, [run(0)])
+        store.conclude(number, {"sentence": "whole"})
+        assert store.study(number).runs == 1, "it reads what it has written"
+    assert store.verdict(number) == {"sentence": "whole"}
+
+    def twice():
+        with store.together():
+            other = store.begin(STUDY, FACTS)
+            for _ in range(2):
+                store.append(other, [run(0)])
+
+    with pytest.raises(StoreError):
+        twice()
+    assert [each.number for each in store.studies()] == [number]
+    store.append(number, [run(1)])
+    assert store.study(number).runs == 2, "afterwards each call is kept again by itself"
+
+
+def test_text_that_a_database_cannot_hold_is_replaced(store):
+    number = store.begin(Study("run", (Workload.of("x"),), title="a\0b\udcffc"), FACTS)
+    store.append(number, [run(0)], {0: ("\ud800", "\0")})
+    assert store.study(number).study.title == "a�b�c"
+    assert store.texts(number) == {0: ("�", "�")}
+
+
+def test_a_number_that_no_database_holds_is_said(store):
+    number = store.begin(STUDY, FACTS)
+    with pytest.raises(StoreError):
+        store.append(number, [run(0), run(1, wall_ns=2**63)])
+    assert list(store.runs(number)) == []
+
+
+def test_each_study_has_the_facts_of_its_own_time(store):
+    slow = {**FACTS, "cpu": {"governor": "powersave"}}
+    numbers = [store.begin(STUDY, facts) for facts in (FACTS, slow, dict(reversed(FACTS.items())))]
+    assert [store.study(number).facts for number in numbers] == [FACTS, slow, FACTS]
+    with store._reading() as db:
+        assert db.execute(text("SELECT count(*) FROM host")).scalar() == 2, "equal facts are kept once"
+
+
+def test_opening_again_finds_everything(lasting):
+    with Store.open(lasting) as store:
+        number = store.begin(STUDY, FACTS)
+    with Store.open(lasting) as store:
+        assert store.study(number).study == STUDY
+
+
+def test_a_newer_store_is_refused(lasting):
+    with Store.open(lasting) as store, store._writing() as db:
+        db.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema_version'"))
+    with pytest.raises(StoreError, match="version 99"):
+        Store.open(lasting)
+
+
+def test_a_later_step_is_taken_once_and_keeps_the_runs(lasting):
+    with Store.open(lasting) as store:
+        number = store.begin(STUDY, FACTS)
+        store.append(number, [run(0)])
+
+        def widen(db):
+            db.execute(text("ALTER TABLE run ADD COLUMN migrations BIGINT"))
+
+        for _ in range(2):
+            with store._writing() as db:
+                migrate(db, store.shown, (*STEPS, widen))
+                assert version(db) == current() + 1
+        assert list(store.runs(number)) == [run(0)]
+
+
+def test_two_writers_take_turns(lasting):
+    with Store.open(lasting) as store:
+        numbers = [store.begin(STUDY, FACTS) for _ in range(2)]
+
+    def write(number):
+        with Store.open(lasting) as opened:
+            for seq in range(200):
+                opened.append(number, [run(seq)])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Store.open(lasting) as store:
+        assert [len(list(store.runs(number))) for number in numbers] == [200, 200]
+
+
+def test_loads_are_read_back(store):
+    number, other = begin(store), begin(store)
+    assert (store.loads(number), store.series(number, 5)) == ([], None)
+    store.append_loads(number, LOADS[1:])
+    store.append_loads(number, LOADS[:1], [SERIES])
+    assert store.loads(number) == LOADS, "in the order of the runs, and unknown is None"
+    assert (store.series(number, 5), store.series(number, 4), store.series(other, 5)) == (SERIES, None, None)
+    assert (store.all_series(number), store.loads(other)) == ([SERIES], [])
+
+
+def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
+    number = begin(store)
+    store.append_loads(number, LOADS[:1])
+    with pytest.raises(StoreError):
+        store.append_loads(number, [LOADS[1], LOADS[0]], [SERIES])
+    assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
