@@ -183,8 +183,8 @@ def export_format(tree: Path) -> None:
 
 
         def write(document: Document) -> str:
-            """The counted runs, program after program."""
-            return "".join(f"{run.wall_ns}\\n" for _, runs in by_program(document) for run in runs)
+            """The counted runs, program after program, below a head."""
+            return "ns\\n" + "".join(f"{run.wall_ns}\\n" for _, runs in by_program(document) for run in runs)
         ''',
     )
     before(

@@ -1,6 +1,5 @@
 """What a shell offers of knobs, as click asks for it and as bash takes it."""
 
-import shutil
 import subprocess
 import sys
 
@@ -44,7 +43,6 @@ def bash(*words):
     return subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
