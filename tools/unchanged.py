@@ -237,9 +237,11 @@ def run(command: Iterable[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns the command's exit code, or 1 when it has changed something."""
+    """Returns the command's exit code, or 1 when it has changed something; with --tell that is only told."""
+    tell = arguments[:1] == ["--tell"]
+    arguments = arguments[1:] if tell else arguments
     if arguments[:1] != ["--"] or not arguments[1:]:
-        print("usage: tools/unchanged.py -- COMMAND…", file=sys.stderr)
+        print("usage: tools/unchanged.py [--tell] -- COMMAND…", file=sys.stderr)
         return 2
     before = snapshot()
     code = run(arguments[1:])
@@ -247,7 +249,7 @@ def main(arguments: list[str]) -> int:
     if found:
         print(f"\nThe machine is not as it was before. {len(found)} differences:", file=sys.stderr)
         print("\n".join(f"  {each}" for each in found), file=sys.stderr)
-    return code or int(bool(found))
+    return code or int(bool(found) and not tell)
 
 
 if __name__ == "__main__":
