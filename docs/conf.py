@@ -32,6 +32,10 @@ nitpick_ignore_regex = [("py:.*", r"(?!becalm\b).*")]
 smartquotes = False
 
 autodoc_typehints = "description"
+# Fields of the typed options, as python/becalm/nouns/signature.py writes them into the docstrings of verbs.
+napoleon_custom_sections = [("Options", "params_style")]
+# A word in a docstring that is the name of attributes in several classes is no link.
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 
 html_theme = "furo"

@@ -283,8 +283,8 @@ def host_kind(tree: Path) -> None:
     before(
         tree,
         "python/becalm/hosts/table.py",
-        '    Row("null"',
-        '    Row("times", "becalm.hosts.times", "open_times", "times from a file: times:FILE"),\n',
+        '    Row(\n        "null"',
+        '    Row("times", "times:FILE", "times from a file: times:FILE", "becalm.hosts.times", "open_times"),\n',
     )
 
 
