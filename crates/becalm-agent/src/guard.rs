@@ -13,9 +13,10 @@ use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
 use becalm_core::exec::watch::readable;
 use becalm_core::knob::away::settle;
 use becalm_core::knob::journal;
-use becalm_core::knob::place::{start_and_state, Place, KEEPER};
+use becalm_core::knob::place::{Place, KEEPER};
 use becalm_core::knob::recover::clear;
 use becalm_core::knob::restore::unsettled;
+use becalm_core::knob::task::start_and_state;
 use becalm_core::knob::tree::Tree;
 
 /// How long the agent waits for a guard that is no longer needed, ms.

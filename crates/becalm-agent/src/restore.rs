@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use becalm_core::boot::running;
-use becalm_core::knob::tree::Tree;
+use becalm_core::knob::played::machine;
 
 use crate::machine::Machine;
 use crate::options::Restore;
@@ -17,7 +17,7 @@ pub fn run(options: &Restore) -> ExitCode {
         .canonicalize()
         .map_err(|error| format!("The directory {} cannot be used: {error}.", root.display()))
         .and_then(|root| {
-            let tree = Tree::new(&root);
+            let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
             let mut machine = Machine::new(tree, who, options.interrupt_wait);
             machine.restore(options.force, entry).map_err(|failure| failure.message)

@@ -10,7 +10,7 @@ use std::{mem, ptr};
 use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
 use becalm_core::exec::user::{choose, lookup, User};
-use becalm_core::knob::tree::Tree;
+use becalm_core::knob::played::machine;
 
 use crate::conversation::Conversation;
 use crate::input::Input;
@@ -58,7 +58,7 @@ pub fn session(options: Options) -> Result<Session, String> {
             options.silence,
         ),
         runner,
-        Machine::new(Tree::new(&root), who(user.as_ref()), options.interrupt_wait),
+        Machine::new(machine(&root), who(user.as_ref()), options.interrupt_wait),
         user,
     ))
 }

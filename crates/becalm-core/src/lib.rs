@@ -7,6 +7,7 @@
 
 pub mod beneath;
 pub mod boot;
+pub mod cpus;
 pub mod exec;
 pub mod facts;
 pub mod knob;

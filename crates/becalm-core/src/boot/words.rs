@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::BootError;
+use crate::cpus;
 use crate::knob::catalogue::{Scope, CATALOGUE};
-use crate::knob::cpus;
 use crate::knob::row::{Group, Knob};
 use crate::knob::tree::Tree;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::read::{Known, Machine, Subject};
-use crate::knob::cpus::{list, parse};
+use crate::cpus::{list, parse};
 
 /// How many have fired since the boot, and the CPUs where those arrive, as the kernel writes lists.
 pub fn collect(machine: &Machine) -> Value {

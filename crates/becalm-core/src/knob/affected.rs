@@ -4,7 +4,8 @@ use super::cpus::{self, Cpus};
 use super::cpuset;
 use super::interrupt;
 use super::member;
-use super::place::{allowed, start_and_state, Place};
+use super::place::Place;
+use super::task::{allowed, start_and_state};
 use super::tree::{Tree, CPU};
 use crate::source::pid_stat::PidStat;
 

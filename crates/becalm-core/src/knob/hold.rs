@@ -15,13 +15,15 @@ use serde_json::{Map, Value};
 
 use super::changes::{Change, Changes};
 use super::cpus::Cpus;
+use super::fallen::sets;
 use super::hold_error::HoldError;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
-use super::member::{sets, wait_for_emptied};
-use super::place::{Place, GONE, LATENCY, RUNNING};
+use super::member::wait_for_emptied;
+use super::place::{Place, LATENCY};
 use super::recover::{close, recover, Recovered};
 use super::restore::{restore, unsettled, Fate, Restored};
+use super::task::{GONE, RUNNING};
 use super::tree::Tree;
 
 /// Rounds of writing and looking whether places have disturbed each other.

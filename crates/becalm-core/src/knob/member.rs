@@ -3,17 +3,15 @@
 //! A set whose last CPU goes offline cannot hold a task: the kernel moves its tasks to the nearest set above that has one
 //! (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c), and when the CPU comes back it leaves them there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::cpus::{self, Cpus};
 use super::cpuset::{others, tasks, V1};
-use super::journal::Entry;
-use super::place::{allowed, play_affinity, Place};
+use super::task::{allowed, play_affinity};
 use super::tree::Tree;
-use crate::source::pid_stat::PidStat;
 
 /// How long the kernel may take to move tasks out of an empty set, ms. On an idle machine one is enough.
 const FALL_MS: u32 = 500;
@@ -71,43 +69,6 @@ pub fn wait_for_emptied<'a>(tree: &Tree, sets: impl Iterator<Item = &'a str>) {
         }
         sleep(Duration::from_millis(1));
     }
-}
-
-/// The sets that these places are members of, before.
-pub fn sets(entries: &[Entry]) -> impl Iterator<Item = &str> {
-    let member = |entry: &&Entry| matches!(entry.place, Place::Member { .. });
-    entries.iter().filter(member).map(|entry| entry.original.as_str())
-}
-
-/// What tasks that fell out of a set have begun since belongs into it, too: their threads and children are where they
-/// were. Given are the places that were put back.
-pub fn rejoin(tree: &Tree, entries: &[Entry]) {
-    let member = |entry: &Entry| match entry.place {
-        Place::Member { tid, .. } => Some((tid, entry.original.clone())),
-        _ => None,
-    };
-    let mut sets: HashMap<i32, String> = entries.iter().filter_map(member).collect();
-    if sets.is_empty() {
-        return;
-    }
-    // Children have higher numbers than their parents but for the rare time when the numbers begin anew.
-    for pid in tree.numbered("/proc", "") {
-        let pid = pid as i32;
-        let of = |pid: i32, set: &HashMap<i32, String>| set.get(&pid).cloned();
-        let Some(set) = of(pid, &sets).or_else(|| of(parent(tree, pid)?, &sets)) else { continue };
-        sets.entry(pid).or_insert_with(|| set.clone());
-        for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
-            if of_task(tree, tid as i32).is_ok_and(|now| is_above(&now, &set)) {
-                // It may have ended; and a set that takes nobody was said already.
-                drop(join(tree, tid as i32, &set));
-            }
-        }
-    }
-}
-
-fn parent(tree: &Tree, pid: i32) -> Option<i32> {
-    let text = tree.bytes(&format!("/proc/{pid}/stat")).ok()?;
-    i32::try_from(PidStat::parse(&text)?.at(4)?).ok()
 }
 
 fn task_file(set: &str) -> String {

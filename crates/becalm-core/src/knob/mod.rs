@@ -5,7 +5,11 @@
 //! (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the only
 //! writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard of a
 //! killed agent. `process` holds what a child does to itself between clone and exec. `tree` is the machine's files, or a
-//! directory that looks like them; `cpus`, `cpuset`, `swap` and `affected` know one kind of thing each.
+//! directory that looks like them, on which the kernel is `played`. `affected` is what changes with CPUs and interrupts:
+//! `interrupt`s, of which some stay `away` for a while, and `member`s of cpusets, of which some have `fallen` out.
+//! `cpuset`, `swap` and `task` know one kind of thing each.
+
+pub use crate::cpus;
 
 pub mod act;
 mod affected;
@@ -13,10 +17,10 @@ pub mod away;
 pub mod catalogue;
 pub mod changes;
 pub mod checksum;
-pub mod cpus;
 pub mod cpuset;
 pub mod domain;
 pub mod effect;
+mod fallen;
 pub mod hold;
 pub mod hold_error;
 pub mod interrupt;
@@ -24,7 +28,7 @@ pub mod journal;
 pub mod lock;
 mod member;
 pub mod place;
-mod played;
+pub mod played;
 pub mod process;
 pub mod proof;
 pub mod recover;
@@ -34,4 +38,5 @@ pub mod row;
 pub mod setting_error;
 pub mod settings;
 mod swap;
+pub mod task;
 pub mod tree;

@@ -2,22 +2,16 @@
 //! the journal. A place knows how to put any of its values back; who holds them and in which order is `hold`'s affair.
 
 use std::io;
-use std::mem;
 
 use serde::{Deserialize, Serialize};
 
-use super::cpus::{self, Cpus};
+use super::cpus;
 use super::cpuset::Cpuset;
 use super::interrupt;
 use super::member;
 use super::swap;
+use super::task::{affinity, process_state, same_task, set_affinity, signal};
 use super::tree::{chosen, Tree};
-use crate::source::pid_stat::PidStat;
-
-/// A process was stopped, runs, or is not there any more.
-pub const RUNNING: &str = "running";
-pub const STOPPED: &str = "stopped";
-pub const GONE: &str = "gone";
 
 /// The process that keeps a device open while settings stay on.
 pub const KEEPER: &str = "becalm-keeper";
@@ -155,113 +149,6 @@ impl Place {
             _ => false,
         }
     }
-}
-
-/// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
-pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
-    let text = tree.read(&format!("/proc/{pid}/stat")).ok()?;
-    let stat = PidStat::parse(text.as_bytes())?;
-    Some((stat.at(22)?, stat.state.chars().next()?))
-}
-
-fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
-    match start_and_state(tree, pid) {
-        Some((found, state)) if found == start && !matches!(state, 'Z' | 'X') => match state {
-            'T' | 't' => STOPPED,
-            _ => RUNNING,
-        },
-        _ => GONE,
-    }
-}
-
-fn signal(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
-    if process_state(tree, pid, start) == GONE {
-        return Ok(());
-    }
-    let (signal, wanted) = match value {
-        STOPPED => (libc::SIGSTOP, STOPPED),
-        GONE => (libc::SIGKILL, GONE),
-        _ => (libc::SIGCONT, RUNNING),
-    };
-    if !tree.live {
-        return play_state(tree, pid, wanted);
-    }
-    // SAFETY: no pointers.
-    if unsafe { libc::kill(pid, signal) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // A signal takes effect when the process next leaves the kernel.
-    for _ in 0..200 {
-        if process_state(tree, pid, start) == wanted {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    Ok(())
-}
-
-/// On a directory: the state letter in the recorded stat file.
-fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
-    let path = format!("/proc/{pid}/stat");
-    let text = tree.read(&path)?;
-    let Some((head, rest)) = text.rsplit_once(") ") else { return Ok(()) };
-    let letter = match wanted {
-        STOPPED => "T",
-        GONE => "X",
-        _ => "S",
-    };
-    // Not a value: its brackets are no choice.
-    tree.replace(&path, format!("{head}) {letter}{}\n", rest.get(1..).unwrap_or_default()).as_bytes())
-}
-
-fn same_task(tree: &Tree, tid: i32, start: u64) -> io::Result<()> {
-    match start_and_state(tree, tid) {
-        Some((found, _)) if found == start => Ok(()),
-        _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-    }
-}
-
-fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
-    same_task(tree, tid, start)?;
-    let status = tree.read(&format!("/proc/{tid}/status"))?;
-    allowed(&status).map(str::to_owned).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
-}
-
-/// The CPUs that a task may use, as a list, from its `status` file.
-pub fn allowed(status: &str) -> Option<&str> {
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
-}
-
-fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {
-    if same_task(tree, tid, start).is_err() {
-        return Ok(());
-    }
-    let wanted: Cpus = cpus::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    if !tree.live {
-        return play_affinity(tree, tid, value);
-    }
-    // SAFETY: an all-zero set is empty; indices are checked against its size; the pointer is live.
-    unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        for cpu in wanted.iter().filter(|cpu| (**cpu as usize) < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(*cpu as usize, &mut set);
-        }
-        if libc::sched_setaffinity(tid, mem::size_of_val(&set), &set) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
-/// On a directory: the list in the recorded status file.
-pub fn play_affinity(tree: &Tree, tid: i32, value: &str) -> io::Result<()> {
-    let path = format!("/proc/{tid}/status");
-    let text = tree.read(&path)?;
-    let line = |line: &str| match line.starts_with("Cpus_allowed_list:") {
-        true => format!("Cpus_allowed_list:\t{value}\n"),
-        false => format!("{line}\n"),
-    };
-    tree.replace(&path, text.lines().map(line).collect::<String>().as_bytes())
 }
 
 fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {

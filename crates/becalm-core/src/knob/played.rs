@@ -3,18 +3,23 @@
 //! kernel changes because of a change of ours must change there, too.
 
 use std::io;
+use std::path::Path;
 
 use super::cpus::{self, Cpus};
 use super::interrupt;
 use super::member;
-use super::tree::{choices, chosen, Tree, CPU};
+use super::tree::{Tree, CPU};
 
-/// Write a value.
-pub fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
+/// The machine whose `/` is `root`: the running one, or a directory on which the kernel is played.
+pub fn machine(root: &Path) -> Tree {
+    Tree::new(root).played_by(played)
+}
+
+fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     if interrupt::of_mask_file(path).is_some() && tree.mode(path)? & 0o200 == 0 {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    tree.replace(path, spelled(&tree.read(path)?, value)?.as_bytes())?;
+    tree.show(path, value)?;
     if let Some(irq) = interrupt::of_mask_file(path) {
         if fires(tree, irq) {
             arrive(tree, irq)?;
@@ -25,21 +30,6 @@ pub fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
         Some(_) if value != "1" => offline(tree),
         _ => Ok(()),
     }
-}
-
-/// What the file shows after a value was written to it. Brackets go to the word that is chosen.
-fn spelled(text: &str, value: &str) -> io::Result<String> {
-    if chosen(text) == text {
-        return Ok(format!("{value}\n"));
-    }
-    let words: Vec<&str> = choices(text).collect();
-    if !words.contains(&value) {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
-    let spelled =
-        |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
-    Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
 }
 
 /// A CPU has gone offline.

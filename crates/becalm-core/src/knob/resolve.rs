@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::changes::{Changes, Draft};
 use super::row::Knob;
-use super::settings::SettingError;
+use super::setting_error::SettingError;
 use super::tree::Tree;
 
 /// Values of knobs that act on the machine itself, by name.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::away::{self, Away};
+use super::fallen::{rejoin, sets};
 use super::interrupt;
 use super::journal::Entry;
-use super::member::{rejoin, sets, wait_for_emptied};
+use super::member::wait_for_emptied;
 use super::place::Place;
 use super::tree::Tree;
 
@@ -191,7 +192,7 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
         outcome.error = String::new();
         return true;
     }
-    if matches!(place, Place::Process { .. }) && now == super::place::GONE {
+    if matches!(place, Place::Process { .. }) && now == super::task::GONE {
         outcome.fate = Fate::Gone;
         return true;
     }

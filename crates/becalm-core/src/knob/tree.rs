@@ -12,7 +12,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::cpus::{self, Cpus};
-use super::played::played;
 use crate::beneath;
 
 pub const CPU: &str = "/sys/devices/system/cpu";
@@ -28,12 +27,22 @@ const LONGEST: u64 = 64 << 20;
 pub struct Tree {
     root: PathBuf,
     pub live: bool,
+    /// What a write does on a directory.
+    play: Play,
 }
+
+/// What the kernel does on a write, on a directory that looks like its files.
+pub type Play = fn(&Tree, &str, &str) -> io::Result<()>;
 
 impl Tree {
     /// The machine whose `/` is `root`, a path without links.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), live: root == Path::new("/") }
+        Self { root: root.to_owned(), live: root == Path::new("/"), play: Self::show }
+    }
+
+    /// The same, with more that the kernel does on a write to a directory than to show the value.
+    pub fn played_by(self, play: Play) -> Self {
+        Self { play, ..self }
     }
 
     /// Where a path of the machine is found: for messages, and for readers that have a root of their own.
@@ -103,13 +112,18 @@ impl Tree {
     /// Write a value in one call, as the kernel's files want it. The file must exist.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
         if !self.live {
-            return played(self, path, value);
+            return (self.play)(self, path, value);
         }
         let mut file = self.open(path, libc::O_WRONLY, 0)?;
         match file.write(value.as_bytes())? {
             written if written == value.len() => Ok(()),
             written => Err(io::Error::other(format!("only {written} of {} bytes were taken", value.len()))),
         }
+    }
+
+    /// On a directory: what the file shows after a value was written to it.
+    pub fn show(&self, path: &str, value: &str) -> io::Result<()> {
+        self.replace(path, spelled(&self.read(path)?, value)?.as_bytes())
     }
 
     /// Give a file other bytes at once, so that nobody ever sees half of them. Its mode stays; a new one has 0644.
@@ -361,6 +375,21 @@ fn within(word: &str, open: char, close: char) -> Option<&str> {
 /// All words of such a text.
 pub fn choices(text: &str) -> impl Iterator<Item = &str> {
     text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']', '(', ')']))
+}
+
+/// A value as its file shows it. Brackets go to the word that is chosen.
+fn spelled(text: &str, value: &str) -> io::Result<String> {
+    if chosen(text) == text {
+        return Ok(format!("{value}\n"));
+    }
+    let words: Vec<&str> = choices(text).collect();
+    if !words.contains(&value) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
+    let spelled =
+        |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
+    Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
 }
 
 fn checked(result: i32) -> io::Result<()> {

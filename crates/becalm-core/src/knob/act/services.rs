@@ -1,8 +1,9 @@
 //! Services that rewrite settings, stopped or not.
 
 use super::super::changes::Draft;
-use super::super::place::{start_and_state, Place, RUNNING, STOPPED};
+use super::super::place::Place;
 use super::super::row::{Act, Knob};
+use super::super::task::{start_and_state, RUNNING, STOPPED};
 use super::super::tree::Tree;
 use crate::facts::read::Machine;
 use crate::facts::services;

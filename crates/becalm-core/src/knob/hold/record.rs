@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::affected::{bound_tasks, members};
 use super::super::away::{self, Away};
-use super::super::changes::Changes;
+use super::super::changes::{Change, Changes};
 use super::super::cpuset::ABSENT;
 use super::super::hold_error::HoldError;
 use super::super::journal::Entry;
@@ -16,67 +16,21 @@ use super::Hold;
 impl Hold {
     /// Have all places that will be written, and those that change with them, in the journal.
     pub(super) fn record(&mut self, wanted: &Changes) -> Result<(), HoldError> {
-        let mut fresh: Vec<(usize, Entry)> = Vec::new();
-        let mut next = self.entries.len();
-        let mut numbers: HashMap<&Place, usize> = HashMap::new();
-        let known = Known { tree: &self.tree, away: away::listed(&self.tree) };
-        for change in &wanted.writes {
-            let place = &change.place;
-            let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
-            if numbers.contains_key(place) || entry.is_some_and(|(_, entry)| !entry.side_effect) {
-                continue;
-            }
-            let original = match (entry, place) {
-                (Some((_, entry)), _) => entry.original.clone(),
-                // One that is there was left by somebody whose journal is lost.
-                (None, Place::Cpuset(_)) => ABSENT.to_owned(),
-                (None, _) => match known.original(place) {
-                    Ok(original) => original,
-                    Err(error) if change.required => return Err(HoldError::refused(change, error)),
-                    Err(_) => continue,
-                },
-            };
-            let number = entry.map_or(next, |(number, _)| number);
-            next = next.max(number + 1);
-            numbers.insert(place, number);
-            let (knob, ours) = (change.knob.to_owned(), vec![change.value.clone()]);
-            let entry =
-                Entry { knob, place: place.clone(), original, ours, side_effect: false, doubtful: true };
-            fresh.push((number, entry));
-        }
         let mut tasks = Vec::new();
         if self.taken != wanted.taken || self.offline != wanted.offline {
             tasks = members(&self.tree, &wanted.offline);
             tasks.extend(bound_tasks(&self.tree, &wanted.taken));
         }
-        for place in wanted.watched.iter().chain(&tasks) {
-            if numbers.contains_key(place) {
-                continue;
-            }
-            let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
-            let original = match entry {
-                // A task may have been given other CPUs while nothing of ours kept it from them.
-                Some((number, entry)) if entry.place.rank() > 0 && !self.watched[number] => {
-                    match place.read(&self.tree) {
-                        Ok(now) if !place.agree(&now, &entry.original) => now,
-                        _ => continue,
-                    }
-                }
-                Some((_, entry)) if entry.side_effect => continue,
-                // We gave it values before; what it gets now comes from the kernel, and would pass for somebody else's.
-                Some((_, entry)) => entry.original.clone(),
-                // What cannot be read cannot be put back; a task may just have ended.
-                None => match known.original(place) {
-                    Ok(original) => original,
-                    Err(_) => continue,
-                },
-            };
-            let number = entry.map_or(next, |(number, _)| number);
-            next = next.max(number + 1);
-            let (knob, place) = ("side effect".to_owned(), place.clone());
-            let entry = Entry { knob, place, original, ours: Vec::new(), side_effect: true, doubtful: true };
-            fresh.push((number, entry));
+        let watched = || wanted.watched.iter().chain(&tasks);
+        let known = Known { tree: &self.tree, away: away::listed(&self.tree) };
+        let mut fresh = Fresh { next: self.entries.len(), entries: Vec::new(), places: HashSet::new() };
+        for change in &wanted.writes {
+            self.written(change, &known, &mut fresh)?;
         }
+        for place in watched() {
+            self.side_effect(place, &known, &mut fresh);
+        }
+        let fresh = fresh.entries;
         if !fresh.is_empty() {
             self.journaled(|journal| journal.places(fresh.iter().map(|(number, entry)| (*number, entry))))?;
             self.announced = true;
@@ -90,7 +44,7 @@ impl Hold {
         }
         self.left.resize_with(self.entries.len(), || None);
         self.watched.resize(self.entries.len(), false);
-        for place in wanted.watched.iter().chain(&tasks) {
+        for place in watched() {
             if let Some(number) = self.numbers.get(place) {
                 self.watched[*number] = true;
             }
@@ -100,6 +54,73 @@ impl Hold {
         // Theirs is in the journal now.
         let irqs: HashSet<u32> = wanted.places().filter_map(Place::irq).collect();
         Ok(away::taken_over(&self.tree, |irq| irqs.contains(&irq))?)
+    }
+
+    /// A place that will be written, unless it is known as one.
+    fn written(&self, change: &Change, known: &Known, fresh: &mut Fresh) -> Result<(), HoldError> {
+        let place = &change.place;
+        let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
+        if fresh.has(place) || entry.is_some_and(|(_, entry)| !entry.side_effect) {
+            return Ok(());
+        }
+        let original = match (entry, place) {
+            (Some((_, entry)), _) => entry.original.clone(),
+            // One that is there was left by somebody whose journal is lost.
+            (None, Place::Cpuset(_)) => ABSENT.to_owned(),
+            (None, _) => match known.original(place) {
+                Ok(original) => original,
+                Err(error) if change.required => return Err(HoldError::refused(change, error)),
+                Err(_) => return Ok(()),
+            },
+        };
+        let (knob, place, ours) = (change.knob.to_owned(), place.clone(), vec![change.value.clone()]);
+        let new = Entry { knob, place, original, ours, side_effect: false, doubtful: true };
+        fresh.add(entry.map(|(number, _)| number), new);
+        Ok(())
+    }
+
+    /// A place that changes with others, unless it is known as one.
+    fn side_effect(&self, place: &Place, known: &Known, fresh: &mut Fresh) {
+        if fresh.has(place) {
+            return;
+        }
+        let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
+        let original = match entry {
+            // A task may have been given other CPUs while nothing of ours kept it from them.
+            Some((number, entry)) if place.rank() > 0 && !self.watched[number] => {
+                place.read(&self.tree).ok().filter(|now| !place.agree(now, &entry.original))
+            }
+            Some((_, entry)) if entry.side_effect => None,
+            // We gave it values before; what it gets now comes from the kernel, and would pass for somebody else's.
+            Some((_, entry)) => Some(entry.original.clone()),
+            // What cannot be read cannot be put back; a task may just have ended.
+            None => known.original(place).ok(),
+        };
+        let Some(original) = original else { return };
+        let (knob, place) = ("side effect".to_owned(), place.clone());
+        let new = Entry { knob, place, original, ours: Vec::new(), side_effect: true, doubtful: true };
+        fresh.add(entry.map(|(number, _)| number), new);
+    }
+}
+
+/// Entries to be journaled, by number.
+struct Fresh {
+    next: usize,
+    entries: Vec<(usize, Entry)>,
+    places: HashSet<Place>,
+}
+
+impl Fresh {
+    fn has(&self, place: &Place) -> bool {
+        self.places.contains(place)
+    }
+
+    /// Add an entry, in the place of one that is known or as a new one.
+    fn add(&mut self, known: Option<usize>, entry: Entry) {
+        let number = known.unwrap_or(self.next);
+        self.next = self.next.max(number + 1);
+        self.places.insert(entry.place.clone());
+        self.entries.push((number, entry));
     }
 }
 
