@@ -11,6 +11,8 @@ from tests.machine.conversation import Agent, gather, processes_with, sh, wait_f
 pytestmark = pytest.mark.machine
 
 PAGE = 4096
+COUNTED = 64
+"""Pages by which the kernel's count may be off: each CPU keeps up to 32 to itself (linux/percpu_counter.h)."""
 
 
 def peaks(agent, workloads, runs=60):
@@ -45,7 +47,7 @@ def test_a_programs_peak_memory_is_its_own_however_many_others_there_are(agent):
     alone = peaks(agent, [true] * 2)
     among = peaks(agent, [{"argv": ["/bin/true", str(number)]} for number in range(499)] + [true])
     # Where its pages lie is random, so that it is some pages more or less; a hundred commands were 7 MiB.
-    assert abs(among - alone) <= 16 * PAGE
+    assert abs(among - alone) <= COUNTED * PAGE
     assert alone < 2.5e6
 
 
@@ -55,7 +57,7 @@ def test_nor_is_it_that_of_a_large_definition_or_of_a_neighbour(agent):
     large = {"argv": ["/bin/true"], "environment": {f"BIG{number}": "x" * 100_000 for number in range(10)}}
     assert peaks(agent, [large]) > alone + 900_000, "its arguments are a program's own"
     many = [{"argv": ["/bin/true", str(number)]} for number in range(100_000)]
-    assert abs(peaks(agent, [*many, true]) - alone) <= 16 * PAGE
+    assert abs(peaks(agent, [*many, true]) - alone) <= COUNTED * PAGE
     assert high_water_bytes(agent.process.pid) < 400e6, "and a hundred thousand programs are no gigabytes"
     assert high_water_bytes(spawner(agent)) < 1.5e6
 
