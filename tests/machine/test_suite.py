@@ -9,6 +9,7 @@ import pytest
 from becalm.analysis.rating import geometric_mean, rate
 from becalm.errors import UsageError, WorkloadError
 from becalm.store import Store
+from becalm.study.stored import stored
 from becalm.verbs.records import conclude
 from becalm.verbs.suite import suite
 
@@ -49,9 +50,9 @@ def test_everything_is_run_and_rated(file, tmp_path):
     assert ran.count("tuned 5") == 3 + 2 * 2
     assert [each.name for each in found.tunings] == ["base", "peak"]
     with Store.open(store) as opened:
-        stored = opened.study(found.study).study
+        kept = opened.study(found.study).study
         rows = [run for run in opened.runs(found.study) if run.round >= 0]
-    assert stored.kind == "suite"
+    assert kept.kind == "suite"
     for number, tuning in enumerate(found.tunings):
         for index, program in enumerate(tuning.programs):
             alone = [run.wall_ns for run in rows if run.workload == number * 4 + index]

@@ -22,9 +22,14 @@ _INDENT = " " * 4
 def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> Callable[[F], F]:
     """A decorator: the function takes the options of these values by keyword, but for those named in `without`.
 
-    `defaults`: where the function's own differ. The part of its docstring that lists them follows `Options:`.
+    Of two with one name the first counts. `defaults`: where the function's own differ. The part of its docstring that
+    lists them follows `Options:`.
     """
-    chosen = {name: made for kind in kinds for name, made in options(kind).items() if name not in without}
+    chosen: dict[str, Option] = {}
+    for kind in kinds:
+        for name, made in options(kind).items():
+            if name not in without:
+                chosen.setdefault(name, made)
 
     def decorate(function: F) -> F:
         written = inspect.signature(function).parameters.values()

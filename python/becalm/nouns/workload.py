@@ -96,7 +96,7 @@ class Workload:
     iterations: int = 0
     parameters: tuple[tuple[str, str], ...] = ()
     copies: int = option(
-        1, f"Start N copies at once; one run is all of them. At most {MOST_COPIES}.", int, metavar="N", least=1
+        1, f"Start N copies at once; one run is all of them. At most {MOST_COPIES}.", int | None, metavar="N", least=1
     )
 
     @classmethod
@@ -208,7 +208,7 @@ class ProgramKeywords(TypedDict, total=False):
     expect: str | Sequence[int] | None
     output: str
     cold: bool
-    copies: int
+    copies: int | None
 
 
 def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -120,19 +120,18 @@ class Looks:
 def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequence[Load]) -> Looks:
     """The same looks again, at stored runs: blocks end where they ended while it was measured."""
     looks = Looks(study, options)
-    history, coming, whole = looks.history, iter(runs), True
+    history, coming = looks.history, iter(runs)
     left = sorted(loads, key=lambda each: each.first)
-    while whole and history.failure is None and (block := looks.plan(history)) is not None:
+    while history.failure is None and not history.interrupted and (block := looks.plan(history)) is not None:
         taken = list(islice(coming, len(block.steps)))
         history.extend(taken)
         mine = [each for each in left if each.first < history.next_seq]
         left = left[len(mine) :]
         looks.see(taken, mine)
-        # Fewer than were planned: becalm was interrupted, or killed.
-        whole = len(taken) == len(block.steps)
         history.interrupted = any(run.outcome == Outcome.ABORTED for run in taken)
-        if not whole:
-            looks.reason = Stopped.STORED
+        if len(taken) < len(block.steps):
+            # Killed: there was no look any more.
+            break
     rest = list(coming)
     history.extend(rest)
     looks.see(rest, left)

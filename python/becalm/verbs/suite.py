@@ -38,9 +38,6 @@ from becalm.wording.suite import sentence as concluding
 from becalm.workloads.asked import Asked
 from becalm.workloads.suite import Listed, Suite, read
 
-NOT_OF_ALL = ("name", "copies")
-"""Options of a program that cannot hold for all programs of a suite."""
-
 
 @dataclass(slots=True)
 class _Rounds:
@@ -80,7 +77,7 @@ class SuiteKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
     """The options of `suite` as type checkers see them."""
 
 
-@takes(SuiteParts, SuiteOptions, CommandLine, Workload, SessionOptions, without=NOT_OF_ALL)
+@takes(SuiteParts, SuiteOptions, CommandLine, Workload, SessionOptions, without=("name",))
 def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 

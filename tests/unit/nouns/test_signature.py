@@ -1,0 +1,123 @@
+"""What type checkers see of a public function, what help shows of it, and what its options are: the same."""
+
+import inspect
+import subprocess
+import sys
+from typing import get_type_hints
+
+import pytest
+from tests.places import ROOT
+
+import becalm
+from becalm.load.demand import Demand, DemandKeywords
+from becalm.nouns.option import options
+from becalm.nouns.options.load_experiment import LoadExperimentOptions
+from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
+from becalm.nouns.options.suite import SuiteOptions, SuiteParts
+from becalm.nouns.options.survey import SurveyOptions
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.options.watch import WatchReference
+from becalm.nouns.workload import CommandLine, Workload
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts
+from becalm.verbs.compare import CompareKeywords
+from becalm.verbs.load_experiment import LoadExperimentKeywords
+from becalm.verbs.suite import SuiteKeywords
+from becalm.verbs.survey import SurveyKeywords
+from becalm.verbs.tune import TuneKeywords
+from becalm.verbs.watch_run import WatchKeywords
+
+PROGRAM = (CommandLine, Workload)
+VERBS = [
+    (becalm.run, MeasureKeywords, (RunOptions, SessionOptions, *PROGRAM)),
+    (becalm.compare, CompareKeywords, (CompareOptions, ComparedPrograms, SessionOptions, *PROGRAM)),
+    (becalm.tune, TuneKeywords, (TuneOptions, SessionOptions, *PROGRAM)),
+    (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
+    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, SessionOptions, *PROGRAM)),
+    (becalm.watch, WatchKeywords, (WatchReference, SessionOptions, *PROGRAM)),
+    (becalm.load_experiment, LoadExperimentKeywords, (LoadExperimentOptions, SessionOptions, *PROGRAM)),
+    (becalm.make_load, DemandKeywords, (Demand,)),
+]
+OWN = {"resume"}
+"""Keywords that are arguments of their function, and no option of a value."""
+
+
+def given(kinds):
+    """The options of some values, by keyword; of two with one name the first."""
+    found = {}
+    for kind in kinds:
+        for name, each in options(kind).items():
+            found.setdefault(name, each)
+    return found
+
+
+@pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
+def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds):
+    typed = {name: hint for name, hint in get_type_hints(keywords).items() if name not in OWN}
+    known = given(kinds)
+    assert set(typed) == set(known)
+    for name, each in known.items():
+        assert typed[name] == each.given, name
+
+
+@pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
+def test_signature_and_help_list_every_option_with_type_unit_and_default(function, keywords, kinds):
+    signature, text = inspect.signature(function), inspect.getdoc(function)
+    assert not any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    for name, each in given(kinds).items():
+        if name not in signature.parameters:
+            # What cannot hold for all programs, or is the function's own.
+            assert name in ("name", "settings", "host"), name
+            continue
+        shown = signature.parameters[name]
+        assert shown.kind is shown.KEYWORD_ONLY
+        assert shown.annotation == each.given
+        assert f"    {name}: " in text
+        assert each.help.split()[0] in text
+        if each.unit:
+            assert each.unit in text
+    assert "Options:" in text
+
+
+def test_several_hosts_are_in_the_signature():
+    for function in (becalm.run, becalm.compare, becalm.tune):
+        assert set(options(SeveralHosts)) <= set(inspect.signature(function).parameters)
+
+
+def test_units_and_defaults_are_said():
+    text = inspect.getdoc(becalm.compare)
+    assert "budget: Time budget: 30s, 2min, none. [seconds, default 30s]" in text
+    assert "confidence: Confidence of all intervals together. [fraction, default 95%]" in text
+    assert inspect.signature(becalm.watch).parameters["output"].default == "inherit"
+
+
+RIGHT = """
+import becalm
+from becalm.hosts import open
+one = becalm.compare(["a", "b"], budget="10s", warmup=2, sudo=True, expect=(0, 1))
+one.differences
+many = becalm.compare(["a", "b"], hosts=["x", open("null")], budget="10s")
+many.across
+becalm.tune(["a"], cluster="local:2", margin=0.2).transfer
+becalm.run("a", host=open("null"), timeout=3.5, drop_contaminated=None)
+becalm.make_load(cpu=2, memory="512M", limit="256M", duration="1s")
+"""
+WRONG = [
+    'becalm.compare(["a", "b"], bugdet="10s")',
+    'becalm.compare(["a", "b"], warmup="2")',
+    'becalm.run("a", sudo="yes")',
+    'becalm.run("a", hosts=["x"]).differences',
+    'becalm.tune(["a"], precision=0.1)',
+    'becalm.survey(["x"], rate=None)',
+]
+
+
+@pytest.mark.slow
+def test_a_type_checker_finds_wrong_calls_and_takes_right_ones(tmp_path):
+    """With the cache of `make lint`, seconds; without it minutes."""
+    path = tmp_path / "calls.py"
+    path.write_text(RIGHT + "\n".join(WRONG) + "\n")
+    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    first = len(RIGHT.splitlines()) + 1
+    said = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    assert said == set(range(first, first + len(WRONG))), done.stdout + done.stderr

@@ -1,0 +1,148 @@
+"""The command line calls the public functions and nothing else, and they can do whatever it can."""
+
+import ast
+import inspect
+
+import click
+import pytest
+from tests.places import ROOT
+
+import becalm
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as group
+from becalm.report.drawn import as_html, as_markdown, home, on_terminal
+from becalm.verbs import KINDS, TABLE, function
+
+COMMANDS = sorted((ROOT / "python/becalm/cli").glob("*.py"))
+ALLOWED = ("becalm.cli", "becalm.report", "becalm.wording", "becalm.units", "becalm.errors", "becalm._version")
+"""What it may import by name besides the package: itself, drawing and wording, and words for what is typed."""
+
+TABLES = {"becalm.verbs": {"TABLE"}}
+"""The table that lists the verbs."""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
+def test_the_command_line_imports_public_names_alone(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            wrong = [each.name for each in node.names if each.name.startswith("becalm.")]
+            assert not wrong, wrong
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("becalm"):
+            named = {each.name for each in node.names}
+            module = node.module or ""
+            assert module.startswith(ALLOWED) or named <= TABLES.get(module, set()), f"{module}: {named}"
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
+def test_what_it_takes_of_the_package_is_public(path):
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "becalm"
+    }
+    # `becalm` is the group of commands in main.
+    assert used - {"main"} <= set(becalm.__all__)
+
+
+DISPLAY = {"as_json", "markdown", "quiet", "plain", "report"}
+ASIDE = {
+    "tune": {"config", "save", "fast", "programs"},
+    "compare": {"commands"},
+    "suite": {"file"},
+    "watch": {"pid", "interval", "count", "prometheus"},
+    "explain": {"html", "designed"},
+}
+"""What is about typing alone: files of options, profiles to save, other spellings, other functions of the verb."""
+
+FUNCTIONS = {
+    "run": (becalm.run,),
+    "compare": (becalm.compare,),
+    "tune": (becalm.tune,),
+    "survey": (becalm.survey,),
+    "suite": (becalm.suite,),
+    "watch": (becalm.watch,),
+    "explain": (becalm.explain, becalm.load_experiment),
+    "load": (becalm.make_load,),
+}
+
+
+@pytest.mark.parametrize("verb", FUNCTIONS)
+def test_every_option_of_a_command_is_a_keyword_of_its_function(verb):
+    command = group.get_command(click.Context(group), verb)
+    keywords = {name for each in FUNCTIONS[verb] for name in inspect.signature(each).parameters}
+    options = {each.name for each in command.params if isinstance(each, click.Option)}
+    # --no-store is store=False, and so on.
+    negated = {each for each in options if each.startswith("no_")}
+    meant = {"single_out" if each == "no_single_out" else each.removeprefix("no_") for each in negated}
+    meant = {{"rate": "rates", "profiles": "compare_profiles"}.get(each, each) for each in meant}
+    left = options - negated - DISPLAY - ASIDE.get(verb, set())
+    assert left | meant <= keywords
+
+
+def test_every_verb_has_a_command_and_functions_that_are_public():
+    for verb in TABLE:
+        for name in verb.homes:
+            assert name in becalm.__all__
+            assert inspect.getdoc(getattr(becalm, name)), name
+        if verb.name:
+            assert group.get_command(click.Context(group), verb.name) is not None
+            assert VERBS[verb.name].what.endswith(".")
+
+
+def test_public_functions_have_types():
+    for name in becalm.__all__:
+        made = getattr(becalm, name)
+        if not inspect.isfunction(made):
+            continue
+        for each in inspect.signature(made).parameters.values():
+            assert each.annotation is not each.empty, f"{name}: {each.name}"
+        assert inspect.signature(made).return_annotation is not inspect.Signature.empty, name
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_study_is_concluded_and_read_back(name):
+    kind = KINDS[name]
+    for path in filter(None, (kind.conclude, kind.read, kind.pool)):
+        assert callable(function(path)), path
+
+
+MEASURED = {
+    "run": lambda: becalm.run("spin 20ms", host="sim:drift", runs=20, seed=1),
+    "compare": lambda: becalm.compare(["spin 20ms", "spin 21ms"], host="sim:drift", runs=20, seed=1),
+    "several": lambda: becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1),
+    "tune": lambda: becalm.tune(
+        ["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2
+    ),
+    "survey": lambda: becalm.survey([f"sim:normal:{n}" for n in range(6)], "spin 20ms", kernels=(), loops=5, runs=2),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_report_is_drawn_in_every_form(name, store):
+    found = MEASURED[name]()
+    assert home(found)
+    console = becalm_console()
+    with console.capture() as capture:
+        console.print(on_terminal(found, plain=True, columns=100))
+    first = found.sentence.split()[0]
+    assert first in capture.get()
+    assert first in as_markdown(found).replace("\\", "")
+    page = as_html(found)
+    assert page.startswith("<!DOCTYPE html>")
+    assert first in page
+    assert becalm.to_json(found)["becalm"]
+
+
+def becalm_console():
+    from becalm.report.terminal import console
+
+    return console(plain=True)
+
+
+def test_what_several_hosts_were_measured_by_before_still_works_and_warns(store):
+    with pytest.warns(DeprecationWarning, match=r"becalm\.compare\(…, hosts=\[…\]\)"):
+        found = becalm.compare_on(["sim:calm:1", "sim:calm:2"], ["spin 20ms", "spin 21ms"], runs=20, seed=1)
+    again = becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1)
+    assert again.across == found.across
+    with pytest.warns(DeprecationWarning, match="run"):
+        becalm.run_on(["sim:calm:1"], "spin 20ms", runs=5)
