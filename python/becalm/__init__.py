@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from becalm.load.explanation import Explanation as Explanation
     from becalm.load.live import Instant as Instant
     from becalm.load.run_report import Watched as Watched
+    from becalm.methods import search_methods as search_methods
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.diagnosis import Diagnosis as Diagnosis
     from becalm.nouns.knob import Knob as Knob
@@ -88,6 +89,7 @@ _VALUES = {
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",
     "becalm.load.run_report": "Watched",
+    "becalm.methods": "search_methods",
     "becalm.nouns.codec": "toml",
     "becalm.nouns.diagnosis": "Diagnosis",
     "becalm.nouns.knob": "Knob catalogue",

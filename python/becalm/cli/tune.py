@@ -18,7 +18,16 @@ WHILE_RESUMING = frozenset(("resume", "save", "report", "sudo", "root", "store",
 """Options that go with --resume; what and how is measured is the study's own."""
 
 
-@click.command("tune")
+class Searching(click.Command):
+    """Its help lists the methods, of the table."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """After the options."""
+        with formatter.section("Methods"):
+            formatter.write_dl([(row.name, row.what) for row in becalm.search_methods()])
+
+
+@click.command("tune", cls=Searching)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"

@@ -11,18 +11,23 @@ from dataclasses import dataclass, replace
 
 from becalm.errors import UsageError
 from becalm.methods.protocol import Method, TrialDesign
+from becalm.nouns.objective import find, names
 from becalm.nouns.options.tune import TuneOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method: its name, where its function is, what it is, and the numbers it is meant to be used with."""
+    """One method: its name, where its function is, what it is, and the numbers it is meant to be used with.
+
+    `minimizes`: the goals of `nouns.objective` that it can reach.
+    """
 
     name: str
     module: str
     function: str
     what: str
     rule: TrialDesign
+    minimizes: tuple[str, ...] = ("spread",)
 
     def load(self) -> Method:
         """The generator function itself."""
@@ -74,11 +79,26 @@ def method(name: str) -> Row:
     raise UsageError(f"There is no method {name!r}.{hint} Known methods: {known}.")
 
 
+def search_methods() -> tuple[Row, ...]:
+    """The methods that `tune` can search with, the usual one first: names, and what they do."""
+    return TABLE
+
+
 def complete(options: TuneOptions) -> TuneOptions:
-    """The options with the method's own numbers where none were given. Raises UsageError for an unknown method."""
-    usual = method(options.method).rule
+    """The options with the method's own numbers where none were given, and the objective that minimises what is asked.
+
+    Raises UsageError for an unknown method, and for one that cannot minimise it.
+    """
+    row = method(options.method)
+    usual = row.rule
+    if options.minimize not in row.minimizes:
+        able = [each.name for each in TABLE if options.minimize in each.minimizes]
+        hint = f"Methods that do: {', '.join(able)}." if able else "No method does yet."
+        raise UsageError(f"The method {row.name} minimizes {', '.join(row.minimizes)}, not {options.minimize}. {hint}")
+    fits = find(options.objective).minimizes == options.minimize
     return replace(
         options,
+        objective=options.objective if fits else names(options.minimize)[0],
         loops=usual.loops if options.loops is None else options.loops,
         runs=usual.runs if options.runs is None else options.runs,
         warmups=usual.warmups if options.warmups is None else options.warmups,
@@ -96,7 +116,7 @@ def trial_design(options: TuneOptions) -> TrialDesign:
         loops=whole.loops,
         runs=whole.runs,
         warmups=whole.warmups,
-        objective=options.objective,
+        objective=whole.objective,
         threshold=options.threshold,
         most_runs=options.most_runs,
     )

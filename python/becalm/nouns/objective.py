@@ -89,7 +89,9 @@ TIME = Objective(
 
 TABLE: tuple[Objective, ...] = (
     _spread("cv", CV, "coefficient of variation", "coefficient of variation, the standard deviation over the mean of"),
-    _spread("mad", MAD, "of the median absolute deviation", "1.4826 median absolute deviations over the median of"),
+    _spread(
+        "mad", MAD, "median absolute deviation over median", "1.4826 median absolute deviations over the median of"
+    ),
     TIME,
 )
 """The first row of what is minimised is what is meant when nothing more is said."""

@@ -90,7 +90,7 @@ def knob(row: Knob) -> RenderableType:
         ("group", row.group),
         ("needs", ", ".join(filter(None, [row.privilege, *row.requires]))),
         (
-            "on the kernel's command line",
+            "parameters",
             None if row.boot is None else " ".join(row.boot.parameters).replace("{}", "…"),
         ),
         ("known from", None if row.boot is None else row.boot.known_from.replace("`", "")),

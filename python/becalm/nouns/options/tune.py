@@ -8,6 +8,7 @@ from typing import Self
 
 from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.objective import find, goals, names
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.options.measuring import budget, confidence
 from becalm.nouns.search_space import Space
@@ -50,9 +51,15 @@ class TuneOptions(StudyOptions):
 
     budget_ns: int | None = budget("30min")
     confidence: float = confidence("Confidence of each interval by itself.")
-    method: str = option("race", "How to search: race, greedy, fast or anneal.", str)
+    method: str = option("race", "How to search; `becalm tune --help` lists the methods.", str)
+    minimize: str = option(
+        "spread", "What to make small: the variation from run to run, or the mean time.", str, choices=goals()
+    )
     objective: str = option(
-        "cv", "What variation is: cv, coefficient of variation; mad, of the median.", str, choices=("cv", "mad")
+        names("spread")[0],
+        f"What variation is: {'; '.join(f'{name}, {find(name).what}' for name in names('spread'))}.",
+        str,
+        choices=names("spread"),
     )
     threshold: float = option(
         None,
