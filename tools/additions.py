@@ -151,7 +151,7 @@ def search_method(tree: Path) -> None:
             """Throw a coin for each setting, a few times; the set that varies least is chosen."""
             trials = Trials(rule)
             yield from trials.measure(NO_SETTINGS, "no settings")
-            for throw in range(5):
+            for throw in range(5 if space.candidates else 0):
                 if trials.reached or not trials.affordable:
                     break
                 kept = [each for each in space.candidates if rng.random() < 0.5]
