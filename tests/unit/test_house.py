@@ -226,6 +226,7 @@ def test_fields_of_the_json_of_settings_are_documented():
         ("Taking off", settings_change.RestoredPlace),
         ("What is on", settings_change.Held),
         ("What is on", settings_change.BootFile),
+        ("What is on", settings_change.LeftGroup),
     ]
     for title, kind in lists:
         assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in chapter(title), kind.__name__

@@ -14,10 +14,12 @@ use becalm_core::exec::watch::readable;
 use becalm_core::knob::away::settle;
 use becalm_core::knob::journal;
 use becalm_core::knob::place::{Place, KEEPER};
-use becalm_core::knob::recover::clear;
+use becalm_core::knob::recover::clear_unnamed;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::task::start_and_state;
 use becalm_core::knob::tree::Tree;
+
+use crate::groups::Groups;
 
 /// How long the agent waits for a guard that is no longer needed, ms.
 const PATIENCE_MS: i32 = 2_000;
@@ -105,7 +107,7 @@ fn watch(line: RawFd, tree: &Tree) -> bool {
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let said = match clear(tree, now, false) {
+        let said = match clear_unnamed(tree, now) {
             Ok(recovered) => std::iter::once(recovered.sentence)
                 .chain(unsettled(&recovered.places))
                 .collect::<Vec<_>>()
@@ -117,6 +119,8 @@ fn watch(line: RawFd, tree: &Tree) -> bool {
             &format!("becalm's agent was ended before it had put everything back. {said}"),
         ));
     }
+    // After what matters more.
+    drop(Groups::remove(tree));
     true
 }
 

@@ -22,6 +22,7 @@ use becalm_core::knob::row::Knob;
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Map, Value};
 
+use crate::groups::Groups;
 use crate::guard::{keeper, wait_for_interrupts, Guard};
 use crate::protocol::Failure;
 
@@ -200,6 +201,11 @@ impl Machine {
 
     /// Leave what is on, until it is reset.
     pub fn keep(&mut self, settings: &Map<String, Value>) -> Result<(), Failure> {
+        if self.on.writes.is_empty() {
+            // There is nothing that could stay, so nothing is left that would have to be reset.
+            self.release();
+            return Ok(());
+        }
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
         if let Err(error) = hold.keep(settings, keeper) {
             self.release();
@@ -221,9 +227,14 @@ impl Machine {
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
         let recovered = self.recover(force)?;
         let entry = entry?;
-        let sentences = [recovered.sentence, self.removed(&entry)];
+        let groups = Groups::remove(&self.tree);
+        let sentences = [recovered.sentence, self.removed(&entry), groups.removed()];
         let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
-        Ok(self.report(&[recovered.places, entry].concat(), &said.join(" ")))
+        let mut report = self.report(&[recovered.places, entry].concat(), &said.join(" "));
+        if let Some(unsettled) = report["unsettled"].as_array_mut() {
+            unsettled.extend(groups.left().map(Value::from));
+        }
+        Ok(report)
     }
 
     /// What restoring came to, for the answer to a request.
@@ -295,10 +306,11 @@ impl Machine {
         let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
         let boot = self.entry()?;
         let elsewhere = away::sentences(&self.tree, |_| true);
+        let groups = Groups::find(&self.tree).listed();
         let Some(found) = found else {
-            return Ok(
-                json!({"journal": null, "busy": busy, "note": note, "boot": boot, "elsewhere": elsewhere}),
-            );
+            return Ok(json!({
+                "journal": null, "busy": busy, "note": note, "boot": boot, "elsewhere": elsewhere, "groups": groups,
+            }));
         };
         let place = |entry: &journal::Entry| {
             let now = entry.place.read(&self.tree).ok();
@@ -328,6 +340,7 @@ impl Machine {
             "note": note,
             "boot": boot,
             "elsewhere": elsewhere,
+            "groups": groups,
         }))
     }
 }

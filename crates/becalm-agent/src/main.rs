@@ -1,13 +1,14 @@
 //! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`, through an `outlet` that never blocks), `session` serves them, `defined` knows what steps name, `ready` and `measure` run steps (`streams`:
-//! their output), `machine` holds settings and `guard` outlives a killed agent to put them back, `restore` does that
-//! once and by itself, `booting` has the machine start with other kernel parameters, `read` tells what else the
-//! machine does (`intervals`: from one reading to the next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
+//! (`output`, through an `outlet` that never blocks), `session` serves them, `defined` knows what steps name, `ready`
+//! and `measure` run steps (`streams`: their output), `machine` holds settings and `guard` outlives a killed agent to
+//! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
+//! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
+//! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `copies`
-//! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init` is process 1 of a guest and
-//! `interface` its network. `main` sets the process up and hands over.
+//! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init`
+//! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
 mod booting;
@@ -15,6 +16,7 @@ mod conversation;
 mod copies;
 mod defined;
 mod follow;
+mod groups;
 mod guard;
 mod init;
 mod input;

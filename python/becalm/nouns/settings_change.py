@@ -128,13 +128,22 @@ class BootEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftGroup:
+    """A control group that a killed becalm left; `processes`: how many are still in it."""
+
+    path: str
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Who set what when; `title` is empty when nothing is set.
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
     killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
     `boot`: an entry for one boot that is there; it outlives restarts. `elsewhere`: a sentence for each interrupt that
-    becalm has moved and that is not back at the CPU where it arrived.
+    becalm has moved and that is not back at the CPU where it arrived. `groups`: control groups of becalms that were
+    killed.
     """
 
     title: str = ""
@@ -150,6 +159,7 @@ class Status:
     anything: bool = False
     boot: BootEntry | None = None
     elsewhere: tuple[str, ...] = ()
+    groups: tuple[LeftGroup, ...] = ()
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Status:
@@ -158,6 +168,7 @@ class Status:
             "busy": found["busy"],
             "note": found["note"],
             "elsewhere": tuple(found.get("elsewhere", ())),
+            "groups": tuple(LeftGroup(**each) for each in found.get("groups", ())),
             "boot": None if found["boot"] is None else BootEntry.from_json(found["boot"]),
         }
         journal = found["journal"]

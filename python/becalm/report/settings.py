@@ -217,7 +217,7 @@ def status(found: Status, host: str = "local") -> RenderableType:
     if found.busy:
         parts.append(Text(f"A becalm is at work: {found.busy}.", "bold"))
     if not found.anything:
-        if not found.busy and found.boot is None and not found.elsewhere:
+        if not found.busy and found.boot is None and not found.elsewhere and not found.groups:
             parts.append(Text("Nothing of becalm's is on: the machine is as it was.", "bold"))
     else:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.at))
@@ -240,6 +240,12 @@ def status(found: Status, host: str = "local") -> RenderableType:
     if found.elsewhere:
         parts.append(Text(f"Moved by becalm, and not back yet: {_interrupts(found.elsewhere)}.", "bold"))
         parts += [Text(f"  {line}") for line in found.elsewhere]
+    for group in found.groups:
+        count = "a process" if group.processes == 1 else f"{group.processes} processes"
+        inside = f" with {count} in it" if group.processes else ""
+        parts.append(
+            Text(f"A becalm that was killed left the control group {group.path}{inside}. Remove it: {_take_off(host)}")
+        )
     if found.note:
         parts.append(Text(found.note, "dim"))
     return Group(*parts)

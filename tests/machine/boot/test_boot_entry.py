@@ -333,7 +333,11 @@ def test_the_journal_is_a_line_that_says_everything(tmp_path):
         armed = agent.boot(*WORDS)
     (line,) = journal(root).read_text().splitlines()
     recorded = json.loads(line.split(" ", 1)[1])
-    assert recorded["begin"]["title"] == "a test"
+    assert recorded["begin"]["user"] == "root"
+    # What for may be a command line, and everybody may read the journal.
+    assert "title" not in recorded["begin"]
+    title = journal(root).with_name("boot.title")
+    assert (title.read_text(), title.stat().st_mode & 0o777) == ("a test", 0o600)
     assert [each["path"] for each in recorded["plan"]["writes"]] == armed["files"]
     assert recorded["plan"]["writes"][-1]["kind"] == "variable"
 

@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::BootError;
 use crate::knob::checksum;
 use crate::knob::journal::{Begin, DIRECTORY};
+use crate::knob::title;
 use crate::knob::tree::Tree;
 
 const PATH: &str = "/var/lib/becalm/boot";
@@ -35,9 +36,11 @@ pub fn save(tree: &Tree, recorded: &Recorded) -> Result<(), BootError> {
 fn written(tree: &Tree, recorded: &Recorded) -> io::Result<()> {
     tree.ensure_directory(DIRECTORY)?;
     let mut file = tree.emptied_for_all(FRESH)?;
-    file.write_all(checksum::line(recorded)?.as_bytes())?;
+    let public = Recorded { begin: recorded.begin.public(), plan: recorded.plan.clone() };
+    file.write_all(checksum::line(&public)?.as_bytes())?;
     file.sync_all()?;
     tree.rename(FRESH, PATH)?;
+    title::save(tree, PATH, &recorded.begin.title)?;
     tree.sync(DIRECTORY)
 }
 
@@ -55,11 +58,16 @@ pub fn load(tree: &Tree) -> Result<Option<Recorded>, BootError> {
     };
     let understood = bytes.strip_suffix(b"\n").and_then(checksum::value);
     let damaged = || BootError::Damaged { path: tree.path(PATH).display().to_string() };
-    understood.map(Some).ok_or_else(damaged)
+    let mut recorded: Recorded = understood.ok_or_else(damaged)?;
+    if recorded.begin.title.is_empty() {
+        recorded.begin.title = title::load(tree, PATH);
+    }
+    Ok(Some(recorded))
 }
 
 /// Nothing of ours is there any more.
 pub fn remove(tree: &Tree) -> io::Result<()> {
+    title::remove(tree, PATH);
     for path in [FRESH, PATH] {
         match tree.remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -16,9 +16,10 @@ use serde_json::{Map, Value};
 use super::catalogue::owns;
 use super::checksum;
 use super::place::Place;
+use super::title;
 use super::tree::Tree;
 
-/// Where it is. Readable by everybody, so that `becalm status` needs no rights: it holds nothing secret.
+/// Where it is. Readable by everybody, so that `becalm status` needs no rights: what may be secret is its `title`.
 pub const DIRECTORY: &str = "/var/lib/becalm";
 const JOURNAL: &str = "/var/lib/becalm/journal";
 const FRESH: &str = "/var/lib/becalm/journal.new";
@@ -31,6 +32,8 @@ pub struct Begin {
     pub becalm: String,
     pub user: String,
     pub pid: u32,
+    /// What for. Not in the file itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Unix time, s.
     pub at: u64,
@@ -84,6 +87,13 @@ pub struct Recorded {
     pub damaged: Vec<usize>,
 }
 
+impl Begin {
+    /// What everybody may read.
+    pub fn public(&self) -> Self {
+        Self { title: String::new(), ..self.clone() }
+    }
+}
+
 /// A journal that is written to.
 pub struct Journal {
     file: File,
@@ -110,10 +120,12 @@ impl Journal {
         let begun = journal
             .file
             .set_permissions(Permissions::from_mode(0o644))
-            .and_then(|()| journal.append(&[Record::Begin(begin.clone())]))
+            .and_then(|()| journal.append(&[Record::Begin(begin.public())]))
+            .and_then(|()| title::save(tree, JOURNAL, &begin.title))
             .and_then(|()| journal.sync(tree));
         if let Err(error) = begun {
             // An empty journal would be taken for a damaged one.
+            title::remove(tree, JOURNAL);
             drop(tree.remove_file(JOURNAL));
             return Err(error);
         }
@@ -172,7 +184,13 @@ impl Journal {
 /// Read the journal of a machine; None when there is none.
 pub fn load(tree: &Tree) -> io::Result<Option<Recorded>> {
     match tree.own_bytes(JOURNAL) {
-        Ok(bytes) => Ok(Some(parse(&bytes))),
+        Ok(bytes) => {
+            let mut found = parse(&bytes);
+            if found.begin.title.is_empty() {
+                found.begin.title = title::load(tree, JOURNAL);
+            }
+            Ok(Some(found))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -180,6 +198,7 @@ pub fn load(tree: &Tree) -> io::Result<Option<Recorded>> {
 
 /// Remove the journal: everything is as it was.
 pub fn remove(tree: &Tree) -> io::Result<()> {
+    title::remove(tree, JOURNAL);
     tree.remove_file(JOURNAL)?;
     tree.sync(DIRECTORY)
 }
@@ -192,7 +211,7 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
         found.entries.iter().enumerate().filter(|(index, _)| keep(*index)).map(|(_, entry)| entry).collect();
     let doubtful = kept.iter().any(|entry| entry.doubtful);
     let written = journal
-        .append(&[Record::Begin(found.begin.clone())])
+        .append(&[Record::Begin(found.begin.public())])
         .and_then(|()| journal.places(kept.into_iter().enumerate()))
         .and_then(|()| if doubtful { Ok(()) } else { journal.settled() })
         .and_then(|()| journal.file.sync_all())
@@ -222,6 +241,7 @@ pub fn noted(tree: &Tree) -> Option<String> {
 /// Put a damaged journal aside, where it can be looked at. Returns its new name.
 pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
     let aside = format!("{JOURNAL}.damaged-{at}");
+    title::remove(tree, JOURNAL);
     tree.rename(JOURNAL, &aside)?;
     Ok(tree.path(&aside))
 }

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::journal::Begin;
+use super::title;
 use super::tree::{Tree, RUN};
 
 const LOCK: &str = "/run/becalm/lock";
@@ -52,8 +53,8 @@ impl Lock {
         }
         let mut holder = tree.lasting(HOLDER, 0o644)?;
         holder.set_len(0)?;
-        let what = if who.title.is_empty() { String::new() } else { format!(" ({})", who.title) };
-        writeln!(holder, "process {} of {}{what}", who.pid, who.user)?;
+        writeln!(holder, "process {} of {}", who.pid, who.user)?;
+        title::save(tree, HOLDER, &who.title)?;
         Ok(Self { file })
     }
 
@@ -89,5 +90,10 @@ fn listed(tree: &Tree) -> bool {
 }
 
 fn said(tree: &Tree) -> String {
-    tree.read(HOLDER).unwrap_or_default()
+    let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
+    if what.is_empty() {
+        who
+    } else {
+        format!("{who} ({what})")
+    }
 }

@@ -4,7 +4,7 @@
 //! settings are read by `settings`; `resolve` has the ways of acting say which `place`s they change on this machine
 //! (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the only
 //! writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard of a
-//! killed agent. `process` holds what a child does to itself between clone and exec. `tree` is the machine's files, or a
+//! killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone and exec. `tree` is the machine's files, or a
 //! directory that looks like them, on which the kernel is `played`. `affected` is what changes with CPUs and interrupts:
 //! `interrupt`s, of which some stay `away` for a while, and `member`s of cpusets, of which some have `fallen` out.
 //! `cpuset`, `swap` and `task` know one kind of thing each.
@@ -39,4 +39,5 @@ pub mod setting_error;
 pub mod settings;
 mod swap;
 pub mod task;
+pub mod title;
 pub mod tree;

@@ -42,6 +42,16 @@ pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, HoldError> {
 pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError> {
     let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
     let who = if found.begin.title.is_empty() { "becalm".to_owned() } else { found.begin.title.clone() };
+    clear_of(tree, &found, &who, now, force)
+}
+
+/// The same, with nothing in the sentence that is not for everybody.
+pub fn clear_unnamed(tree: &Tree, now: u64) -> Result<Recovered, HoldError> {
+    let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
+    clear_of(tree, &found, "becalm", now, false)
+}
+
+fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> Result<Recovered, HoldError> {
     // Values that a restart has wiped out must not be written to the machine that came up.
     if !found.begin.boot.is_empty() && found.begin.boot != journal::boot_id(tree) {
         journal::remove(tree)?;
@@ -52,7 +62,7 @@ pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError>
     let places = restore(tree, &found.entries, force);
     let open = unsettled(&places);
     if !found.damaged.is_empty() {
-        return Err(damaged(tree, &who, now, &found.damaged, &places));
+        return Err(damaged(tree, who, now, &found.damaged, &places));
     }
     let count = places.iter().filter(|place| place.fate == Fate::Restored).count();
     let sentence = match (open.is_empty(), places.is_empty()) {
@@ -63,7 +73,7 @@ pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError>
         (false, _) if open.len() == 1 => format!("Of what {who} had left on, one place is not as it was."),
         (false, _) => format!("Of what {who} had left on, {} places are not as they were.", open.len()),
     };
-    close(tree, &found, &places)?;
+    close(tree, found, &places)?;
     Ok(Recovered { sentence, places })
 }
 

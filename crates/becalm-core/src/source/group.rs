@@ -7,21 +7,15 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::Duration;
 
+use super::abandoned::{self, NAME};
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
 use super::membership::Membership;
 
-const NAME: &str = "becalm-";
-
 /// The first cgroup namespace has this number on every Linux (include/linux/proc_ns.h, PROC_CGROUP_INIT_INO): what lies
 /// above a later one is hidden.
 const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
-
-/// How often removing the group is tried again: processes that were killed take a moment to leave it.
-const PATIENCE: u32 = 50;
 
 /// The control groups around the programs, and their own where it could be made.
 pub struct Around {
@@ -121,7 +115,7 @@ impl Own {
                 "a group of its own below /{parent} would change the programs' share of the CPUs"
             ));
         }
-        clear(&above);
+        abandoned::remove_in(&above);
         let name = format!("{NAME}{}", std::process::id());
         let directory = above.join(&name);
         fs::create_dir(&directory).map_err(|error| format!("/{parent}/{name} cannot be made: {error}"))?;
@@ -139,24 +133,7 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        for _ in 0..PATIENCE {
-            match fs::remove_dir(&self.directory) {
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(Duration::from_millis(2)),
-                _ => return,
-            }
-        }
-    }
-}
-
-/// Remove groups of agents that were killed. One that is in use cannot be removed.
-fn clear(above: &Path) {
-    let Ok(entries) = fs::read_dir(above) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            drop(fs::remove_dir(entry.path()));
-        }
+        drop(abandoned::remove_one(&self.directory));
     }
 }
 

@@ -81,6 +81,16 @@ fn below(mount: &[u8], controllers: &str, path: &str) -> Option<String> {
     Some(format!("{point}{inside}").trim_matches('/').to_owned())
 }
 
+/// Where file systems of a kind are mounted, from mountinfo.
+pub fn mount_points(mounts: &[u8], kind: &[u8]) -> Vec<String> {
+    let point = |mount: &[u8]| {
+        let mut words = Words(mount);
+        let point = unescaped(words.nth(4)?)?;
+        (words.skip_while(|word| *word != b"-").nth(1)? == kind).then_some(point)
+    };
+    lines(mounts).filter_map(point).collect()
+}
+
 /// A path of mountinfo: blanks are written in octal.
 fn unescaped(word: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(word).ok()?;
@@ -108,6 +118,7 @@ mod tests {
         assert_eq!(directory("1:cpu,cpuacct:/docker/abcd"), None, "another container");
         assert_eq!(directory("0::/../else"), None, "outside of the namespace");
         assert_eq!(directory("5:devices:/"), None, "not mounted");
+        assert_eq!(mount_points(MOUNTS, b"cgroup2"), ["/sys/fs/cgroup/my groups"]);
         for bad in ["", "4", "4:memory", "::", "\u{fffd}"] {
             assert!(directory(bad).is_none() || bad == "::", "{bad}");
         }

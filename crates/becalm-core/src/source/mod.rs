@@ -7,6 +7,7 @@
 //! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`); `beside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
+pub mod abandoned;
 pub mod account;
 mod beside;
 mod bytes;

@@ -1,0 +1,36 @@
+//! What a session is for, kept beside a file that everybody may read, for root alone: it may be a command line, with
+//! passwords in it.
+//!
+//! It is written after that file and removed before it, so that a becalm that is killed in between leaves none alone.
+
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+
+use super::tree::Tree;
+
+/// Keep the title of a file.
+pub fn save(tree: &Tree, path: &str, title: &str) -> io::Result<()> {
+    if title.is_empty() {
+        remove(tree, path);
+        return Ok(());
+    }
+    let mut file = tree.emptied(&beside(path))?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(title.as_bytes())?;
+    file.sync_data()
+}
+
+/// The title of a file; empty where there is none, or this user may not read it.
+pub fn load(tree: &Tree, path: &str) -> String {
+    String::from_utf8_lossy(&tree.own_bytes(&beside(path)).unwrap_or_default()).into_owned()
+}
+
+/// The file is about to go. A title that stays is overwritten by the next.
+pub fn remove(tree: &Tree, path: &str) {
+    drop(tree.remove_file(&beside(path)));
+}
+
+fn beside(path: &str) -> String {
+    format!("{path}.title")
+}

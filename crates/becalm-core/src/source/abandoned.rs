@@ -1,0 +1,171 @@
+//! Control groups that agents made for their programs (`group`) and left because they were killed.
+//!
+//! A group is named by its maker's number. Numbers are used again, and in a container they are others than here, so a
+//! group is abandoned only when no process of that number is older than it, here or among those of the group above.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::membership::mount_points;
+use super::pid_stat::PidStat;
+
+/// Before the maker's number.
+pub const NAME: &str = "becalm-";
+
+/// How often removing a group is tried again, and the time between, ms: processes that were killed take a moment to
+/// leave it.
+const TRIES: u32 = 50;
+const PAUSE_MS: u64 = 2;
+
+/// Groups in groups that are looked at: more than any system nests them.
+const DEEPEST: u32 = 32;
+
+/// A group whose maker is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandoned {
+    pub path: PathBuf,
+    /// Processes that are still in it.
+    pub processes: usize,
+    /// Why it could not be removed, if that was tried.
+    pub error: Option<String>,
+}
+
+/// All of the running machine.
+pub fn find() -> Vec<Abandoned> {
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mut found = Vec::new();
+    for point in mount_points(&mounts, b"cgroup2") {
+        find_below(Path::new(&point), DEEPEST, &mut found);
+    }
+    found
+}
+
+/// Those that could be removed, and those that could not.
+pub fn remove() -> (Vec<Abandoned>, Vec<Abandoned>) {
+    let mut found = find();
+    for each in &mut found {
+        each.error = remove_one(&each.path).err().map(|error| error.to_string());
+        each.processes = processes(&each.path).len();
+    }
+    found.into_iter().partition(|each| each.error.is_none())
+}
+
+/// Remove those in one group. One that is in use cannot be removed.
+pub fn remove_in(above: &Path) {
+    let mut found = Vec::new();
+    find_below(above, 1, &mut found);
+    for each in found {
+        drop(fs::remove_dir(each.path));
+    }
+}
+
+/// Remove a group; an error when it is still there after a while.
+pub fn remove_one(path: &Path) -> io::Result<()> {
+    for _ in 1..TRIES {
+        match fs::remove_dir(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(Duration::from_millis(PAUSE_MS)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            done => return done,
+        }
+    }
+    fs::remove_dir(path)
+}
+
+fn find_below(above: &Path, depth: u32, found: &mut Vec<Abandoned>) {
+    let Ok(entries) = fs::read_dir(above) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let (path, name) = (entry.path(), entry.file_name());
+        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
+        if maker.is_some_and(|pid| !lives(pid, &path, above)) {
+            let processes = processes(&path).len();
+            found.push(Abandoned { path, processes, error: None });
+        } else if depth > 1 {
+            find_below(&path, depth - 1, found);
+        }
+    }
+}
+
+/// Whether the maker of a group is there.
+fn lives(pid: u32, group: &Path, above: &Path) -> bool {
+    let made = fs::metadata(group).map_or(i64::MAX, |about| about.ctime());
+    older(pid, made) || processes(above).iter().any(|other| number_inside(*other) == Some(pid))
+}
+
+/// Whether there is a process of this number that has not ended and began before this time (Unix, s).
+fn older(pid: u32, made: i64) -> bool {
+    let Some(stat) = fs::read(format!("/proc/{pid}/stat")).ok().and_then(|text| PidStat::parse(&text)) else {
+        return false;
+    };
+    if ["Z", "X"].contains(&stat.state.as_str()) {
+        return false;
+    }
+    // What cannot be found out speaks for it.
+    let began = stat.at(22).zip(boot_time()).map_or(0, |(ticks, boot)| boot + (ticks / TICKS) as i64);
+    began <= made.saturating_add(1)
+}
+
+/// Ticks a second, as the kernel tells them to programs (USER_HZ).
+const TICKS: u64 = 100;
+
+/// When the machine was started, Unix time, s (proc_stat(5), btime).
+fn boot_time() -> Option<i64> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
+}
+
+/// The number that a process has in a PID namespace of its own (proc_pid_status(5), NSpid), if it is in one.
+fn number_inside(pid: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut numbers = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_ascii_whitespace();
+    let inside = numbers.next_back()?;
+    numbers.next()?;
+    inside.parse().ok()
+}
+
+fn processes(group: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_abandoned_when_no_older_process_has_its_makers_number() {
+        let root = std::env::temp_dir().join(format!("becalm-abandoned-{}", std::process::id()));
+        let own = format!("becalm-{}", std::process::id());
+        // The largest number that the kernel gives is 2^22.
+        for name in ["a/becalm-4194305", "a/b/becalm-4194306", "becalm-load-7", "becalm-x", &own] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let names = |depth| {
+            let mut found = Vec::new();
+            find_below(&root, depth, &mut found);
+            let mut names: Vec<_> =
+                found.iter().map(|each| each.path.strip_prefix(&root).unwrap().to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(DEEPEST), [Path::new("a/b/becalm-4194306"), Path::new("a/becalm-4194305")]);
+        assert_eq!(names(1), [] as [&Path; 0]);
+        remove_in(&root.join("a"));
+        assert_eq!(names(DEEPEST), [Path::new("a/b/becalm-4194306")]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_began_after_the_group_was_made_has_not_made_it() {
+        let mut sleeper = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let boot = boot_time().unwrap();
+        assert!(older(sleeper.id(), i64::MAX) && !older(sleeper.id(), boot - 60));
+        assert!(older(1, boot + 60), "the first process is as old as the machine");
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(!older(sleeper.id(), i64::MAX));
+    }
+}
