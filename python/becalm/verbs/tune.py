@@ -43,6 +43,7 @@ class _Own(TypedDict, total=False):
     budget: float | str | None
     confidence: float | str
     method: str
+    minimize: str
     objective: str
     threshold: float | str | None
     margin: float | str
