@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from tests.machine.conversation import Agent, gather, processes_with, sh, wait_for
 
+from becalm import hosts
+from becalm.errors import MachineError
 from becalm.hosts.agent import PROTOCOL, agent_path
 from becalm.nouns.run import COLUMNS
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 pytestmark = pytest.mark.machine
 
@@ -122,6 +126,11 @@ def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent):
     assert (event["id"], event["event"], event["kind"]) == (None, "error", "protocol")
     assert "64 MiB" in event["message"]
     assert agent.run("true")[0][0]["outcome"] == "ok"
+
+
+def test_becalm_says_so_too():
+    with hosts.open("local") as host, pytest.raises(MachineError, match="64 MiB"):
+        host.define([Workload.of(["true", "x" * (LONGEST + 1)])], [Settings()])
 
 
 def test_the_longest_line_is_served(agent):

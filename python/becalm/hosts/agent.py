@@ -296,7 +296,9 @@ class AgentHost:
             raise self._link.lost(self.name) from None
         while True:
             event = self._line()
-            if event.get("id") != ident:
+            # Without a number: of a request that could not be read, and there is none but this one.
+            unread = event["event"] == "error" and event["id"] is None
+            if event.get("id") != ident and not unread:
                 continue
             if event["event"] == "error":
                 raise ERRORS.get(event["kind"], MachineError)(event["message"])
