@@ -222,8 +222,12 @@ pub fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
 fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
     let target = format!("{to}/{}", members(version));
     if !tree.live {
-        let mut all = tasks(tree, to, version);
+        // In this order: another restorer that has just moved them must not be undone.
         let come = tasks(tree, from, version);
+        if come.is_empty() {
+            return Ok(());
+        }
+        let mut all = tasks(tree, to, version);
         all.extend(come.into_iter().filter(|task| !all.contains(task)).collect::<Vec<_>>());
         let lines: String = all.iter().map(|task| format!("{task}\n")).collect();
         tree.replace(&target, lines.as_bytes())?;
