@@ -16,7 +16,7 @@ from becalm.hosts import Access
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import ApplyResult, BootFile, Change, Held, Reset, RestoredPlace, Status
+from becalm.nouns.settings_change import ApplyResult, BootFile, Change, Held, LeftGroup, Reset, RestoredPlace, Status
 from becalm.profiles import SHIPPED, Profile, load, write
 from becalm.study.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
@@ -380,7 +380,7 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     found = json.loads(becalm("status", "--json", root=root).stdout)
     assert set(found) == SHARED | names(Status)
     assert set(found["places"][0]) == names(Held)
-    assert documented("status") == names(Status) | names(Held) | names(BootFile)
+    assert documented("status") == names(Status) | names(Held) | names(BootFile) | names(LeftGroup)
 
     off = json.loads(becalm("reset", "--json", root=root).stdout)
     assert set(off) == SHARED | names(Reset)
