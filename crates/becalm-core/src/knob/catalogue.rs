@@ -6,10 +6,32 @@
 //! What is set at boot is tried on the last core: the CPU that boots keeps the time, so the kernel takes it out of
 //! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
-use super::act::{
-    AtBoot, BeforeRun, EachCpu, EnvironmentSize, File, FrequencyFloor, InChild, Interrupts,
-    Isolation as Isolate, Latency, OnlineCpus, Services, Smt, SwapAreas,
-};
+mod each_cpu;
+mod file;
+mod frequency_floor;
+mod interrupts;
+mod isolation;
+mod latency;
+mod next_boot;
+mod of_process;
+mod online_cpus;
+mod services;
+mod smt;
+mod swap_areas;
+mod value;
+
+use self::each_cpu::EachCpu;
+use self::file::File;
+use self::frequency_floor::FrequencyFloor;
+use self::interrupts::Interrupts;
+use self::isolation::Isolation as Isolate;
+use self::latency::Latency;
+use self::next_boot::AtBoot;
+use self::of_process::{BeforeRun, EnvironmentSize, InChild};
+use self::online_cpus::OnlineCpus;
+use self::services::Services;
+use self::smt::Smt;
+use self::swap_areas::SwapAreas;
 use super::domain::Scale::{Linear, Log};
 use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special, ON_OFF};
 use super::place::Place;

@@ -1,17 +1,16 @@
 //! Knobs: the system parameters that becalm knows, how they are set, and how they are put back.
 //!
-//! `catalogue` is the table, `row` what a row says, `domain` the values it takes, `act` the ways of acting. A request's
-//! settings are read by `settings`; `resolve` has the ways of acting say which `place`s they change on this machine
-//! (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the only
-//! writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard of a
-//! killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone and exec. `tree` is the machine's files, or a
-//! directory that looks like them, on which the kernel is `played`. `affected` is what changes with CPUs and interrupts:
-//! `interrupt`s, of which some stay `away` for a while, and `member`s of cpusets, of which some have `fallen` out.
-//! `cpuset`, `swap` and `task` know one kind of thing each.
+//! `catalogue` is the table, with a file for each way of acting; `row` is what a row says, `domain` the values it takes.
+//! A request's settings are read by `settings`; `resolve` has the ways of acting say which `place`s they change on this
+//! machine (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the
+//! only writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard
+//! of a killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone
+//! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`.
+//! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
+//! `member`s of cpusets, of which some have `fallen` out. `cpuset`, `swap` and `task` know one kind of thing each.
 
 pub use crate::cpus;
 
-pub mod act;
 mod affected;
 pub mod away;
 pub mod catalogue;

@@ -43,7 +43,7 @@ pub enum Privileged {
     Classes(&'static [&'static str]),
 }
 
-/// A way of acting: one file of `knob::act` each. It holds what distinguishes knobs that act in the same way (paths,
+/// A way of acting: one file below `knob::catalogue` each. It holds what distinguishes knobs that act in the same way (paths,
 /// spellings) as data; paths are those of the running machine and begin at the root the agent was given.
 pub trait Act: Debug + Sync {
     /// The present value of the knob, empty where it has none, or why this machine does not have it.

@@ -6,7 +6,8 @@ use super::super::cpus::{self, Cpus};
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
-use super::{is_each_cpu, smt};
+use super::smt;
+use super::value::is_each_cpu;
 
 /// `cpuN/online` of every CPU that can be switched.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::super::changes::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::{each_cpu, is_each_cpu, read, same};
+use super::value::{each_cpu, is_each_cpu, read, same};
 
 const FILE: &str = "cpufreq/scaling_min_freq";
 

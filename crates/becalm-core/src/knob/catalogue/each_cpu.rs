@@ -5,7 +5,7 @@ use super::super::domain::Kind;
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::{each_cpu, is_each_cpu, read, same};
+use super::value::{each_cpu, is_each_cpu, read, same};
 
 /// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::super::cpus::{self, Cpus};
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
-use super::is_each_cpu;
+use super::value::is_each_cpu;
 
 /// `smt/control`.
 #[derive(Debug)]

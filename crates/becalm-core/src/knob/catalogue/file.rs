@@ -6,7 +6,7 @@ use super::super::changes::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::{choices, chosen, Tree};
-use super::{read, DEBUGFS};
+use super::value::{read, DEBUGFS};
 
 /// The first of these files that exists, and how it spells values.
 #[derive(Debug)]
