@@ -123,6 +123,30 @@ def test_settings_are_put_on_and_off_there(bench):
     assert json.loads(command("status", "--host", "bench", "--json").stdout)["anything"] is False
 
 
+LEFT_ON = """
+cat > /root/talk <<'END'
+{"id":1,"do":"open","protocol":2,"environment":{},"directory":"/"}
+{"id":2,"do":"hold","settings":SETTINGS,"dangerous":true}
+END
+(cat /root/talk; exec sleep 3600) | AGENT serve > /root/said 2>&1 &
+for i in $(seq 600); do grep -q '"id":2' /root/said && break; sleep 0.1; done
+pkill -9 becalm-guard; pkill -9 becalm-agent; pkill -x sleep; cat /root/said
+"""
+
+
+def test_the_service_restores_with_the_rights_that_are_left_to_it(bench):
+    """Its unit takes away devices, files, rights and system calls: what is left is enough."""
+    values = "sysctl -n vm.stat_interval vm.swappiness kernel.randomize_va_space; cat /sys/devices/system/cpu/online"
+    before = bench.root(values)
+    settings = '{"stat_interval": 33, "swappiness": 7, "aslr_system": "off", "online_cpus": "first"}'
+    script = LEFT_ON.replace("SETTINGS", settings).replace("AGENT", f"/{restore_service.AGENT}")
+    said = bench.root(script)
+    assert bench.root(values).split()[:3] == ["33", "7", "0"], said
+    bench.root(f"systemctl start {restore_service.NAME}")
+    assert bench.root(values) == before
+    assert "journal" not in bench.root("ls /var/lib/becalm")
+
+
 def test_a_study_goes_on_through_restarts_and_a_power_cut_and_leaves_nothing(bench):
     before, line = files(bench), line_of(bench)
     cut = PowerCut(bench)

@@ -185,13 +185,12 @@ impl Machine {
 
     /// See interrupts back that fire at once; somebody else waits for the others.
     fn settle(&mut self) {
-        let waited =
-            away::settle(&self.tree, AT_ONCE.min(self.patience), false).and_then(
-                |under_way| match under_way {
-                    true => wait_for_interrupts(&self.tree, self.patience),
-                    false => Ok(()),
-                },
-            );
+        let waited = away::settle(&self.tree, AT_ONCE.min(self.patience), self.patience <= AT_ONCE).and_then(
+            |under_way| match under_way {
+                true => wait_for_interrupts(&self.tree, self.patience),
+                false => Ok(()),
+            },
+        );
         if let Err(error) = waited {
             // The masks must be as before; where the interrupts arrive is told.
             drop(away::settle(&self.tree, Duration::ZERO, true));

@@ -30,24 +30,48 @@ Before=multi-user.target
 [Service]
 Type=oneshot
 RemainAfterExit=no
-ExecStart=/{AGENT} restore --at-start
-# It writes below /proc, /sys, /dev and /boot, opens swap files anywhere and signals processes: no more is taken away.
+ExecStart=/{AGENT} restore --at-start --interrupt-wait 0
+# Files: its own, those of a boot entry, and where installers put swap files. Swap files elsewhere: becalm reset.
+ProtectSystem=strict
+ReadWritePaths=-/boot -/efi -/etc/systemd/system -/swapfile -/swap.img -/swap
+StateDirectory=becalm
+StateDirectoryMode=0755
+RuntimeDirectory=becalm
+RuntimeDirectoryMode=0755
+RuntimeDirectoryPreserve=yes
+ProtectHome=yes
+PrivateTmp=yes
+UMask=0077
+# Devices: swap areas, and the bound on wake-up latency.
+DevicePolicy=closed
+DeviceAllow=block-* rw
+DeviceAllow=/dev/cpu_dma_latency rw
+# Rights: swapon(2); CPUs of other people's tasks; continuing other people's processes; variables of the firmware.
+CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_NICE CAP_KILL CAP_LINUX_IMMUTABLE
 NoNewPrivileges=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service @swap
+SystemCallFilter=~@aio @keyring @memlock @setuid
+SystemCallErrorNumber=EPERM
+# No network but the socket of systemd itself.
 PrivateNetwork=yes
+IPAddressDeny=any
 RestrictAddressFamilies=AF_UNIX
 RestrictNamespaces=yes
 RestrictSUIDSGID=yes
+RestrictRealtime=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
-SystemCallArchitectures=native
 ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectClock=yes
 ProtectHostname=yes
 
 [Install]
 WantedBy=multi-user.target
 """
-"""systemd.service(5), systemd.exec(5). Not ProtectKernelTunables, ProtectClock or PrivateDevices: they would forbid
-what restoring is."""
+"""systemd.service(5), systemd.exec(5). Not ProtectKernelTunables, ProtectControlGroups or PrivateDevices: they would
+forbid what restoring is. Nobody waits for interrupts: what a unit has started ends with it."""
 
 
 def install_service(root: Path = Path("/"), start: bool = True) -> list[str]:

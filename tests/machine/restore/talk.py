@@ -106,9 +106,16 @@ def holders(root: Path | None, name: str = "") -> list[int]:
             with contextlib.suppress(OSError):
                 if name and (entry / "comm").read_text().strip() != name:
                     continue
-                if any(os.readlink(each.path) == lock for each in os.scandir(entry / "fd")):
+                if any(leads(each.path) == lock for each in os.scandir(entry / "fd")):
                     found.append(int(entry.name))
     return found
+
+
+def leads(descriptor: str) -> str:
+    """What a descriptor is of; empty when it was just closed."""
+    with contextlib.suppress(OSError):
+        return os.readlink(descriptor)
+    return ""
 
 
 def guards(root: Path | None) -> list[int]:
