@@ -288,6 +288,154 @@ def host_kind(tree: Path) -> None:
     )
 
 
+def verb(tree: Path) -> None:
+    """One that measures and keeps: a file of the verb, one of its command, its report, and a row."""
+    written(
+        tree,
+        "python/becalm/verbs/total.py",
+        '''
+        """`becalm total`: how long all runs of a program take together."""
+
+        from __future__ import annotations
+
+        from collections.abc import Iterable
+        from typing import Unpack
+
+        import numpy as np
+
+        from becalm.nouns.history import History
+        from becalm.nouns.options.measuring import RunOptions
+        from becalm.nouns.run import Block
+        from becalm.nouns.signature import takes
+        from becalm.nouns.workload import CommandLine, Workload
+        from becalm.plans.interleave import interleave
+        from becalm.report.document import Document
+        from becalm.report.total import Total
+        from becalm.study.measure import measure
+        from becalm.study.session import open_session
+        from becalm.study.session_options import MeasureKeywords, SessionOptions, asked
+        from becalm.study.stored import document_of
+
+
+        @takes(RunOptions, CommandLine, Workload, SessionOptions)
+        def total(command: str | Iterable[str] | Workload, **given: Unpack[MeasureKeywords]) -> Total:
+            """Measure one program, and add its times up."""
+            options, session, program = asked(RunOptions, given)
+            study = session.study("total", [Workload.of(command, **program)], options)
+            rng, goal = np.random.default_rng(study.seed), options.goal
+
+            def plan(history: History) -> Block | None:
+                return None if goal.exhausted(history) else interleave(history, goal, rng)
+
+            with open_session(session, "becalm total") as opened:
+                opened.host.define(study.workloads, study.settings)
+                number = opened.begin(study)
+                measure(opened.host, plan, History(1), opened.take, detail=opened.detail)
+                opened.settle()
+                return conclude(document_of(opened.store, number))
+
+
+        def conclude(document: Document) -> Total:
+            """The same of a stored study."""
+            times = [run.wall_ns for run in document.runs if not run.warmup and run.outcome == "ok"]
+            return Total(document.study.workloads[0].name, len(times), sum(times), document.number)
+        ''',
+    )
+    written(
+        tree,
+        "python/becalm/report/total.py",
+        '''
+        """What `becalm total` gives, and how it is drawn."""
+
+        from __future__ import annotations
+
+        from collections.abc import Iterator
+        from dataclasses import asdict, dataclass
+        from typing import Any
+
+        from rich.console import RenderableType
+        from rich.text import Text
+
+        from becalm._version import SCHEMA, VERSION
+        from becalm.report.table import Table
+        from becalm.wording.measurement import counted, duration
+
+
+        @dataclass(frozen=True, slots=True)
+        class Total:
+            """All runs of one program; time in ns."""
+
+            name: str
+            runs: int
+            wall_ns: int
+            study: int | None
+
+            @property
+            def sentence(self) -> str:
+                """In words."""
+                return f"{counted(self.runs, 'run')} of {self.name} took {duration(self.wall_ns)} together."
+
+            def to_json(self) -> dict[str, Any]:
+                """The documented form."""
+                return {"becalm": VERSION, "schema": SCHEMA, "kind": "total", **asdict(self)}
+
+
+        def on_terminal(found: Total, *, plain: bool = False, columns: int = 80) -> RenderableType:
+            """The sentence."""
+            return Text(found.sentence)
+
+
+        def tables(found: Total) -> Iterator[Table]:
+            """One row."""
+            row = (found.name, str(found.runs), duration(found.wall_ns))
+            yield Table("", ("program", "runs", "together"), (row,), (1, 2), codes=0)
+        ''',
+    )
+    written(
+        tree,
+        "python/becalm/cli/total.py",
+        '''
+        """`becalm total`."""
+
+        from __future__ import annotations
+
+        from typing import Any
+
+        import click
+
+        import becalm
+        from becalm.cli import options, output
+
+        VALUES = (becalm.RunOptions, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
+
+
+        @click.command("total")
+        @options.of(*VALUES)
+        @output.options
+        @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+        def command_total(command: tuple[str, ...], **given: Any) -> None:
+            """Measure one program, and add its times up."""
+            out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+            with out.listener() as heard:
+                found = becalm.total(output.words(command), listener=heard, **chosen)
+            out.end(found)
+        ''',
+    )
+    table = "python/becalm/verbs/__init__.py"
+    before(
+        tree,
+        table,
+        "    from becalm.verbs.tune import tune as tune\n",
+        "    from becalm.verbs.total import total as total\n",
+    )
+    before(
+        tree,
+        table,
+        '    Verb("load"',
+        '    Verb("total", "How long all runs take together.", kind=Kind("becalm.verbs.total:conclude")),\n',
+    )
+
+
 SPIN = ("--host", "sim:drift", "--seed", "1", "--quiet")
 
 TABLE = (
@@ -358,6 +506,22 @@ TABLE = (
         ),
         ("tests/unit/report/formats",),
         "test_formats",
+    ),
+    Addition(
+        "verb that measures",
+        4,
+        verb,
+        (
+            (("total", *SPIN, "--runs", "20", "spin 20ms"), "20 runs of spin 20ms took"),
+            (("total", *SPIN[:4], "--runs", "20", "--markdown", "spin 20ms"), "| `spin 20ms` | 20 |"),
+            (("show", "last"), "20 runs of spin 20ms took"),
+            (("show", "--json"), '"kind": "total"'),
+            (("export", "--format", "html"), "20 runs of spin 20ms took"),
+            (("list", "--kind", "total"), "spin 20ms"),
+            (("--help",), "How long all runs take together."),
+        ),
+        ("tests/unit/test_interface.py", "tests/unit/test_public_names.py", "tests/unit/test_house.py"),
+        "[total]",
     ),
     Addition(
         "host kind",

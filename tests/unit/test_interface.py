@@ -146,3 +146,12 @@ def test_what_several_hosts_were_measured_by_before_still_works_and_warns(store)
     assert again.across == found.across
     with pytest.warns(DeprecationWarning, match="run"):
         becalm.run_on(["sim:calm:1"], "spin 20ms", runs=5)
+
+
+def test_verbs_that_do_not_measure_programs_take_an_open_host():
+    from becalm.hosts import open as open_host
+
+    with open_host("sim:laptop-a") as host:
+        assert {each.name for each in becalm.knobs(host)} == {each.name for each in becalm.knobs("sim:laptop-a")}
+        assert becalm.doctor(host, measure=False).host == host.name
+        assert host.facts(), "it is open still"

@@ -46,8 +46,7 @@ class SequentialComparison:
         self.confidence = confidence
         self.fail_above = fail_above
         self.others = [index for index in range(len(self.names)) if index != reference]
-        alpha = simultaneous_alpha(1 - confidence, max(1, len(self.others)))
-        self._looks = {index: RepeatedPairs(alpha) for index in self.others}
+        self._looks: dict[int, RepeatedPairs] = {}
         self._looked_at = 0
         self.differences: tuple[Difference, ...] = ()
 
@@ -58,6 +57,9 @@ class SequentialComparison:
     def look(self, history: History) -> tuple[Difference, ...]:
         """The comparisons as they stand; valid at this and at every other look together."""
         if history.rounds and history.rounds != self._looked_at:
+            if self._looked_at == 0:
+                alpha = simultaneous_alpha(1 - self.confidence, max(1, len(self.others)))
+                self._looks = {index: RepeatedPairs(alpha) for index in self.others}
             self._looked_at = history.rounds
             pairs, fraction = history.pairs(), self.goal.fraction(history)
             ref_log, ref_position = pairs.log_wall[self.reference], pairs.position[self.reference]

@@ -12,6 +12,7 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
+from becalm.report.formats import FORMATS
 
 STORE = options.one(becalm.SessionOptions, "store")
 
@@ -91,7 +92,7 @@ def command_show(study: str, together: bool, store: str | None, **given: Any) ->
 
 @click.command("export")
 @click.argument("study", default="last")
-@click.option("--format", "format_", help="json, csv, markdown, html, hyperfine or pyperf  [default: json].")
+@click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
 @STORE

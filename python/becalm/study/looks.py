@@ -101,10 +101,10 @@ class Looks:
 
     def look_at_load(self) -> None:
         """Decide on the rounds of the last block, before their times are looked at."""
-        found = contaminated(self._runs, self._loads, self.rule)
-        self.contaminated.update(found)
+        found = contaminated(self._runs, self._loads, self.rule) if self._loads else {}
         self._runs.clear()
         self._loads.clear()
+        self.contaminated.update(found)
         if self.drops and found:
             self.history.drop(found)
 

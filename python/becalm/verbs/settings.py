@@ -51,7 +51,7 @@ def apply(
     profile: Profile | str,
     command: Sequence[str] | None = None,
     *,
-    host: str = "local",
+    host: str | Host = "local",
     sudo: bool = False,
     root: str | None = None,
     dangerous: bool = False,
@@ -77,7 +77,7 @@ def apply(
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
-    with hosts.open(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
+    with at(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = _usable(profile, agent.knobs(), command is not None)
         if profile.name != OWN:
@@ -101,7 +101,7 @@ def apply(
         return ApplyResult(profile.name, done.changes, skipped, (*elsewhere, *done.remarks), done.took_ns)
 
 
-def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
+def reset(host: str | Host = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
     """Put everything back that becalm has left set, whoever ran it. `force`: also what somebody else has changed since.
 
     Raises MachineError when a running becalm holds the machine, or when rights are missing.
@@ -110,16 +110,16 @@ def reset(host: str = "local", *, sudo: bool = False, root: str | None = None, f
         return machine.restore(force=force)
 
 
-def status(host: str = "local", *, root: str | None = None) -> Status:
+def status(host: str | Host = "local", *, root: str | None = None) -> Status:
     """What is set on a host, by whom and since when. Needs no rights. Raises MachineError."""
     with _kept(host, Access(root=root)) as machine:
         return machine.status()
 
 
 @contextmanager
-def _kept(host: str, access: Access) -> Iterator[Host]:
+def _kept(host: str | Host, access: Access) -> Iterator[Host]:
     """A host on which settings may be, or have been, put on. Raises UsageError for another one."""
-    with hosts.open(host, access) as machine:
+    with at(host, access) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)
         yield machine
 

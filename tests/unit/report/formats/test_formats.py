@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.needs import need, need_module
 from tests.places import ROOT
@@ -57,6 +57,7 @@ def test_our_own_format_loses_nothing(document):
     assert back == document
 
 
+@settings(deadline=None)
 @given(documents())
 def test_every_writer_takes_every_study(document):
     for row in FORMATS:
