@@ -33,9 +33,7 @@ smartquotes = False
 
 autodoc_typehints = "description"
 # Fields of the typed options, as python/becalm/nouns/signature.py writes them into the docstrings of verbs.
-napoleon_custom_sections = [("Options", "params_style")]
-# A word in a docstring that is the name of attributes in several classes is no link.
-suppress_warnings = ["ref.python"]
+napoleon_custom_sections = [("Options", "Args")]
 autodoc_member_order = "bysource"
 
 html_theme = "furo"
@@ -70,7 +68,25 @@ class Session(SphinxDirective):
         return [nodes.literal_block(text, text, language="text")]
 
 
+written: dict[str, list[str]] = {}
+
+
+def keep(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Remember the docstring of an attribute, of which napoleon takes all before a colon for its type."""
+    if what in ("attribute", "data", "property"):
+        written[name] = list(lines)
+
+
+def put_back(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """After napoleon: what was there."""
+    if name in written:
+        lines[:] = written.pop(name)
+
+
 def setup(app: Sphinx) -> None:
     """Make the directives known."""
+    # Napoleon's has 500.
+    app.connect("autodoc-process-docstring", keep, priority=400)
+    app.connect("autodoc-process-docstring", put_back, priority=600)
     app.add_directive("becalm-table", Table)
     app.add_directive("becalm-session", Session)

@@ -103,6 +103,11 @@ def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and getattr(node.test, "id", getattr(node.test, "attr", None)) == "TYPE_CHECKING"
 
 
+def _hands_on(node: ast.AST) -> bool:
+    """`from module import name as name`: what a package shows type checkers as its own, and does not use itself."""
+    return isinstance(node, ast.ImportFrom) and all(each.asname == each.name for each in node.names)
+
+
 def _targets(node: ast.Import | ast.ImportFrom, name: str, is_package: bool, known: dict[str, Path]) -> set[str]:
     if isinstance(node, ast.Import):
         return {each.name for each in node.names if each.name in known}
@@ -126,6 +131,8 @@ def imports(package: Path) -> Imports:
         todo: list[tuple[ast.AST, str]] = [(ast.parse(path.read_text()), "at_top")]
         while todo:
             node, place = todo.pop()
+            if place == "type_checking" and path.name == "__init__.py" and _hands_on(node):
+                continue
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 found[place] |= _targets(node, name, path.name == "__init__.py", known) - {name}
             elif isinstance(node, ast.If) and _is_type_checking(node):

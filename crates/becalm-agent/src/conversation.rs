@@ -7,7 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use becalm_core::exec::watch::{closing, readable, reading, ready, until_ready};
+use becalm_core::exec::poll::{closing, readable, reading, ready, until_ready};
 use libc::pollfd;
 use serde_json::json;
 

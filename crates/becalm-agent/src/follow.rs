@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use becalm_core::exec::watch::{readable, reading, ready_within};
+use becalm_core::exec::poll::{readable, reading, ready_within};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::source::account::Account;
 use becalm_core::source::pace::Pace;

@@ -9,8 +9,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use becalm_core::exec::poll::readable;
 use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
-use becalm_core::exec::watch::readable;
 use becalm_core::knob::away::settle;
 use becalm_core::knob::journal;
 use becalm_core::knob::place::{Place, KEEPER};

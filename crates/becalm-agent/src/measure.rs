@@ -8,13 +8,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
+use becalm_core::exec::poll::{reading, ready_within};
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::{BaseEnvironment, Environment, Program};
 use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::{kill_tree, sweep};
 use becalm_core::exec::user::User;
-use becalm_core::exec::watch::{reading, ready_within, watch, Woken};
+use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};

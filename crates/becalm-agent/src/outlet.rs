@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use becalm_core::exec::now_ns;
-use becalm_core::exec::watch::{ready_within, writing, NOTHING};
+use becalm_core::exec::poll::{ready_within, writing, NOTHING};
 use libc::{c_int, pollfd};
 
 /// With so many bytes waiting nothing new is begun: no request, no run, and what programs write stays in their pipes.

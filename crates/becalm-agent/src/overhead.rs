@@ -7,12 +7,13 @@ use std::ptr;
 
 use becalm_core::exec::account::{reap, run_queue};
 use becalm_core::exec::now_ns;
+use becalm_core::exec::poll::ready;
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::{BaseEnvironment, Environment, Program};
 use becalm_core::exec::spawner::{Executable, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
-use becalm_core::exec::watch::{ready, watch, Woken};
+use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::types::{Outcome, Row, Step, Text};
 
 use crate::conversation::{Attention, Conversation};

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use becalm_core::exec::now_ns;
+use becalm_core::exec::poll::{ready, until_ready};
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
-use becalm_core::exec::watch::{ready, until_ready};
 use becalm_core::facts;
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::restore::unsettled;

@@ -33,7 +33,11 @@ def late():
     from becalm.upper import first
     return first
 === python/becalm/lower/__init__.py
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from becalm.lower.base import Base as Base
 === python/becalm/lower/base.py
+import becalm.lower
 from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from becalm.upper.first import Base2

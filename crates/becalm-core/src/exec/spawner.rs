@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::arena::Arena;
 use super::child::{become_program, Begin, Image, Report, Stage};
+use super::poll::readable;
 use super::prepare::Preparation;
 use super::program::{self, Entries, Environment};
 use super::user::User;
-use super::watch::readable;
 use super::{checked, now_ns, tree};
 use crate::types::Kernel;
 

@@ -1,0 +1,75 @@
+//! Waiting for descriptors.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use libc::pollfd;
+
+/// Most of what else is waited for in one call.
+pub const OTHERS: usize = 4;
+
+/// To wait until a descriptor can be read, or has been closed at its other end.
+pub fn reading(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// To wait until a descriptor can be written to.
+pub fn writing(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLOUT, revents: 0 }
+}
+
+/// To wait until a descriptor has been closed at its other end, whatever can still be read from it.
+pub fn closing(fd: RawFd) -> pollfd {
+    pollfd { fd, events: libc::POLLRDHUP, revents: 0 }
+}
+
+/// Not to wait for anything.
+pub const NOTHING: pollfd = pollfd { fd: -1, events: 0, revents: 0 };
+
+/// Whether one of these has come.
+pub fn ready(what: &[pollfd]) -> io::Result<bool> {
+    ready_within(what, 0)
+}
+
+/// Wait until one of these has come, or so many ns are over; whether one has.
+pub fn ready_within(what: &[pollfd], timeout_ns: i64) -> io::Result<bool> {
+    wait(what, Some(timeout_ns.max(0)))
+}
+
+/// Wait until one of these has come.
+pub fn until_ready(what: &[pollfd]) -> io::Result<()> {
+    wait(what, None).map(drop)
+}
+
+/// Whether a descriptor can be read now.
+pub fn readable(fd: RawFd) -> io::Result<bool> {
+    ready(&[reading(fd)])
+}
+
+fn wait(what: &[pollfd], timeout_ns: Option<i64>) -> io::Result<bool> {
+    let mut polls = [NOTHING; OTHERS];
+    for (poll, each) in polls.iter_mut().zip(what) {
+        *poll = *each;
+    }
+    Ok(poll(&mut polls, timeout_ns)? > 0)
+}
+
+/// poll(2) until something has come or the time is over; how many have.
+pub fn poll(polls: &mut [pollfd], timeout_ns: Option<i64>) -> io::Result<usize> {
+    let time =
+        timeout_ns.map(|ns| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 });
+    let pointer = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    loop {
+        // SAFETY: the slice and the timespec are live; no signal mask is passed.
+        let ready = unsafe {
+            libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, pointer, std::ptr::null())
+        };
+        if ready >= 0 {
+            return Ok(ready as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
