@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from becalm.hosts.guest.kernel import Kernel as Kernel
     from becalm.hosts.protocol import Access as Access
     from becalm.hosts.protocol import Host as Host
-    from becalm.load.demand import Demand as Demand
-    from becalm.load.demand import Made as Made
     from becalm.load.explanation import Explanation as Explanation
     from becalm.load.live import Instant as Instant
     from becalm.load.run_report import Watched as Watched
     from becalm.methods import search_methods as search_methods
     from becalm.nouns.codec import toml as toml
+    from becalm.nouns.demand import Demand as Demand
+    from becalm.nouns.demand import Made as Made
     from becalm.nouns.diagnosis import Diagnosis as Diagnosis
     from becalm.nouns.knob import Knob as Knob
     from becalm.nouns.knob import catalogue as catalogue
@@ -85,7 +85,7 @@ _VALUES = {
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
-    "becalm.load.demand": "Demand Made",
+    "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",
     "becalm.load.run_report": "Watched",

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from becalm import hosts
 from becalm.hosts import Access, LoadDetail, Loads, MeasureRequest, runs_of
-from becalm.load.demand import Demand
+from becalm.hosts.load_generator import Loading
 from becalm.load.time_accounting import of
 from becalm.load.waterfall import waterfall
+from becalm.nouns.demand import Demand
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-from becalm.study.load_generator import Loading
 
 
 def spent(loading):

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from tests.needs import need
 
+from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts.agent import agent_path
 from becalm.load.design import Factor
+from becalm.plans import beside_loads
 from becalm.store import Store
-from becalm.verbs import load_experiment as verb
 from becalm.verbs.load_experiment import load_experiment, room
 
 pytestmark = pytest.mark.machine
@@ -26,8 +27,7 @@ def nobody_loads():
 
 
 def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(verb, "SETTLE_S", 0.0)
-    monkeypatch.setattr(verb, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
     counter = tmp_path / "seen"
     # What the program itself sees of the generator: how many processes of it compute.
     script = f"pgrep -c -f '{PATTERN}' >> {counter}; exit 0"
@@ -52,14 +52,16 @@ def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
 def test_what_this_machine_cannot_is_left_out_or_refused():
     with contextlib.suppress(OSError):
         swapped = len(Path("/proc/swaps").read_text().splitlines()) > 1
-    found = room("/dev/shm")
+    with hosts.open("local") as host:
+        facts = host.facts()
+    found = room(facts, "/dev/shm")
     assert "tmpfs" in found.excluded["disk"]
     assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in found.factors
     assert ("memory" in found.excluded) is (not swapped or os.geteuid() != 0)
     with pytest.raises(MachineError, match="tmpfs"):
-        room("/dev/shm", ["disk"])
+        room(facts, "/dev/shm", ["disk"])
     with pytest.raises(UsageError, match="heat"):
-        room("/var/tmp", ["heat"])
+        room(facts, "/var/tmp", ["heat"])
 
 
 def test_a_program_that_fails_ends_the_load_too(tmp_path):
@@ -68,7 +70,7 @@ def test_a_program_that_fails_ends_the_load_too(tmp_path):
     assert nobody_loads()
 
 
-@pytest.mark.parametrize(("option", "word"), [({"host": "null"}, "host"), ({"store": False}, "store")])
+@pytest.mark.parametrize(("option", "word"), [({"host": "null"}, "null"), ({"store": False}, "store")])
 def test_what_makes_no_sense(option, word, tmp_path):
     with pytest.raises(UsageError, match=word):
         load_experiment("true", loads=["cpu"], **{"store": str(tmp_path / "s.db"), **option})

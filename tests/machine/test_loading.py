@@ -13,8 +13,8 @@ from tests.machine.conversation import wait_for
 
 from becalm.errors import MachineError
 from becalm.hosts.agent import agent_path
-from becalm.load.demand import Demand
-from becalm.study.load_generator import Loading
+from becalm.hosts.load_generator import Loading
+from becalm.nouns.demand import Demand
 from becalm.verbs.load import make_load
 
 pytestmark = pytest.mark.machine
@@ -152,7 +152,7 @@ def test_whoever_kills_it_leaves_nothing(session):
 
 def test_it_ends_with_whoever_started_it():
     code = (
-        "import os, signal\nfrom becalm.study.load_generator import Loading\nfrom becalm.load.demand import Demand\n"
+        "import os, signal\nfrom becalm.hosts.load_generator import Loading\nfrom becalm.nouns.demand import Demand\n"
         "loading = Loading(Demand(cpu=1))\nprint(loading._process.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -16,8 +16,8 @@ import pytest
 from tests.machine.compressed import available, zram
 from tests.machine.conversation import Agent
 
-from becalm.load.demand import Demand
-from becalm.study.load_generator import Loading
+from becalm.hosts.load_generator import Loading
+from becalm.nouns.demand import Demand
 
 pytestmark = [
     pytest.mark.machine,

@@ -5,7 +5,7 @@
 """
 
 from becalm.hosts.abilities import Ability, Can, need
-from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written, runs_of
+from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import open, unknown, which_machine
 from becalm.hosts.protocol import Access, Host, LoadDetail, MeasureRequest
 from becalm.hosts.table import TABLE, Row, forms
@@ -18,6 +18,7 @@ __all__ = [
     "Event",
     "Host",
     "LoadDetail",
+    "LoadMade",
     "Loads",
     "MeasureRequest",
     "Noticed",

@@ -63,7 +63,14 @@ NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
 AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
 NO_WAY_BACK = Can(False, "when its agent is lost the conversation is over", "the same command, started again, goes on")
 
-ABLE = {**dict.fromkeys(Ability, YES), Ability.REBOOT: AT_BOOT, Ability.RECONNECT: NO_WAY_BACK}
+ELSEWHERE = Can(False, "load is made on the machine that becalm runs on", "run becalm there")
+
+ABLE = {
+    **dict.fromkeys(Ability, YES),
+    Ability.REBOOT: AT_BOOT,
+    Ability.LOADED: ELSEWHERE,
+    Ability.RECONNECT: NO_WAY_BACK,
+}
 """What any machine can do that has an agent with the right to."""
 
 
@@ -85,7 +92,14 @@ class AgentHost:
 
     boot_ns: int | None = None
 
-    def __init__(self, name: str, link: Link, access: Access, surroundings: Surroundings | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        link: Link,
+        access: Access,
+        surroundings: Surroundings | None = None,
+        able: Abilities = ABLE,
+    ) -> None:
         """Wait for the agent's greeting and open the conversation. Raises MachineError."""
         self.name = name
         self._link = link
@@ -105,7 +119,7 @@ class AgentHost:
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
         self.greeting: Mapping[str, Any] = greeting
         rights = greeting["uid"] == 0 or access.root is not None
-        self._abilities = {**ABLE, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
+        self._abilities = {**able, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
         start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
         about = {"environment": environment, "directory": wire(start.directory), "title": access.title}

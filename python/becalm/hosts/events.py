@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from becalm.load.record import Load, Series
+from becalm.nouns.demand import Made
 from becalm.nouns.run import Run
 
 
@@ -59,7 +60,14 @@ class Noticed:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 
-Event = Runs | RunText | Written | Loads | Noticed
+@dataclass(frozen=True, slots=True)
+class LoadMade:
+    """What the load really did that was made beside a block (`Block.beside`)."""
+
+    made: Made
+
+
+Event = Runs | RunText | Written | Loads | Noticed | LoadMade
 
 
 def runs_of(events: Iterable[Event]) -> Iterator[Run]:

@@ -9,7 +9,8 @@ import os
 import subprocess
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts.agent import AgentHost, agent_path
+from becalm.hosts.abilities import YES, Ability
+from becalm.hosts.agent import ABLE, AgentHost, agent_path
 from becalm.hosts.protocol import Access
 from becalm.hosts.transport import ProcessLink
 
@@ -49,7 +50,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
     finally:
         for descriptor in inherited:
             os.close(descriptor)
-    return AgentHost("local", ProcessLink(process), access)
+    return AgentHost("local", ProcessLink(process), access, able={**ABLE, Ability.LOADED: YES})
 
 
 def _is_open(descriptor: int) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError
-from becalm.load.demand import Demand
+from becalm.nouns.demand import Demand
 from becalm.nouns.options.load_experiment import FEWEST, MOST, PlannedLoads
 
 Floats = npt.NDArray[np.float64]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from becalm.nouns.demand import Demand
+
 
 class Outcome(StrEnum):
     """How a run ended. Only OK is ever read as a value; the others are censored."""
@@ -33,11 +35,13 @@ Steps = tuple[Step, ...]
 class Block:
     """What a plan hands to a host at once; the host runs it without waiting for Python.
 
-    `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel.
+    `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel. `beside`: load
+    that is made meanwhile, by a host that can (`becalm.hosts.loaded`).
     """
 
     steps: Steps
     fresh_boot: bool = False
+    beside: Demand | None = None
 
 
 class Run(NamedTuple):

@@ -18,9 +18,13 @@ from becalm.study import interrupts
 class Record(Protocol):
     """What the loop needs of whoever remembers the runs (`becalm.nouns.history`, `becalm.tuning.trial_log`)."""
 
-    next_seq: int
     interrupted: bool
     failure: Run | None
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next run."""
+        ...
 
     def extend(self, rows: Sequence[Run]) -> None:
         """Take finished runs."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from becalm import hosts
@@ -127,8 +127,7 @@ class StudySession:
             self.host.settle()
         except UnsettledError as error:
             self.unsettled = error
-        if self.host is not self.measuring.host:
-            self.host.close()
+        self.host.close()
 
 
 @contextmanager
@@ -147,14 +146,9 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 reboot=measuring.allow_reboot,
                 say=measuring.listener.warned,
             )
-            with at(measuring.host, access) as host:
+            with hosts.open(measuring.host, access) as host:
                 opened = StudySession(store, host, measuring, spool)
                 yield opened
                 if opened.unsettled is not None:
                     again = "" if opened.shown is None else f"\nWhat was measured is kept: becalm show {opened.shown}"
                     raise UnsettledError(f"{opened.unsettled}{again}")
-
-
-def at(host: str | Host, access: Access) -> AbstractContextManager[Host]:
-    """The host of a name, opened; one that is open already stays so."""
-    return hosts.open(host, access) if isinstance(host, str) else nullcontext(host)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
-from becalm.hosts import Host
+from becalm.hosts import Host, forms
 from becalm.nouns.option import StudyOptions, option, options, parsed, refuse_unknown
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.settings import Settings
@@ -20,7 +20,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.report.program_output import PassOn
 
-WHERE = "Where: local, ssh://[user@]name[:port], a name of `becalm host`, guest:KERNEL, null, sim:MODEL."
+WHERE = f"Where: {forms()}, or a name of `becalm host`."
 
 Values = Mapping[str, str | int | bool] | Settings
 """Settings as people give them."""

@@ -16,6 +16,7 @@ from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding
+from becalm.plans.trials import next_trial
 from becalm.study.conclude_tune import conclude
 from becalm.study.measure import measure
 from becalm.study.session import StudySession
@@ -58,11 +59,10 @@ class TuneStudy:
 
         def plan(trials: TrialLog) -> Block | None:
             nonlocal current
-            steps = trials.block(asked, self.course.study.seed)
-            if not steps:
-                return None
-            current = steps[0].settings
-            return Block(steps, fresh_boot=trials.boots_anew(steps))
+            block = next_trial(asked.wanted, trials, self.course.study.seed)
+            if block is not None:
+                current = block.steps[0].settings
+            return block
 
         try:
             self._define(asked)
@@ -107,7 +107,7 @@ class TuneStudy:
     def _check(self, asked: NumberedAsk) -> None:
         """A program that fails on the untouched machine cannot be tuned."""
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
-            if not arm.values and self.course.trials.lost(asked, settings):
+            if not arm.values and self.course.trials.lost(asked.wanted, settings):
                 run = self.course.trials.failure_of(settings)
                 assert run is not None
                 assert self.opened.number is not None
@@ -133,7 +133,7 @@ class TuneStudy:
                 why=request.ask.why,
                 elapsed_ns=self.course.trials.elapsed_ns,
                 runs=self.course.trials.next_seq,
-                planned=self.course.trials.next_seq + asked.runs,
+                planned=self.course.trials.next_seq + asked.wanted.size,
                 arms=len(request.ask.arms),
                 best=request.ask.best.to_json(),
                 spread=self._spread(request.ask.best),

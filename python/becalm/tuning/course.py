@@ -13,6 +13,7 @@ from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
+from becalm.plans.trials import next_trial
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.phases import tune_phases
 from becalm.tuning.trial_log import NumberedAsk, TrialLog
@@ -79,7 +80,7 @@ class Course:
 
     def complete(self, asked: NumberedAsk) -> bool:
         """Whether nothing of a request is left to measure."""
-        return not self.trials.block(asked, self.study.seed)
+        return next_trial(asked.wanted, self.trials, self.study.seed) is None
 
     def answer(self, request: PhaseRequest, asked: NumberedAsk) -> PhaseResult:
         """What the runs say to a request that is complete."""

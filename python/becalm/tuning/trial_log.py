@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.methods.protocol import Ask, Sample
-from becalm.nouns.run import Outcome, Run, Step, Steps
+from becalm.nouns.run import Outcome, Run
+from becalm.plans.trials import Wanted
 from becalm.stats.arrays import Floats
 
 PAUSE_NS = 600_000_000_000
@@ -52,10 +53,10 @@ class NumberedAsk:
         return range(self.first, self.first + self.ask.loops)
 
     @property
-    def runs(self) -> int:
-        """Runs in all, warm-ups too."""
-        one = self.ask.loops * self.ask.runs + self.ask.warmups
-        return one * len(self.ask.arms) * len(self.programs)
+    def wanted(self) -> Wanted:
+        """What its plan is asked for."""
+        ask = self.ask
+        return Wanted(self.loops, self.settings, self.programs, ask.runs, ask.warmups, ask.boots)
 
 
 class TrialLog:
@@ -112,39 +113,23 @@ class TrialLog:
         """The last run of an arm that did not end well."""
         return self._failures.get(settings)
 
-    def lost(self, asked: NumberedAsk, settings: int) -> bool:
+    def lost(self, wanted: Wanted, arm: int) -> bool:
         """Whether an arm has failed: nothing more is measured of it."""
-        failed = (self.cell(loop, settings, program).failed for loop in asked.loops for program in asked.programs)
-        return settings in self.refused or any(failed)
+        failed = (self.cell(loop, arm, program).failed for loop in wanted.loops for program in wanted.programs)
+        return arm in self.refused or any(failed)
 
-    def block(self, asked: NumberedAsk, seed: int) -> Steps:
-        """The next steps of an ask: one arm in one loop, or what an interruption left of it; empty when it is done.
+    @property
+    def last(self) -> tuple[int, int] | None:
+        """Loop and settings of the last run."""
+        return self._last
 
-        The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need
-        the same boot are measured together, and first the boot that the last run had; with `Ask.boots` in random order.
-        """
-        for loop in asked.loops:
-            permuted = np.random.default_rng([seed, loop]).permutation(len(asked.settings))
-            order = [asked.settings[index] for index in permuted]
-            groups = list(dict.fromkeys(map(self._boot, order)))
-            now = self._boot(self._last[1]) if self._last is not None else 0
-            if now in groups and not asked.ask.boots:
-                groups.insert(0, groups.pop(groups.index(now)))
-            for settings in sorted(order, key=lambda each: groups.index(self._boot(each))):
-                if steps := self._missing(asked, loop, settings):
-                    return steps
-        return ()
+    def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
+        """How many counted runs there are, and how many warm-ups."""
+        cell = self.cell(loop, arm, program)
+        return len(cell.wall), cell.warmups
 
     def _boot(self, settings: int) -> int:
         return self.boots.get(settings, 0)
-
-    def boots_anew(self, steps: Steps) -> bool:
-        """Whether the machine must start again before some steps although the run before had the same parameters."""
-        if not steps or self._last is None:
-            return False
-        loop, settings = steps[0].round, steps[0].settings
-        loop = loop if loop >= 0 else -1 - loop
-        return self._boot(settings) == self._boot(self._last[1]) and self._own(self._last[0], loop)
 
     def _own(self, before: int, loop: int) -> bool:
         return loop != before and loop in self.own_boots
@@ -157,19 +142,6 @@ class TrialLog:
             if self._boot(one) != self._boot(other) or self._own(before, loop)
         ]
         return len(gaps), float(np.median(gaps)) if gaps else None
-
-    def _missing(self, asked: NumberedAsk, loop: int, settings: int) -> Steps:
-        if self.lost(asked, settings):
-            return ()
-        steps: list[Step] = []
-        for program in asked.programs:
-            cell = self.cell(loop, settings, program)
-            missing = asked.ask.runs - len(cell.wall)
-            if missing <= 0:
-                continue
-            warmups = asked.ask.warmups - cell.warmups if loop == asked.first else 0
-            steps += [Step(program, settings, 0, -1 - loop)] * warmups + [Step(program, settings, 0, loop)] * missing
-        return tuple(steps)
 
     def samples(self, asked: NumberedAsk, program: int) -> list[Sample]:
         """What an ask gave for one program, one Sample an arm."""

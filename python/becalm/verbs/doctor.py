@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from becalm import hosts
 from becalm.analysis.machine_advice import advise
 from becalm.analysis.noise_floor import noise, overhead, stolen_and_others
 from becalm.errors import WorkloadError
@@ -18,8 +19,8 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import Workload
+from becalm.plans.timed import WARMUPS, timed
 from becalm.study.measure import measure as run_plan
-from becalm.study.session import at
 from becalm.units import duration_ns
 
 KERNEL_NS = 7e6
@@ -27,10 +28,6 @@ KERNEL_NS = 7e6
 
 CALIBRATION_ITERATIONS = 4_000_000
 CALIBRATION_RUNS = 5
-
-WARMUP = 10
-BLOCK_NS = 500_000_000
-"""Half a second a block: the progress display moves, and the pauses between blocks stay rare."""
 
 OVERHEAD_SHARE = 0.1
 OVERHEAD_RUNS = 200
@@ -61,7 +58,7 @@ def doctor(
     budget_ns = duration_ns(budget)
     floor, added, unmeasured = None, None, "It was not asked for."
     access = Access(sudo=sudo)
-    with at(host, access) as machine:
+    with hosts.open(host, access) as machine:
         facts = machine.facts()
         if measure:
             try:
@@ -84,7 +81,7 @@ class _Measured:
 
 def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
     """Runs of the fixed kernel, and the overhead (None when interrupted before)."""
-    listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUP))
+    listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUPS))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
     measured = _Measured()
@@ -98,15 +95,9 @@ def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple
             listener.running(event.rows[-1].seq + 1)
 
     def plan(history: History) -> Block | None:
-        if history.next_seq == 0:
-            return Block(tuple(Step(0, 0, 0, index - WARMUP) for index in range(WARMUP)))
-        share = history.elapsed_ns / budget_ns
-        listener.progressed(Progress(history.elapsed_ns, history.rounds, history.next_seq, min(1.0, share), None))
-        left_ns = budget_ns * (1 - OVERHEAD_SHARE) - history.elapsed_ns
-        if left_ns <= 0:
-            return None
-        size = max(1, round(min(left_ns, BLOCK_NS) / KERNEL_NS))
-        return Block(tuple(Step(0, 0, 0, history.next_round + index) for index in range(size)))
+        share = min(1.0, history.elapsed_ns / budget_ns)
+        listener.progressed(Progress(history.elapsed_ns, history.rounds, history.next_seq, share, None))
+        return timed(history, budget_ns * (1 - OVERHEAD_SHARE), KERNEL_NS)
 
     run_plan(machine, plan, history, take, detail=LoadDetail.TOTALS)
     if history.interrupted:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from becalm.errors import UsageError
-from becalm.load.demand import Demand, DemandKeywords, Made
+from becalm.hosts.load_generator import Loading
+from becalm.nouns.demand import Demand, DemandKeywords, Made
 from becalm.nouns.signature import takes
-from becalm.study.load_generator import Loading
 from becalm.units import duration_ns
 
 

@@ -1,48 +1,36 @@
 """A designed campaign: one program, run beside known loads by plan, kept as a study of kind "explain".
 
-`campaign` finds out what load this machine allows (`room`), draws a plan (`becalm.load.design`), and measures it:
-before each block its load is made to begin (`becalm.study.load_generator`), after it to end. The plan is in the study's
-options as `design`: runs of round r had the levels of its step r; warm-ups have negative rounds. `becalm explain`
-analyses such a study like any other.
+`load_experiment` finds out what load this machine allows (`room`), draws a design (`becalm.load.design`), and measures
+it (`becalm.plans.beside_loads`, `becalm.hosts.loaded`). The design is in the study's options: runs of round r had the
+levels of its step r; warm-ups have negative rounds. `becalm explain` analyses such a study like any other.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
-from becalm.load.demand import Demand, Made
-from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, Step, design
-from becalm.nouns.history import History
+from becalm.hosts import Event, LoadMade
+from becalm.hosts.load_generator import Loading
+from becalm.hosts.loaded import LoadedHost
+from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, design
+from becalm.nouns.demand import Demand, Made
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
-from becalm.nouns.run import Block
-from becalm.nouns.run import Step as Run
+from becalm.nouns.run import Block, Outcome
+from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
-from becalm.plans.interleave import LARGEST_PADDING
-from becalm.study.load_generator import Loading
+from becalm.plans.beside_loads import beside_loads
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.wording import measurement
-
-WARMUPS = 2
-"""Unloaded runs first, not counted: caches fill, and the program's length becomes known."""
-
-BLOCK_NS = 500_000_000
-LARGEST_BLOCK = 20
-"""Short programs are run several times beside one load, so that its counters have moved."""
-
-SETTLE_S = 0.3
-"""Between the beginning of a load and that of a run: queues fill, the scheduler moves tasks."""
 
 TRIAL_NS = 700_000_000
 """How long it is tried what a disk and the loopback network can do."""
@@ -107,44 +95,47 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
     such load), StoreError.
     """
     options, session, program = asked(LoadExperimentOptions, given)
-    if session.host != "local":
-        raise UsageError(
-            f"Designed load is made on the machine that becalm runs on, and the host is {session.host_name!r}. Run "
-            "becalm there, or explain runs that had other load: becalm explain, without --designed."
-        )
     if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
     made = Workload.of(command, **program)
-    study = session.study("explain", [made], options)
-    found = room(options.disk, options.loads)
-    rng = np.random.default_rng(study.seed)
-    plan = design(found.factors, options.steps, rng, options.disk)
-    study = replace(study, options=replace(options, design=plan.planned).to_json())
-    state = _Conduct(plan.steps, rng)
     with open_session(session, "becalm explain --designed") as opened:
-        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        host = LoadedHost(opened.host)
+        found = room(host.facts(), options.disk, options.loads)
+        study = session.study("explain", [made], options)
+        rng = np.random.default_rng(study.seed)
+        drawn = design(found.factors, options.steps, rng, options.disk)
+        study = replace(study, options=replace(options, design=drawn.planned).to_json())
+        host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
-        session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=len(plan.steps)))
-        try:
-            measure(opened.host, state.plan, state.history, opened.take, detail=opened.detail)
-        finally:
-            state.end()
+        count = len(drawn.steps)
+        session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=count))
+        log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, Made]()
+
+        def plan(log: RunLog) -> Block | None:
+            return beside_loads(log, loads, rng)
+
+        def take(event: Event) -> None:
+            opened.take(event)
+            if isinstance(event, LoadMade):
+                really[log.rows[-1].round] = event.made
+
+        measure(host, plan, log, take, detail=opened.detail)
         opened.settle()
-        if state.history.failure is not None:
-            stderr = opened.store.texts(number).get(state.history.failure.seq, ("", ""))[0]
-            raise WorkloadError(
-                measurement.failure(made.name, failure_numbers(state.history.failure, stderr, state.step))
-            )
-        if state.history.interrupted:
+        done = max(0, log.rows[-1].round) if log.rows else 0
+        if log.failure is not None:
+            stderr = opened.store.texts(number).get(log.failure.seq, ("", ""))[0]
+            raise WorkloadError(measurement.failure(made.name, failure_numbers(log.failure, stderr, done)))
+        if log.interrupted:
             raise Interrupted(
-                f"Interrupted after {state.step} of {len(plan.steps)} loads. What was measured is kept as study "
-                f"{number}: becalm explain {number}"
+                f"Interrupted after {done} of {count} loads. What was measured is kept as study {number}: "
+                f"becalm explain {number}"
             )
-        return Campaign(number, plan, state.history.good[0], state.made, found.excluded)
+        counted = sum(not run.warmup and run.outcome == Outcome.OK for run in log.rows)
+        return Campaign(number, drawn, counted, really, found.excluded)
 
 
-def room(directory: str, loads: Sequence[str] | None = None) -> Room:
-    """Try what load this machine allows. Raises MachineError for one that was asked for and cannot be."""
+def room(facts: Mapping[str, Any], directory: str, loads: Sequence[str] | None = None) -> Room:
+    """Try what load a machine of these facts allows. Raises MachineError for one that was asked for and cannot be."""
     wanted = tuple(FACTORS) if loads is None else tuple(loads)
     for name in wanted:
         if name not in FACTORS:
@@ -152,7 +143,7 @@ def room(directory: str, loads: Sequence[str] | None = None) -> Room:
     factors, excluded = [], {}
     for name in wanted:
         try:
-            factors.append(Factor(name, _HIGHEST[name](directory)))
+            factors.append(Factor(name, _HIGHEST[name](facts, directory)))
         except MachineError as error:
             if loads is not None:
                 raise
@@ -160,15 +151,14 @@ def room(directory: str, loads: Sequence[str] | None = None) -> Room:
     return Room(tuple(factors), excluded)
 
 
-def _processors(directory: str) -> float:
+def _processors(facts: Mapping[str, Any], directory: str) -> float:
     """Twice as many spinners as processors: a run queue of three for each, as far as fair sharing shows."""
-    return 2.0 * len(os.sched_getaffinity(0))
+    return 2.0 * int(facts["cpu"]["allowed_count"])
 
 
-def _over(directory: str) -> float:
-    with open("/proc/meminfo", encoding="ascii") as file:
-        values = {line.split(":")[0]: int(line.split()[1]) << 10 for line in file}
-    over = min(MOST_OVER, values.get("SwapFree", 0) // 2)
+def _over(facts: Mapping[str, Any], directory: str) -> float:
+    free = sum(area["size_bytes"] - area["used_bytes"] for area in facts["memory"].get("swap") or ())
+    over = min(MOST_OVER, free // 2)
     # Tried with the least that swaps: the generator says why it cannot be.
     with Loading(
         Demand(memory_bytes=MEMORY_LIMIT + max(over // 8, 1 << 20), limit_bytes=MEMORY_LIMIT), TRIAL_NS
@@ -177,11 +167,11 @@ def _over(directory: str) -> float:
     return float(over)
 
 
-def _disk(directory: str) -> float:
+def _disk(facts: Mapping[str, Any], directory: str) -> float:
     return SHARE * _rate(Demand(disk_directory=directory), "disk")
 
 
-def _network(directory: str) -> float:
+def _network(facts: Mapping[str, Any], directory: str) -> float:
     return min(SHARE * _rate(Demand(network_rate=1e12), "network"), float(MOST_NETWORK))
 
 
@@ -192,54 +182,3 @@ def _rate(demand: Demand, kind: str) -> float:
 
 
 _HIGHEST = {"cpu": _processors, "memory": _over, "disk": _disk, "network": _network}
-
-
-@dataclass(slots=True)
-class _Conduct:
-    """Where a campaign is: the plan that the measuring loop asks for blocks."""
-
-    steps: Sequence[Step]
-    rng: np.random.Generator
-    history: History = field(default_factory=lambda: History(1))
-    made: dict[int, Made] = field(default_factory=dict)
-    step: int = 0
-    """Steps that are done."""
-    _begun: int = -1
-    _loading: Loading | None = None
-    _repeat: int = 1
-    _since_ns: int = 0
-
-    def plan(self, history: History) -> Block | None:
-        """End the load of the block before, begin the next one's, and say what to run beside it."""
-        if self._begun < 0:
-            self._begun = 0
-            self._since_ns = time.monotonic_ns()
-            return Block(tuple(self._run(number - WARMUPS) for number in range(WARMUPS)))
-        if self._begun == 0:
-            each_ns = (time.monotonic_ns() - self._since_ns) / WARMUPS
-            self._repeat = int(min(max(BLOCK_NS / each_ns, 1.0), LARGEST_BLOCK))
-        self.end()
-        self.step = self._begun
-        if self._begun == len(self.steps):
-            return None
-        step = self.steps[self._begun]
-        if not step.reference:
-            self._loading = Loading(step.demand)
-        time.sleep(SETTLE_S)
-        block = Block(tuple(self._run(self._begun) for _ in range(self._repeat)))
-        self._begun += 1
-        return block
-
-    def end(self) -> None:
-        """End the load that there is, and keep what it did."""
-        loading, self._loading = self._loading, None
-        if loading is None:
-            return
-        with loading:
-            made = loading.end()
-        self.made[self._begun - 1] = made
-        if made.failure is not None and not self.history.interrupted:
-            raise MachineError(f"The load did not last: {made.failure} What was measured before is kept.")
-
-    def _run(self, number: int) -> Run:
-        return Run(0, 0, int(self.rng.random() * LARGEST_PADDING), number)

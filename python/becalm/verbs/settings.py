@@ -13,20 +13,20 @@ from contextlib import contextmanager
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
-from becalm.hosts import Ability, Access, Event, Host, Noticed, Runs, RunText, Written
+from becalm.hosts import Ability, Access, Event, Host, Noticed, RunText, Written
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.history import History
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.progress import ProgressListener
-from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.run import Outcome
+from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import ApplyResult, Reset, Status
 from becalm.nouns.workload import Output, Workload
+from becalm.plans.once import once
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, described, machine_of, named
-from becalm.study.session import at
 
 
 def knobs(
@@ -42,7 +42,7 @@ def knobs(
 
     Raises UsageError for an unknown name, MachineError.
     """
-    with at(host, Access(sudo=sudo, root=root)) as machine:
+    with hosts.open(host, Access(sudo=sudo, root=root)) as machine:
         rows = machine.knobs()
     return rows if name is None else [find(rows, name)]
 
@@ -174,15 +174,12 @@ def _run(
     given = _input() if machine.name == "local" else None
     workload = Workload.of(list(command), output=Output.INHERIT, expect=None, input=given)
     machine.define([workload], [settings], dangerous=dangerous)
-    history = History(1)
-    runs: list[Run] = []
+    log = RunLog()
     said: list[str] = []
     remarks: list[str] = []
 
     def take(event: Event) -> None:
         match event:
-            case Runs(rows):
-                runs.extend(rows)
             case RunText(_, stderr):
                 said.append(stderr)
             case Written(stream, text):
@@ -190,15 +187,12 @@ def _run(
             case Noticed():
                 remarks.extend(event.remarks)
 
-    def plan(history: History) -> Block | None:
-        return None if history.next_seq else Block((Step(0, 0, 0, 0),))
-
-    measure(machine, plan, history, take)
-    if not runs or runs[0].outcome == Outcome.REFUSED:
+    measure(machine, once, log, take)
+    if not log.rows or log.rows[0].outcome == Outcome.REFUSED:
         raise MachineError(f"The command was not run. {''.join(said)}".strip())
-    if history.interrupted:
+    if log.interrupted:
         return 130, ()
-    code = runs[0].status or 0
+    code = log.rows[0].status or 0
     return (128 - code if code < 0 else code), tuple(remarks)
 
 

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
-from becalm.analysis.rated_runs import Cell, cells, ratings
+from becalm.analysis.rated_runs import cells, ratings
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
-from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.run import Block, Outcome, Run
+from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.plans.rounds import rounds
 from becalm.report.document import Document
 from becalm.study.conclude import summarise_stored
 from becalm.study.measure import measure
@@ -37,34 +39,6 @@ from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
 from becalm.workloads.asked import Asked
 from becalm.workloads.suite import Listed, Suite, read
-
-
-@dataclass(slots=True)
-class _Rounds:
-    """The runs of a suite as they come, and the plan: each round runs everything once in random order."""
-
-    cells: Sequence[Cell]
-    runs: int
-    rng: np.random.Generator
-    rows: list[Run] = field(default_factory=list)
-    next_seq: int = 0
-    round: int = -1
-    interrupted: bool = False
-    failure: Run | None = None
-
-    def extend(self, rows: Sequence[Run]) -> None:
-        """Take finished runs. A program that fails does not end the suite: it has no rating."""
-        self.rows += rows
-        self.next_seq = self.rows[-1].seq + 1
-
-    def plan(self, history: _Rounds) -> Block | None:
-        """The next round; the first one is a warm-up of each program alone."""
-        number, self.round = self.round, self.round + 1
-        if number == self.runs:
-            return None
-        chosen = [index for index, cell in enumerate(self.cells) if number >= 0 or not cell.together]
-        order = [chosen[index] for index in self.rng.permutation(len(chosen))]
-        return Block(tuple(Step(index, self.cells[index].tuning, 0, number) for index in order))
 
 
 class _Own(TypedDict, total=False):
@@ -108,15 +82,22 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         places = cells(len(names), len(found.programs), options.copies)
-        state = _Rounds(places, options.runs, np.random.default_rng(study.seed))
+        steps = [(index, cell.tuning) for index, cell in enumerate(places)]
+        alone = [index for index, cell in enumerate(places) if not cell.together]
+        rng = np.random.default_rng(study.seed)
+        # When a program fails, the others are rated all the same.
+        log = RunLog(goes_on=True)
         shown = measurement.short([each.name for each in workloads])
         session.listener.started(opened.shown, shown, StoppingRule(runs=options.runs))
-        # When a program fails, the others are rated all the same.
-        measure(opened.host, state.plan, state, opened.take, detail=opened.detail, stop_on_failure=False)
+
+        def plan(log: RunLog) -> Block | None:
+            return rounds(log, steps, alone, options.runs, rng)
+
+        measure(opened.host, plan, log, opened.take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
-        if not any(run.outcome == Outcome.OK and run.round >= 0 for run in state.rows):
-            raise _nothing(state, workloads, opened.store.texts(number))
-        return conclude(study, state.rows, opened.shown)
+        if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
+            raise _nothing(log, workloads, opened.store.texts(number))
+        return conclude(study, log.rows, opened.shown)
 
 
 def conclude(study: Study, rows: Sequence[Run], number: int | None) -> Ratings:
@@ -169,8 +150,8 @@ def _settings(found: Suite, name: str, given: Settings) -> Settings:
     return Settings.of({**dict(own.values), **dict(given.values)})
 
 
-def _nothing(state: _Rounds, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:
-    failed = next((run for run in state.rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
+def _nothing(log: RunLog, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:
+    failed = next((run for run in log.rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
     if failed is None:
         return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]

@@ -20,12 +20,13 @@ from becalm.hosts import Host
 from becalm.nouns.history import History
 from becalm.nouns.options.survey import KERNELS, LEAST_LOOPS, SurveyOptions
 from becalm.nouns.progress import ProgressListener
-from becalm.nouns.run import Block, Step
+from becalm.nouns.run import Block
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
 from becalm.nouns.survey import Machine, SurveyResult
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.plans.loops import loops
 from becalm.report.document import Document
 from becalm.study.kept import InDocument, InStore, Kept
 from becalm.study.measure import measure
@@ -90,11 +91,9 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
     study = session.study("survey", works, options)
     rng = np.random.default_rng(study.seed)
     history = History(len(works))
-    coming = iter(range(-1, options.loops))
 
     def plan(history: History) -> Block | None:
-        loop = next(coming, None)
-        return None if loop is None else _block(loop, len(works), options.runs_of_loop, rng)
+        return loops(history, options.loops, options.runs_of_loop, WARMUPS, rng)
 
     with open_session(session, "becalm survey") as opened:
         opened.host.define(study.workloads, study.settings)
@@ -104,12 +103,6 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
         measure(opened.host, plan, history, opened.take, detail=opened.detail)
         opened.settle()
         return machine_of(study, history, InStore(opened.store, number), opened.host.facts(), opened.shown)
-
-
-def _block(loop: int, works: int, runs: int, rng: np.random.Generator) -> Block:
-    """One loop: each work `runs` times in a row, in random order of works; loop -1 warms up."""
-    rounds = range(-WARMUPS, 0) if loop < 0 else range(loop * runs, (loop + 1) * runs)
-    return Block(tuple(Step(int(work), 0, 0, number) for work in rng.permutation(works) for number in rounds))
 
 
 def conclude_stored(documents: Sequence[Document], single: Callable[[Document], object]) -> SurveyResult:

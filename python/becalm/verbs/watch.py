@@ -17,7 +17,6 @@ from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.load.live import Account, Followed, Instant, Reading, account
 from becalm.study import interrupts
-from becalm.study.session import at
 from becalm.units import duration_ns
 
 SHORTEST_NS = 100_000_000
@@ -139,7 +138,7 @@ def live(watching: Watching) -> Iterator[Instant]:
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
     period_ns = watching.period_ns()
-    with at(watching.host, _access(watching)) as host:
+    with hosts.open(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.READ_LOAD)
         watching.connected(host)
         host.read(consumers=CONSUMERS)
@@ -166,7 +165,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
     at, MachineError.
     """
     period_ns = watching.period_ns()
-    with at(watching.host, _access(watching)) as host:
+    with hosts.open(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.FOLLOW)
         before: Account | None = None
         at_ns = number = 0

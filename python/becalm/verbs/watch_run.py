@@ -6,8 +6,8 @@ what is said of it is computed of what was stored, so that `show` says the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -19,13 +19,14 @@ from becalm.load.run_report import Watched, plain_reference, watched
 from becalm.load.time_accounting import Times, middle
 from becalm.load.time_accounting import of as times_of
 from becalm.nouns.options.watch import WatchOptions, WatchReference
-from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.run import Outcome, Run
+from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
-from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.plans.once import once
 from becalm.report.document import Document
 from becalm.study.measure import measure
-from becalm.study.session import StudySession, open_session
+from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
@@ -60,12 +61,21 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     with open_session(session, "becalm watch") as opened:
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
-        one = _One(opened, study)
-        one.measure()
+        log, loads, series = RunLog(), list[Load](), list[Series]()
+
+        def take(event: Event) -> None:
+            opened.take(event)
+            if isinstance(event, Loads):
+                loads.extend(event.loads)
+                series.extend(event.series)
+
+        measure(opened.host, once, log, take, detail=LoadDetail.SERIES if session.load else LoadDetail.NONE)
         opened.settle()
-        if one.run is None:
+        if not log.rows:
             raise MachineError("Interrupted before the program was started: there is nothing to say of it.")
-        found = conclude(one.document(opened.host.facts(), opened.shown))
+        facts = opened.host.facts()
+        document = Document(study, log.rows, facts=facts, number=opened.shown, loads=tuple(loads), series=tuple(series))
+        found = conclude(document)
         opened.store.conclude(number, found.to_json())
     return found
 
@@ -98,46 +108,6 @@ def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
         return plain_reference(int(stored["wall_ns"]), run)
     known = set(Times.__dataclass_fields__)
     return Times(**{name: value for name, value in stored.items() if name in known})
-
-
-@dataclass(slots=True)
-class _One:
-    """The one run while it is measured: what the measuring loop remembers, and what was recorded beside it."""
-
-    opened: StudySession
-    study: Study
-    run: Run | None = None
-    loads: list[Load] = field(default_factory=list)
-    series: list[Series] = field(default_factory=list)
-    next_seq: int = 0
-    interrupted: bool = False
-    failure: Run | None = None
-
-    def measure(self) -> None:
-        """Run it. An interrupted run is a run; what was recorded is in the store when this returns or raises."""
-        detail = LoadDetail.SERIES if self.opened.measuring.load else LoadDetail.NONE
-        measure(self.opened.host, self._plan, self, self._take, detail=detail)
-
-    def extend(self, rows: Sequence[Run]) -> None:
-        """Take the finished run."""
-        for row in rows:
-            self.run, self.next_seq = row, row.seq + 1
-
-    def document(self, facts: Mapping[str, Any], number: int | None) -> Document:
-        """The study as the store would give it."""
-        runs = [] if self.run is None else [self.run]
-        return Document(
-            self.study, runs, facts=facts, number=number, loads=tuple(self.loads), series=tuple(self.series)
-        )
-
-    def _plan(self, state: _One) -> Block | None:
-        return None if state.next_seq else Block((Step(0, 0, 0, 0),))
-
-    def _take(self, event: Event) -> None:
-        self.opened.take(event)
-        if isinstance(event, Loads):
-            self.loads += event.loads
-            self.series += event.series
 
 
 def _unloaded(reference: str | float, workload: Workload, session: SessionOptions) -> dict[str, Any]:

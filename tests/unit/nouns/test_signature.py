@@ -9,7 +9,7 @@ import pytest
 from tests.places import ROOT
 
 import becalm
-from becalm.load.demand import Demand, DemandKeywords
+from becalm.nouns.demand import Demand, DemandKeywords
 from becalm.nouns.option import options
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions

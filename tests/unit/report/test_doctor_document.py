@@ -6,6 +6,7 @@ import re
 from tests.places import ROOT
 
 from becalm.analysis import machine_advice
+from becalm.hosts import Ability
 
 DOC = (ROOT / "docs/reference/doctor.md").read_text()
 
@@ -14,6 +15,12 @@ def test_the_table_of_abilities_is_that_of_the_agent(facts):
     table = DOC.split("### Abilities")[1]
     written = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
     assert written == [(row["name"], row["title"], row["matters"]) for row in facts["abilities"]]
+
+
+def test_the_table_of_a_hosts_abilities_is_that_of_the_hosts():
+    table = DOC.split("### Abilities of the host")[1]
+    written = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    assert written == [(str(each), each.what, each.matters) for each in Ability]
 
 
 def test_every_subject_and_field_is_described(facts):

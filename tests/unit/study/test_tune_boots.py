@@ -5,15 +5,13 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from tests.unit.small_machine import BEGAN_NS, PERIOD_NS, Repeatable, Trouble
+from tests.unit.small_machine import Repeatable, Trouble
 
 from becalm import hosts
 from becalm.errors import BootError
 from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.simulated import machine
-from becalm.methods.protocol import Ask
 from becalm.nouns.knob import at_boot, catalogue
-from becalm.nouns.run import Run
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED
@@ -22,7 +20,6 @@ from becalm.report.tune import tables
 from becalm.store import Store
 from becalm.study import probe
 from becalm.tuning.confirm import FEWEST_LOOPS
-from becalm.tuning.trial_log import NumberedAsk, TrialLog
 from becalm.verbs.tune import tune
 
 MODEL = """
@@ -203,62 +200,6 @@ def test_boots_count_in_the_budget(tmp_path, store):
         assert found.elapsed_ns < 1.3 * 1800e9
     assert times["30s"].search_runs + times["30s"].confirm_runs < times["1ms"].search_runs + times["1ms"].confirm_runs
     assert any(each.kind == "boots" for each in times["30s"].findings)
-
-
-# --- the order of steps ----------------------------------------------------------------------------------------------
-
-
-def rows(trials, wanted, seed=1):
-    """Measure what is asked for; gives (loop, boot, whether the machine starts again before) of every block."""
-    found, booted = [], 0
-    while block := trials.block(wanted, seed):
-        boot = trials.boots.get(block[0].settings, 0)
-        found.append((block[0].round, boot, boot != booted or trials.boots_anew(block)))
-        booted = boot
-        for step in block:
-            began = BEGAN_NS + PERIOD_NS * trials.next_seq
-            run = Run(
-                trials.next_seq, step.workload, step.settings, step.round, 0, began, 1000, 1000, 0,
-                None, None, None, None, None, None, "ok", 0, 0,
-            )  # fmt: skip
-            trials.extend([run])
-    return found
-
-
-def asked(loops, own, first=0):
-    arms = tuple(Settings.of({"x": index}) for index in range(6))
-    return NumberedAsk(Ask(arms, loops, 2, 0, "", boots=own), first, tuple(range(6)), (0,))
-
-
-def trials_with(boots):
-    trials = TrialLog()
-    trials.boots = dict(enumerate(boots))
-    return trials
-
-
-def test_a_search_starts_with_the_boot_that_it_has_and_changes_once_a_loop():
-    trials = trials_with([0, 1, 0, 1, 0, 1])
-    found = rows(trials, asked(6, own=False))
-    assert sum(anew for *_, anew in found) == 6
-    assert found[0][1] == 0, "the machine as it runs comes first"
-    for loop in range(6):
-        mine = [boot for each, boot, _ in found if each == loop]
-        assert mine == sorted(mine) or mine == sorted(mine, reverse=True)
-    assert trials.reboots()[0] == 6
-
-
-def test_a_confirmation_boots_for_every_loop_in_random_order():
-    trials, wanted = trials_with([0, 1, 2, 1, 0, 2]), asked(12, own=True)
-    trials.own_boots = set(wanted.loops)
-    found = rows(trials, wanted)
-    for loop in range(12):
-        mine = [(boot, anew) for each, boot, anew in found if each == loop]
-        order = [boot for boot, _ in mine]
-        assert [boot for boot, _ in itertools.groupby(order)] == list(dict.fromkeys(order)), "each boot once"
-        assert sum(anew for _, anew in mine) == (3 if loop or mine[0][0] else 2)
-    firsts = {found[index][1] for index in range(0, len(found), 6)}
-    assert firsts == {0, 1, 2}
-    assert trials.reboots()[0] == sum(anew for *_, anew in found)
 
 
 # --- as one ----------------------------------------------------------------------------------------------------------

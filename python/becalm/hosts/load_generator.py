@@ -16,7 +16,7 @@ from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import agent_path
-from becalm.load.demand import Demand, Made
+from becalm.nouns.demand import Demand, Made
 
 
 class Loading:

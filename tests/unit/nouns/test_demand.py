@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from becalm.cli.load import command_load
 from becalm.errors import UsageError
-from becalm.load.demand import Demand, Made
+from becalm.nouns.demand import Demand, Made
 from becalm.units import size_bytes
 from becalm.verbs.load import make_load
 

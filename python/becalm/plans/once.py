@@ -1,0 +1,11 @@
+"""A plan of one run: the first program under the first settings."""
+
+from __future__ import annotations
+
+from becalm.nouns.run import Block, Step
+from becalm.nouns.run_log import RunLog
+
+
+def once(log: RunLog) -> Block | None:
+    """The one step, and no more."""
+    return None if log.rows else Block((Step(0, 0, 0, 0),))

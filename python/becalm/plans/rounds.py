@@ -1,0 +1,28 @@
+"""Rounds in which everything runs once, in random order: the plan of a suite (docs/how-to/suite.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from becalm.nouns.run import Block, Step
+from becalm.nouns.run_log import RunLog
+
+
+def rounds(
+    log: RunLog, cells: Sequence[tuple[int, int]], warmed: Sequence[int], count: int, rng: np.random.Generator
+) -> Block | None:
+    """The next of `count` rounds, after one in which the cells of these positions warm up.
+
+    `cells`: what runs in a round, each a workload and its settings. Random numbers are drawn once a round, so that a
+    seed gives the same order however often the log was filled anew.
+    """
+    number = log.next_round
+    if number is None:
+        number = -1 if warmed else 0
+    if number == count:
+        return None
+    chosen = warmed if number < 0 else range(len(cells))
+    order = [chosen[index] for index in rng.permutation(len(chosen))]
+    return Block(tuple(Step(cells[index][0], cells[index][1], 0, number) for index in order))

@@ -1,0 +1,22 @@
+"""One program again and again for a given time, in blocks of a given length: the plan of `doctor`'s fixed kernel."""
+
+from __future__ import annotations
+
+from becalm.nouns.history import History
+from becalm.nouns.run import Block, Step
+
+WARMUPS = 10
+
+BLOCK_NS = 500_000_000
+"""Half a second a block: the progress display moves, and the pauses between blocks stay rare."""
+
+
+def timed(history: History, budget_ns: float, run_ns: float) -> Block | None:
+    """The next block, of runs that take about `run_ns` each; None when the time is used up."""
+    if history.next_seq == 0:
+        return Block(tuple(Step(0, 0, 0, number - WARMUPS) for number in range(WARMUPS)))
+    left_ns = budget_ns - history.elapsed_ns
+    if left_ns <= 0:
+        return None
+    size = max(1, round(min(left_ns, BLOCK_NS) / run_ns))
+    return Block(tuple(Step(0, 0, 0, history.next_round + index) for index in range(size)))

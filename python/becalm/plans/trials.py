@@ -1,0 +1,107 @@
+"""The plan of a search: arms, which are settings by position, each measured in loops of several runs.
+
+What is wanted (`Wanted`) is compared with what is there (`Trials`), so that resuming is asking again: one arm in one
+loop is a block, or what an interruption left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from becalm.nouns.run import Block, Step, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`runs` of each program under each of the arms in each of the loops, after `warmups` in the first loop.
+
+    `own_boots`: each loop has boots of its own.
+    """
+
+    loops: range
+    arms: tuple[int, ...]
+    programs: tuple[int, ...]
+    runs: int
+    warmups: int = 0
+    own_boots: bool = False
+
+    @property
+    def size(self) -> int:
+        """Runs in all, warm-ups too."""
+        return (len(self.loops) * self.runs + self.warmups) * len(self.arms) * len(self.programs)
+
+
+class Trials(Protocol):
+    """What was measured so far."""
+
+    @property
+    def boots(self) -> Mapping[int, int]:
+        """Which boot an arm needs: a number for each set of kernel parameters, 0 for the usual one."""
+        ...
+
+    @property
+    def own_boots(self) -> Collection[int]:
+        """Loops that have boots of their own."""
+        ...
+
+    @property
+    def last(self) -> tuple[int, int] | None:
+        """Loop and arm of the last run."""
+        ...
+
+    def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
+        """How many counted runs there are, and how many warm-ups."""
+        ...
+
+    def lost(self, wanted: Wanted, arm: int) -> bool:
+        """Whether an arm has failed: nothing more is measured of it."""
+        ...
+
+
+def next_trial(wanted: Wanted, trials: Trials, seed: int) -> Block | None:
+    """The next block; None when all is there.
+
+    The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need the
+    same boot are measured together, and first the boot that the last run had; with boots of their own in random order.
+    """
+    for loop in wanted.loops:
+        permuted = np.random.default_rng([seed, loop]).permutation(len(wanted.arms))
+        order = [wanted.arms[index] for index in permuted]
+        groups = list(dict.fromkeys(_boot(trials, arm) for arm in order))
+        now = _boot(trials, trials.last[1]) if trials.last is not None else 0
+        if now in groups and not wanted.own_boots:
+            groups.insert(0, groups.pop(groups.index(now)))
+        for arm in sorted(order, key=lambda each: groups.index(_boot(trials, each))):
+            if steps := _missing(wanted, trials, loop, arm):
+                return Block(steps, fresh_boot=_boots_again(trials, loop, arm))
+    return None
+
+
+def _boot(trials: Trials, arm: int) -> int:
+    return trials.boots.get(arm, 0)
+
+
+def _boots_again(trials: Trials, loop: int, arm: int) -> bool:
+    """Whether the machine must start again although the run before had the same parameters."""
+    if trials.last is None:
+        return False
+    before, other = trials.last
+    return _boot(trials, arm) == _boot(trials, other) and loop != before and loop in trials.own_boots
+
+
+def _missing(wanted: Wanted, trials: Trials, loop: int, arm: int) -> Steps:
+    if trials.lost(wanted, arm):
+        return ()
+    steps: list[Step] = []
+    for program in wanted.programs:
+        counted, warmed = trials.made(loop, arm, program)
+        missing = wanted.runs - counted
+        if missing <= 0:
+            continue
+        warmups = wanted.warmups - warmed if loop == wanted.loops[0] else 0
+        steps += [Step(program, arm, 0, -1 - loop)] * warmups + [Step(program, arm, 0, loop)] * missing
+    return tuple(steps)

@@ -1,0 +1,108 @@
+"""Load beside the blocks that ask for it: begun before them, ended after them, whatever happens in between."""
+
+import pytest
+from tests.measuring import ran
+
+from becalm.errors import MachineError, UsageError
+from becalm.hosts import Ability, LoadMade, MeasureRequest, Runs, loaded
+from becalm.hosts.abilities import YES
+from becalm.hosts.loaded import LoadedHost
+from becalm.hosts.null import NullHost
+from becalm.nouns.demand import Demand, Made
+from becalm.nouns.run import Block, Step
+
+
+class Able(NullHost):
+    """A host that is this machine, as far as load goes; it writes down when it measures."""
+
+    def __init__(self, log):
+        super().__init__()
+        self._abilities |= {Ability.LOADED: YES}
+        self.log = log
+
+    def measure(self, request):
+        self.log.append("runs")
+        yield from super().measure(request)
+
+
+class Log(list):
+    """What happens, in order. `failure`: why the load that is played ends before its time; `meanwhile`: is called when
+    it has begun."""
+
+    failure = None
+
+    def meanwhile(self):
+        pass
+
+
+@pytest.fixture
+def log(monkeypatch):
+    log = Log()
+
+    class Played:
+        def __init__(self, demand):
+            log.append(("begin", demand))
+            log.meanwhile()
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exc):
+            log.append("closed")
+
+        def end(self):
+            return Made("signal", 1, (), None, log.failure, "")
+
+    monkeypatch.setattr(loaded, "Loading", Played)
+    return log
+
+
+def asked(host, beside):
+    return host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),), beside=beside)))
+
+
+def test_load_is_there_for_its_block_alone(log):
+    host, demand = LoadedHost(Able(log), settle_s=0), Demand(cpu=2)
+    assert [type(event) for event in asked(host, demand)] == [Runs, LoadMade]
+    assert log == [("begin", demand), "runs", "closed"]
+    log.clear()
+    assert [type(event) for event in asked(host, None)] == [Runs]
+    assert log == ["runs"]
+
+
+def test_load_ends_when_measuring_fails_or_is_left(log):
+    class Failing(Able):
+        def measure(self, request):
+            yield from super().measure(request)
+            raise MachineError("It is gone.")
+
+    with pytest.raises(MachineError, match="gone"):
+        list(asked(LoadedHost(Failing(log), settle_s=0), Demand(cpu=1)))
+    assert log[-1] == "closed"
+    log.clear()
+    events = asked(LoadedHost(Able(log), settle_s=0), Demand(cpu=1))
+    next(events)
+    events.close()
+    assert log[-1] == "closed"
+
+
+def test_load_that_did_not_last_is_an_error_after_what_was_measured(log):
+    log.failure = "its process was killed."
+    seen = []
+    with pytest.raises(MachineError, match="did not last: its process was killed"):
+        seen.extend(asked(LoadedHost(Able(log), settle_s=0), Demand(cpu=1)))
+    assert [type(event) for event in seen] == [Runs, LoadMade]
+
+
+def test_a_stop_before_the_first_run_ends_the_block(log):
+    host = LoadedHost(Able(log), settle_s=60)
+    log.meanwhile = host.stop
+    assert list(asked(host, Demand(cpu=1))) == []
+    assert "runs" not in log
+    assert log[-1] == "closed"
+
+
+def test_another_machine_is_refused():
+    with pytest.raises(UsageError, match=r"Not available on null: known load beside programs\."):
+        LoadedHost(NullHost())
+    assert len(ran(NullHost())) == 1

@@ -1,0 +1,135 @@
+"""The order of steps of a search: which come next, whatever was measured before and wherever it stopped."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.tuning.test_trial_log import asked, carry_on, steps
+
+from becalm.methods.protocol import Ask
+from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.plans.trials import next_trial
+from becalm.tuning.trial_log import NumberedAsk, TrialLog
+
+
+def test_each_loop_has_all_arms_in_an_order_that_seed_and_loop_decide():
+    wanted = asked(arms=4, loops=30, runs=2, warmups=0, first=5)
+    orders = {}
+    for seed in (1, 2):
+        rows = carry_on(TrialLog(), wanted, seed)
+        assert steps(rows) == steps(carry_on(TrialLog(), wanted, seed))
+        assert Counter(steps(rows)) == {(0, arm, loop): 2 for arm in range(4) for loop in range(5, 35)}
+        loops = np.array([each.settings for each in rows[::2]]).reshape(30, 4)
+        assert [each.round for each in rows] == sorted(each.round for each in rows), "one loop after the other"
+        orders[seed] = [tuple(row) for row in loops]
+        first = Counter(order[0] for order in orders[seed])
+        assert set(first) == {0, 1, 2, 3}, "each arm is the first now and then"
+    assert orders[1] != orders[2]
+
+
+def test_warmups_come_before_the_counted_runs_of_the_first_loop_only():
+    rows = carry_on(TrialLog(), asked(arms=2, loops=3, runs=2, warmups=2, first=7))
+    assert Counter(each.round for each in rows) == {-8: 4, 7: 4, 8: 4, 9: 4}
+    first = [each.round for each in rows if each.settings == 1][:4]
+    assert first == [-8, -8, 7, 7]
+
+
+@given(
+    st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2),
+    st.integers(1, 3), st.integers(0, 5), st.booleans(),
+)  # fmt: skip
+def test_cut_anywhere_the_rest_is_exactly_what_is_missing(cut, arms, loops, runs, warmups, programs, seed, aborted):
+    wanted = asked(arms, loops, runs, warmups, tuple(range(programs)))
+    uncut = TrialLog()
+    rows = carry_on(uncut, wanted, seed)
+    assert len(rows) == programs * arms * (loops * runs + warmups)
+    if not aborted:
+        assert wanted.wanted.size == len(rows)
+    cut %= len(rows) + 1
+    known, trials = rows[:cut], TrialLog()
+    if aborted and cut < len(rows):
+        # The run that was killed is in the store, too, as one that says nothing.
+        known = [*known, rows[cut]._replace(outcome="aborted")]
+    trials.extend(known)
+    rest = carry_on(trials, wanted, seed)
+    assert steps(rest) == steps(rows[cut:])
+    for program in range(programs):
+        for one, other in zip(uncut.samples(wanted, program), trials.samples(wanted, program), strict=True):
+            assert [len(loop) for loop in one.loops] == [len(loop) for loop in other.loops] == [runs] * loops
+
+
+@given(st.integers(0, 1000), st.sampled_from([(1, 0), (1, -1), (2, 1)]), st.integers(1, 2))
+def test_nothing_more_is_measured_of_an_arm_that_failed_also_after_a_cut(cut, where, programs):
+    arm, loop = where
+    wanted = asked(arms=3, loops=3, runs=3, warmups=1, programs=tuple(range(programs)))
+
+    def bad(step):
+        return (step.settings, step.round) == (arm, loop)
+
+    rows = carry_on(TrialLog(), wanted, bad=bad)
+    failed = [each.seq for each in rows if each.outcome == "failed"]
+    assert len(failed) == 1
+    assert all(each.settings != arm for each in rows[failed[0] + 1 :])
+    trials = TrialLog()
+    trials.extend(rows[: cut % (len(rows) + 1)])
+    rest = carry_on(trials, wanted, bad=bad)
+    assert steps(rest) == steps(rows[cut % (len(rows) + 1) :])
+    assert trials.lost(wanted.wanted, arm)
+    assert [sample.failed for sample in trials.samples(wanted, 0)] == [int(each == arm) for each in range(3)]
+    assert [bool(sample.failed) for sample in trials.together(wanted, range(programs))] == [i == arm for i in range(3)]
+
+
+def boots_of(trials, wanted, seed=1):
+    """Measure what is asked for; gives (loop, boot, whether the machine starts again before) of every block."""
+    found, booted = [], 0
+    while block := next_trial(wanted.wanted, trials, seed):
+        boot = trials.boots.get(block.steps[0].settings, 0)
+        found.append((block.steps[0].round, boot, boot != booted or block.fresh_boot))
+        booted = boot
+        for step in block.steps:
+            began = 2000 * trials.next_seq
+            run = Run(
+                trials.next_seq, step.workload, step.settings, step.round, 0, began, 1000, 1000, 0,
+                None, None, None, None, None, None, "ok", 0, 0,
+            )  # fmt: skip
+            trials.extend([run])
+    return found
+
+
+def booting(loops, own, first=0):
+    arms = tuple(Settings.of({"x": index}) for index in range(6))
+    return NumberedAsk(Ask(arms, loops, 2, 0, "", boots=own), first, tuple(range(6)), (0,))
+
+
+def trials_with(boots):
+    trials = TrialLog()
+    trials.boots = dict(enumerate(boots))
+    return trials
+
+
+def test_a_search_starts_with_the_boot_that_it_has_and_changes_once_a_loop():
+    trials = trials_with([0, 1, 0, 1, 0, 1])
+    found = boots_of(trials, booting(6, own=False))
+    assert sum(anew for *_, anew in found) == 6
+    assert found[0][1] == 0, "the machine as it runs comes first"
+    for loop in range(6):
+        mine = [boot for each, boot, _ in found if each == loop]
+        assert mine == sorted(mine) or mine == sorted(mine, reverse=True)
+    assert trials.reboots()[0] == 6
+
+
+def test_a_confirmation_boots_for_every_loop_in_random_order():
+    trials, wanted = trials_with([0, 1, 2, 1, 0, 2]), booting(12, own=True)
+    trials.own_boots = set(wanted.loops)
+    found = boots_of(trials, wanted)
+    for loop in range(12):
+        mine = [(boot, anew) for each, boot, anew in found if each == loop]
+        order = [boot for boot, _ in mine]
+        assert [boot for boot, _ in itertools.groupby(order)] == list(dict.fromkeys(order)), "each boot once"
+        assert sum(anew for _, anew in mine) == (3 if loop or mine[0][0] else 2)
+    firsts = {found[index][1] for index in range(0, len(found), 6)}
+    assert firsts == {0, 1, 2}
+    assert trials.reboots()[0] == sum(anew for *_, anew in found)
