@@ -77,7 +77,7 @@ def apply(
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
-    with at(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
+    with hosts.open(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = _usable(profile, agent.knobs(), command is not None)
         if profile.name != OWN:
@@ -119,7 +119,7 @@ def status(host: str | Host = "local", *, root: str | None = None) -> Status:
 @contextmanager
 def _kept(host: str | Host, access: Access) -> Iterator[Host]:
     """A host on which settings may be, or have been, put on. Raises UsageError for another one."""
-    with at(host, access) as machine:
+    with hosts.open(host, access) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)
         yield machine
 
