@@ -72,7 +72,7 @@ def one(guest, seq, workload):
 
 
 def counters(guest, source):
-    return guest._ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
+    return guest.inner.inner._ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
 
 
 @pytest.mark.parametrize("version", ["6.1", "6.12"])
