@@ -191,7 +191,7 @@ def export_format(tree: Path) -> None:
         tree,
         "python/becalm/report/formats/__init__.py",
         '    Row("hyperfine"',
-        '    Row("ns", "becalm.report.formats.nanoseconds", False, "wall times in ns, one a line"),\n',
+        '    Row("ns", ".csv", "becalm.report.formats.nanoseconds", False, "wall times in ns, one a line"),\n',
     )
 
 

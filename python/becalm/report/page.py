@@ -50,7 +50,7 @@ def filled(template: str, instead: str, **values: object) -> str:
     )
     made = environment.get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
-    return made.encode("utf-8", "replace").decode("utf-8")
+    return made.encode("utf-8", "replace").decode("utf-8") + "\n"
 
 
 def _text(path: str) -> str:

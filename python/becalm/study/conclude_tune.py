@@ -69,9 +69,12 @@ def conclude_stored(document: Document) -> TuneVerdict:
     course.trials.extend(document.runs)
     tuned = replay(course)
     if tuned is None:
+        runs = len(document.runs)
+        if document.number is None:
+            raise UsageError(f"A search for settings that was not finished has no result; this one has {runs} runs.")
         raise UsageError(
-            f"Study {document.number} is a search for settings that was not finished; its {len(document.runs)} runs "
-            f"are kept. Go on with it: becalm tune --resume {document.number}"
+            f"Study {document.number} is a search for settings that was not finished; its {runs} runs are kept. "
+            f"Continue it with becalm tune --resume {document.number}."
         )
     return conclude(course, tuned, document.number)
 

@@ -137,7 +137,7 @@ def export(
 
 def written(document: Document, row: Row) -> str:
     """A study as the text of a file of some format: what it holds, or what it says."""
-    return FORMS[row.report](conclude(document)) if row.report else row.writer()(document)
+    return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
 
 def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:

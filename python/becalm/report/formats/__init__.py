@@ -13,38 +13,55 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 from becalm.errors import UsageError
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
 
 
+class Reader(Protocol):
+    """A module that reads a format."""
+
+    def recognises(self, value: object) -> bool:
+        """Whether a JSON value is of this format."""
+
+    def read(self, value: Any) -> list[Document]:
+        """The studies in such a value. Raises ValueError, KeyError, TypeError, … when it breaks the format."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One format: its name, its file, whether it can be read back, and what it is for.
+    """One format: its name, the ending of its files, its module, whether it can be read back, and what it is for.
 
-    `report`: it is what the study says (`becalm.report.drawn.FORMS`), and not what it holds.
+    Without a module it is what the study says (`becalm.report.drawn.FORMS`, by ending), and not what it holds.
     """
 
     name: str
+    ending: str
     module: str
     reads: bool
     what: str
-    report: str = ""
 
     def writer(self) -> Callable[[Document], str]:
         """The function that writes it."""
         found: Callable[[Document], str] = importlib.import_module(self.module).write
         return found
 
+    def reader(self) -> Reader:
+        """What reads it, of a row that is read."""
+        return cast(Reader, importlib.import_module(self.module))
+
+
+_OWN = "becalm.report.formats"
 
 FORMATS = (
-    Row("json", "becalm.report.formats.becalm_json", True, "everything, to be read back by `becalm import`"),
-    Row("csv", "becalm.report.formats.table_csv", False, "one line a run, for spreadsheets and data frames"),
-    Row("markdown", "", False, "the report, for an issue or a pull request", ".md"),
-    Row("html", "", False, "the report as one page, with pictures where there are any", ".html"),
-    Row("hyperfine", "becalm.report.formats.hyperfine", True, "hyperfine's --export-json"),
-    Row("pyperf", "becalm.report.formats.pyperf", True, "pyperf's JSON, version 1.0"),
+    Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`"),
+    Row("csv", ".csv", f"{_OWN}.table_csv", False, "one line a run, for spreadsheets and data frames"),
+    Row("markdown", ".md", "", False, "the report, for an issue or a pull request"),
+    Row("html", ".html", "", False, "the report as one page, with pictures where there are any"),
+    Row("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
+    Row("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
 )
 
 
@@ -72,10 +89,10 @@ def read(path: Path) -> list[Document]:
         raise UsageError(f"{path} is not JSON ({error}). becalm imports {_readable()}.") from None
     for row in FORMATS:
         if row.reads:
-            module = importlib.import_module(row.module)
-            if module.recognises(value):
+            reader = row.reader()
+            if reader.recognises(value):
                 try:
-                    documents: list[Document] = module.read(value)
+                    documents = reader.read(value)
                     for document in documents:
                         conform(Document, document, "the study")
                 except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:

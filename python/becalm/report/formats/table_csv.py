@@ -24,4 +24,5 @@ def write(document: Document) -> str:
     names = [each.name for each in document.study.workloads]
     nothing: Load | tuple[None, ...] = (None,) * len(more)
     table.writerows((names[run.workload], *run, *loads.get(run.seq, nothing)) for run in document.runs)
-    return out.getvalue()
+    # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
+    return out.getvalue().encode("utf-8", "replace").decode("utf-8")
