@@ -2,8 +2,11 @@
 
 import contextlib
 import functools
+import io
 import json
+import sys
 import tempfile
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from tests.fuzz.edits import as_text, damaged, edited, often
 from tests.places import ROOT
 
 import becalm
+from becalm.cli.main import main
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.load import sadf
 from becalm.report.formats import FORMATS
@@ -43,6 +47,11 @@ def original(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_file_is_imported(kind, tmp_path):
+    assert check(as_text(original(kind)), tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @often(25)
 @given(data=st.data())
 def test_an_edited_file_is_imported_or_refused(kind, data, tmp_path_factory):
@@ -58,6 +67,7 @@ def test_a_damaged_file_is_imported_or_refused(kind, data, tmp_path_factory):
 
 
 def check(text, place):
+    """Import a text, and use what was imported in every way; returns the numbers of its studies, none if refused."""
     path, store = place / "file.json", str(place / "runs.db")
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     numbers, refusal = (), ""
@@ -74,6 +84,27 @@ def check(text, place):
         for row in FORMATS:
             with contextlib.suppress(BecalmError):
                 assert isinstance(records.written(document, row), str)
+            file = str(place / "out")
+            assert "defect" not in said("export", str(number), "--store", store, "--format", row.name, "--to", file)
+        for more in ((), ("--json",), ("--markdown",)):
+            assert "defect" not in said("show", str(number), "--store", store, *more)
+    if numbers:
+        assert "defect" not in said("list", "--store", store)
+        assert "defect" not in said("list", "--store", store, "--json")
+    return numbers
+
+
+def said(*words):
+    """What becalm's command line says, on either stream."""
+    heard = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["becalm", *words]),
+        contextlib.redirect_stdout(heard),
+        contextlib.redirect_stderr(heard),
+        pytest.raises(SystemExit),
+    ):
+        main()
+    return heard.getvalue()
 
 
 @often(25)

@@ -1,7 +1,7 @@
 """Whether a value that came from elsewhere is what its type says, all through: the door for imported files.
 
-Wider than the types: whole numbers fit into 64 bits, as every store keeps them, numbers are finite, and texts can be
-written to a file (a lone half of a surrogate pair cannot).
+Wider than the types: whole numbers fit into 64 bits, as every store keeps them, numbers are finite (but for ends of
+intervals, where `finite` is False), and texts can be written to a file (a lone half of a surrogate pair cannot).
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ DEEPEST = 100
 """Levels of a value without a type of its own (facts, a verdict); becalm's have ten."""
 
 
-def conform(hint: Any, value: Any, where: str) -> None:
+def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
     """Raise ValueError, which names the place, where a value is not of its type."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         _plain(value, where, DEEPEST)
     elif origin in (Union, UnionType):
-        _one_of(parts, value, where)
+        _one_of(parts, value, where, finite)
     elif origin is tuple:
-        _members(parts, value, where)
+        _members(parts, value, where, finite)
     elif origin is not None and issubclass(origin, Sequence):
         _check(isinstance(value, (list, tuple)), value, where, "no list")
         for index, each in enumerate(value):
-            conform(parts[0], each, f"{where}[{index}]")
+            conform(parts[0], each, f"{where}[{index}]", finite=finite)
     elif origin is not None and issubclass(origin, Mapping):
         _check(isinstance(value, Mapping), value, where, "no object")
         for key, each in value.items():
             conform(parts[0], key, f"a name in {where}")
-            conform(parts[1], each, f"{where}.{key}")
+            conform(parts[1], each, f"{where}.{key}", finite=finite)
     elif hint in (int, float, str, bool, NoneType):
-        _scalar(hint, value, where)
+        _scalar(hint, value, where, finite)
     elif isinstance(hint, type) and issubclass(hint, StrEnum):
         _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
     else:
         _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
         for name, each in _fields(hint).items():
-            conform(each, getattr(value, name), f"{where}.{name}")
+            conform(each, getattr(value, name), f"{where}.{name}", finite=finite)
 
 
-def _scalar(hint: type, value: Any, where: str) -> None:
+def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
     fits = type(value) is hint or (hint is float and type(value) is int) or (hint is str and isinstance(value, str))
     _check(fits, value, where, f"not of the type {hint.__name__}")
     if type(value) is int:
         _check(-WORD <= value < WORD, value, where, "too large for 64 bits")
     elif isinstance(value, float):
-        _check(math.isfinite(value), value, where, "no number")
+        _check(math.isfinite(value) or not finite, value, where, "no number")
     elif isinstance(value, str):
         try:
             os.fsencode(value)
@@ -62,23 +62,23 @@ def _scalar(hint: type, value: Any, where: str) -> None:
             raise ValueError(f"{where} is {value!r:.80}, which no file can hold") from None
 
 
-def _one_of(parts: tuple[Any, ...], value: Any, where: str) -> None:
+def _one_of(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
     said = None
     for part in parts:
         try:
-            return conform(part, value, where)
+            return conform(part, value, where, finite=finite)
         except ValueError as error:
             said = said if part is NoneType else error
     raise said or ValueError(f"{where} cannot be {value!r:.80}")
 
 
-def _members(parts: tuple[Any, ...], value: Any, where: str) -> None:
+def _members(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
     _check(isinstance(value, tuple), value, where, "no list")
     if len(parts) == 2 and parts[1] is Ellipsis:
         parts = (parts[0],) * len(value)
     _check(len(parts) == len(value), value, where, f"no list of {len(parts)}")
     for index, (part, each) in enumerate(zip(parts, value, strict=True)):
-        conform(part, each, f"{where}[{index}]")
+        conform(part, each, f"{where}[{index}]", finite=finite)
 
 
 def _plain(value: Any, where: str, deep: int) -> None:

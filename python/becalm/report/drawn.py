@@ -7,15 +7,17 @@ functions: `on_terminal`, and either `tables` (Markdown and HTML are then made o
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from becalm.errors import MachineError, UsageError
 from becalm.nouns.verdict import Finding
@@ -139,6 +141,15 @@ def write(found: Conclusion, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
+
+
+def tried(found: Conclusion) -> None:
+    """Draw it in every form, for nobody: raises whatever would be raised when a person asks for one of them."""
+    for width in (20, 80):
+        Console(file=io.StringIO(), width=width).print(on_terminal(found, columns=width))
+    for form in dict.fromkeys(FORMS.values()):
+        with contextlib.suppress(UsageError):
+            form(found).encode()
 
 
 def listed(table: Any) -> Table:

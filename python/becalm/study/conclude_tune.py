@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from becalm.errors import UsageError
+from becalm.errors import UnfinishedError
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, TuneVerdict
 from becalm.nouns.verdict import Finding, Stopped
@@ -63,7 +63,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
 
 
 def conclude_stored(document: Document) -> TuneVerdict:
-    """The verdict of a stored search without one. Raises UsageError when some of its runs are missing."""
+    """The verdict of a stored search without one. Raises UnfinishedError when some of its runs are missing."""
     study = document.study
     course = Course(study, TuneOptions.from_json(study.options), settings=list(study.settings))
     course.trials.extend(document.runs)
@@ -71,8 +71,10 @@ def conclude_stored(document: Document) -> TuneVerdict:
     if tuned is None:
         runs = len(document.runs)
         if document.number is None:
-            raise UsageError(f"A search for settings that was not finished has no result; this one has {runs} runs.")
-        raise UsageError(
+            raise UnfinishedError(
+                f"A search for settings that was not finished has no result; this one has {runs} runs."
+            )
+        raise UnfinishedError(
             f"Study {document.number} is a search for settings that was not finished; its {runs} runs are kept. "
             f"Continue it with becalm tune --resume {document.number}."
         )

@@ -8,20 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from becalm.errors import UsageError
+from becalm.errors import BecalmError, UnfinishedError, UsageError
 from becalm.load import sadf
+from becalm.nouns.conform import conform
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.survey import SurveyResult
 from becalm.nouns.verdict import Verdict
 from becalm.report.document import Document
-from becalm.report.drawn import FORMS, Conclusion
-from becalm.report.formats import Row, format_row, read
+from becalm.report.drawn import FORMS, Conclusion, tried
+from becalm.report.formats import FORMATS, Row, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
 from becalm.store import Recovered, Store, recover
 from becalm.study.stored import Warned, document_of, stored
-from becalm.verbs import function, kind_of
+from becalm.verbs import Kind, function, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,21 @@ def show_together(
 def conclude(document: Document) -> Conclusion:
     """What a study says. Raises UsageError for a search for settings that was not finished, and what its kind does."""
     kind = kind_of(document.study.kind)
-    if kind.read and document.verdict is not None:
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            found: Any = function(kind.read)(document.verdict)
-            return cast(Conclusion, replace(found, study=document.number))
+    # What an older becalm stored may lack something, and what is damaged may have any type.
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        if (found := _kept(document, kind)) is not None:
+            return found
     return cast(Conclusion, function(kind.conclude)(document))
+
+
+def _kept(document: Document, kind: Kind) -> Conclusion | None:
+    """The verdict that is kept with a study; None where its kind keeps none. Raises ValueError for a wrong type in it,
+    KeyError or TypeError for one of another form."""
+    if not kind.read or document.verdict is None:
+        return None
+    found: Any = function(kind.read)(document.verdict)
+    conform(type(found), found, "the verdict", finite=False)
+    return cast(Conclusion, replace(found, study=document.number))
 
 
 def to_json(found: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
@@ -143,7 +154,7 @@ def written(document: Document, row: Row) -> str:
 def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
     """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store, all or none; returns their numbers.
 
-    Raises UsageError for a file that cannot be understood, StoreError.
+    Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.
     """
     documents = read(Path(path))
     numbers = []
@@ -161,7 +172,30 @@ def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
             if document.verdict is not None:
                 opened.conclude(number, document.verdict)
             numbers.append(number)
+            if wrong := _wrong(document_of(opened, number)):
+                which = f"study {len(numbers)} of {len(documents)}, " if len(documents) > 1 else ""
+                title = document.study.title or document.study.kind
+                raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
     return tuple(numbers)
+
+
+def _wrong(document: Document) -> str:
+    """What is wrong with a study, found by doing with it all that a person may: a sentence, empty for a whole one."""
+    try:
+        with contextlib.suppress(UnfinishedError):
+            kind = kind_of(document.study.kind)
+            with contextlib.suppress(KeyError, TypeError):
+                _kept(document, kind)
+            tried(conclude(document))
+        for row in FORMATS:
+            if row.module:
+                with contextlib.suppress(BecalmError):
+                    row.writer()(document)
+    except BecalmError as error:
+        return str(error)
+    except Exception as error:  # Any at all: it would be a defect when it is shown, and here it is the file's.
+        return f"{type(error).__name__}: {error}."
+    return ""
 
 
 def import_load(path: str | Path, reference: str | int, store: str | None = None) -> tuple[int, int, int]:

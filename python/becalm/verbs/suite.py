@@ -16,7 +16,7 @@ import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import cells, ratings
-from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.errors import MachineError, UnfinishedError, UsageError, WorkloadError
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
@@ -107,11 +107,11 @@ def conclude(study: Study, rows: Sequence[Run], number: int | None) -> Ratings:
 
 
 def conclude_stored(document: Document) -> Ratings | Verdict:
-    """The same of a stored suite, where it has its parts. Raises UsageError when it has no finished round."""
+    """The same of a stored suite, where it has its parts. Raises UnfinishedError when it has no finished round."""
     if not SuiteOptions.from_json(document.study.options).programs:
         return summarise_stored(document)
     if not any(run.round >= 0 for run in document.runs):
-        raise UsageError("The study has no finished round: becalm was ended before anything was counted.")
+        raise UnfinishedError("The study has no finished round: becalm was ended before anything was counted.")
     return conclude(document.study, document.runs, document.number)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, UnfinishedError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
 from becalm.load.cpu_competition import circumstances
 from becalm.load.record import Load, Series
@@ -81,9 +81,9 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
 
 
 def conclude(document: Document) -> Watched:
-    """What there is to say of a watched run, now or read back. Raises UsageError when the study has none."""
+    """What there is to say of a watched run, now or read back. Raises UnfinishedError when the study has none."""
     if not document.runs:
-        raise UsageError("The study has no finished run: becalm was ended before the program was.")
+        raise UnfinishedError("The study has no finished run: becalm was ended before the program was.")
     run = document.runs[0]
     load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
     series = next((each for each in document.series if each.first <= run.seq <= each.last), None)

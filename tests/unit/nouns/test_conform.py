@@ -6,6 +6,7 @@ from becalm.nouns.conform import conform
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
+from becalm.nouns.verdict import Interval
 from becalm.nouns.workload import Workload
 
 RUN = Run(0, 0, 0, 0, 0, 1, 2, 3, None, None, None, None, None, None, None, "ok", 0, 0)
@@ -37,6 +38,14 @@ def test_values_of_becalm_pass():
 def test_others_are_refused_with_their_place(hint, value, said):
     with pytest.raises(ValueError, match=said):
         conform(hint, value, "a")
+
+
+def test_ends_of_intervals_may_be_infinite_where_that_is_said():
+    conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean", finite=False)
+    with pytest.raises(ValueError, match=r"the mean\.low is -inf, which is no number"):
+        conform(Interval, Interval(1.0, float("-inf"), float("inf")), "the mean")
+    with pytest.raises(ValueError, match=r"the mean\.low is None"):
+        conform(Interval, Interval(1.0, None, 2.0), "the mean", finite=False)  # type: ignore[arg-type]
 
 
 def test_nesting_ends():

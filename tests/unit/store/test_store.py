@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from becalm.errors import StoreError
+from becalm.errors import StoreError, UsageError
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -41,7 +41,13 @@ def test_a_failed_import_leaves_nothing(location, tmp_path):
     rows = document["runs"]["rows"]
     rows.append(list(rows[0]))
     path.write_text(json.dumps(document))
-    with pytest.raises(StoreError):
+    with pytest.raises(UsageError, match="two runs have the same seq"):
+        import_(path, location)
+    # This one is found when all of it has been written already.
+    document["verdict"] = {"stopped": ""}
+    del rows[-1]
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"was not imported: .* could not be shown"):
         import_(path, location)
     with Store.open(location) as store:
         assert [each.number for each in store.studies()] == [2, 1]

@@ -81,7 +81,9 @@ def read(value: dict[str, Any]) -> list[Document]:
     columns = value["runs"]["columns"]
     order = [columns.index(name) for name in COLUMNS]
     loads = value.get("loads", {"columns": [], "rows": []})
-    runs = [_run([row[index] for index in order], len(study.workloads)) for row in value["runs"]["rows"]]
+    runs = [_run([row[index] for index in order], study) for row in value["runs"]["rows"]]
+    if len({run.seq for run in runs}) < len(runs):
+        raise ValueError("two runs have the same seq")
     return [
         Document(
             study=study,
@@ -99,12 +101,16 @@ def read(value: dict[str, Any]) -> list[Document]:
     ]
 
 
-def _run(row: list[Any], programs: int) -> Run:
+def _run(row: list[Any], study: Study) -> Run:
     run = Run._make(row)
     for name, field in zip(COLUMNS, row, strict=True):
         if name != "outcome" and not (field is None and name not in _KNOWN) and type(field) is not int:
             raise ValueError(f"{name} must be a whole number, not {field!r}")
     Outcome(run.outcome)
-    if not 0 <= run.workload < programs:
-        raise ValueError(f"workload {run.workload} is not one of {programs}")
+    for name, place, count in (
+        ("workload", run.workload, len(study.workloads)),
+        ("settings", run.settings, len(study.settings)),
+    ):
+        if not 0 <= place < count:
+            raise ValueError(f"{name} {place} is not one of {count}")
     return run

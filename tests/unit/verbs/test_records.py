@@ -1,0 +1,83 @@
+"""What is imported can be shown: a study that could not be is refused in a sentence that names it; nothing stays."""
+
+import json
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError
+from becalm.verbs.records import conclude, export, import_, list_studies, show, stored
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return str(tmp_path / "runs.db")
+
+
+@pytest.fixture
+def exported(store):
+    becalm.compare(["spin 1s", "spin 2s"], runs=4, host="sim:normal", seed=1, store=store)
+    return json.loads(export("last", store=store))
+
+
+def nested(value, path, found):
+    """The value with something else at a path."""
+    if not path:
+        return found
+    here = path[0]
+    if isinstance(value, list):
+        return [nested(each, path[1:], found) if index == here else each for index, each in enumerate(value)]
+    return {**value, here: nested(value[here], path[1:], found)}
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "said"),
+    [
+        (("verdict", "sentence"), ["no text"], r"ValueError: the verdict\.sentence is \['no text'\]"),
+        (("verdict", "summaries", 0, "mean_ns", "value"), None, r"the verdict\.summaries\[0\]\.mean_ns\.value is None"),
+        (("verdict", "summaries", 1, "runs"), "4", r"the verdict\.summaries\[1\]\.runs is '4'"),
+        (("verdict", "stopped"), "tired", "'tired' is not a valid Stopped"),
+        (("study", "kind"), "dance", "knows no studies of the kind 'dance'"),
+        (("runs", "rows", 3, 2), 7, "settings 7 is not one of 1"),
+        (("runs", "rows", 3, 1), 2, "workload 2 is not one of 2"),
+    ],
+)
+def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, path, found, said):
+    file = tmp_path / "edited.json"
+    file.write_text(json.dumps(nested(exported, path, found)))
+    with pytest.raises(UsageError, match=said) as refused:
+        import_(file, store)
+    assert str(refused.value).startswith(str(file))
+    assert str(refused.value).endswith(".")
+    assert [each.number for each in list_studies(store).studies] == [1]
+
+
+def test_a_verdict_of_another_form_is_made_anew_of_the_runs(store, exported, tmp_path):
+    """As an older becalm wrote it, or a newer one."""
+    lacking = {name: value for name, value in exported["verdict"].items() if name != "findings"}
+    for verdict in (lacking, {**exported["verdict"], "more": 1}, None):
+        file = tmp_path / "other.json"
+        file.write_text(json.dumps({**exported, "verdict": verdict}))
+        (number,) = import_(file, store)
+        assert show(number, store).sentence == show(1, store).sentence
+
+
+def test_options_of_another_type_are_refused(store, exported, tmp_path):
+    file = tmp_path / "edited.json"
+    file.write_text(json.dumps(nested({**exported, "verdict": None}, ("study", "options", "confidence"), "high")))
+    with pytest.raises(
+        UsageError, match=r"edited\.json was not imported: 'compare', could not be shown: The options of"
+    ):
+        import_(file, store)
+
+
+def test_a_search_that_was_not_finished_is_imported(store, tmp_path):
+    becalm.tune(["spin 1s"], host="sim:laptop-a", seed=1, store=store, budget="10s")
+    value = json.loads(export("last", store=store))
+    value["runs"]["rows"] = value["runs"]["rows"][:3]
+    file = tmp_path / "begun.json"
+    file.write_text(json.dumps({**value, "verdict": None}))
+    (number,) = import_(file, store)
+    with pytest.raises(UsageError, match="not finished; its 3 runs are kept"):
+        conclude(stored(number, store))
