@@ -1,7 +1,7 @@
 """Errors that end a command: each is a sentence for the person, and knows its exit code.
 
 Exit codes (docs/reference/exit-codes.md): 0 done, 1 the answer is no, 2 usage, 3 the machine refuses, 4 the workload
-failed, 130 interrupted.
+failed, 5 undecided, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -38,17 +38,24 @@ def limit_ns(value: float | str) -> int | None:
     return duration_ns(value)
 
 
-def fraction(value: float | str) -> float:
-    """A positive fraction: 0.005, "0.5%" or "0.005". Raises UsageError."""
+def fraction(value: float | str, *, below: float = 1.0) -> float:
+    """A positive fraction: 0.005, "0.5%" or "0.005".
+
+    A number of `below` and more needs its sign: whoever writes 2 means 2 %, and would get 200 %. Raises UsageError.
+    """
+    percent = False
     if isinstance(value, str):
         match = _FRACTION.fullmatch(value)
         if match is None:
             raise UsageError(f"{value!r} is not a share. Write it like 0.5% or 0.005.")
-        number = float(match[1]) / (100 if match[2] else 1)
+        percent = bool(match[2])
+        number = float(match[1]) / (100 if percent else 1)
     else:
         number = float(value)
     if not math.isfinite(number) or number <= 0:
         raise UsageError(f"A share must be more than zero, not {value!r}.")
+    if number >= below and not percent:
+        raise UsageError(f"{value} can be read as {number:g}% or as {100 * number:g}%. Write the one that is meant.")
     return number
 
 

@@ -95,19 +95,20 @@ def _two_programs(store):
     return stored("last", store).number
 
 
-def test_output_goes_through_and_what_becalm_says_comes_after_it(store):
+def test_output_goes_through_alone_and_what_becalm_says_goes_to_standard_error(store):
     done = command("--store", store, "--quiet", "--", "sh", "-c", "echo out; echo err >&2")
     assert done.returncode == 0
-    assert done.stdout.startswith("out\n")
-    assert "sh -c" in done.stdout.split("out\n", 1)[1]
-    assert "err" in done.stderr
+    assert done.stdout == "out\n"
+    assert done.stderr.startswith("err\n")
+    assert "sh -c" in done.stderr.split("err\n", 1)[1]
 
 
 def test_a_failing_program_is_explained_and_ends_with_4(store):
     done = command("--store", store, "--plain", "--", "sh", "-c", "exit 3")
     assert done.returncode == 4
-    assert "failed with exit code 3" in done.stdout
-    assert "unexplained" in done.stdout
+    assert done.stdout == ""
+    assert "failed with exit code 3" in done.stderr
+    assert "unexplained" in done.stderr
     assert command("--store", store, "--", "no-such-program").returncode == 4
     assert command("--store", store, "--expect", "3", "--quiet", "--", "sh", "-c", "exit 3").returncode == 0
 

@@ -32,6 +32,13 @@ def test_fractions(text, value):
     assert fraction(text) == pytest.approx(value)
 
 
+@pytest.mark.parametrize("text", [2, "2", 5.0, "1", 1, "1e3"])
+def test_a_share_of_one_and_more_needs_its_sign(text):
+    """Whoever writes --fail-above 2 means 2 %, and would get 200 %."""
+    with pytest.raises(UsageError, match=rf"{float(text):g}% or as {100 * float(text):g}%"):
+        fraction(text)
+
+
 @pytest.mark.parametrize("text", ["", "%", "-1%", "0%", "half", 0, -0.1, math.inf])
 def test_bad_fractions(text):
     with pytest.raises(UsageError):

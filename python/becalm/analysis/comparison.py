@@ -15,12 +15,13 @@ import numpy as np
 from becalm.nouns.history import History
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Stopped, Summary
+from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Stopped, Summary
 from becalm.stats.arrays import Floats, Ints
 from becalm.stats.describe import describe
 from becalm.stats.histogram import histogram
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
+from becalm.stats.power import last_critical, pairs_for
 from becalm.stats.unpaired import unpaired
 from becalm.wording.findings import finding
 
@@ -162,11 +163,31 @@ def against_baseline(name: str, reference: str, candidate_ns: Ints, baseline_ns:
     )
 
 
-def passes(differences: Sequence[Difference], fail_above: float | None) -> bool | None:
-    """False when a slowdown beyond the limit is established, None when no limit was set."""
+def gate(differences: Sequence[Difference], fail_above: float | None) -> Gate | None:
+    """What became of a limit: above it when one slowdown is for certain, within it when all are; None without one."""
     if fail_above is None:
         return None
-    return not any(d.low > fail_above for d in differences)
+    if any(d.low > fail_above for d in differences):
+        return Gate.ABOVE
+    return Gate.WITHIN if differences and all(d.high <= fail_above for d in differences) else Gate.UNDECIDED
+
+
+def decides_ns(differences: Sequence[Difference], fail_above: float, elapsed_ns: int) -> int | None:
+    """Time of measuring in all after which a limit is decided with a probability of 80 %.
+
+    If programs differ as it looks by now; where a slowdown lies within a standard error of the limit, as much as it
+    takes at that distance, which is the least. None when one of them is not known well enough to say.
+    """
+    factor = 1.0
+    for d in differences:
+        if d.low > fail_above or d.high <= fail_above:
+            continue
+        if d.weak or d.pairs < 2 or not (math.isfinite(d.standard_error) and d.standard_error > 0):
+            return None
+        distance = max(abs(math.log1p(d.estimate) - math.log1p(fail_above)), d.standard_error)
+        alpha = simultaneous_alpha(1 - d.confidence, len(differences))
+        factor = max(factor, pairs_for(distance, d.standard_error, d.pairs, last_critical(alpha)) / d.pairs)
+    return math.ceil(factor * elapsed_ns)
 
 
 def summarise(name: str, history: History, program: int, averages: Averages, confidence: float) -> Summary | None:

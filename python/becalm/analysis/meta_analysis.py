@@ -13,7 +13,7 @@ from dataclasses import replace
 from scipy.special import ndtri
 
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
-from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Summary, Verdict
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.random_effects import Combined, combine
 from becalm.wording import multi_host
@@ -27,9 +27,6 @@ def pool(
     across = tuple(_across(verdicts, confidence))
     times = tuple(_times(verdicts, confidence)) if kind == "run" else ()
     limits = [verdict.fail_above for _, verdict in verdicts if verdict.fail_above is not None]
-    passed = None
-    if limits:
-        passed = not any(verdict.passed is False for _, verdict in verdicts)
     found = MultiHostVerdict(
         kind=kind,
         group=group,
@@ -39,9 +36,20 @@ def pool(
         times=times,
         findings=tuple(findings),
         fail_above=limits[0] if limits else None,
-        passed=passed,
+        gate=_gate([verdict for _, verdict in verdicts if verdict.gate is not None], len(hosts)),
+        undecided=next((verdict.undecided for _, verdict in verdicts), "fail"),
     )
     return replace(found, sentence=multi_host.several(found))
+
+
+def _gate(verdicts: Sequence[Verdict], hosts: int) -> Gate | None:
+    """Above a limit when one host is, within it when all are."""
+    if not verdicts:
+        return None
+    gates = [verdict.gate for verdict in verdicts]
+    if Gate.ABOVE in gates:
+        return Gate.ABOVE
+    return Gate.WITHIN if len(gates) == hosts and set(gates) == {Gate.WITHIN} else Gate.UNDECIDED
 
 
 def per_host(confidence: float, hosts: int) -> float:

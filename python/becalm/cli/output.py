@@ -1,6 +1,7 @@
 """What every verb does with what it gives: print it, as text, JSON or Markdown, write a report, choose an exit code.
 
-`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere.
+`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere. Where a program's own output
+is passed on, standard output is for that alone, and what becalm says goes to standard error.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Output:
     quiet: bool
     plain: bool
     report: Path | None
+    beside: bool = False
+    """Beside a program that writes to standard output itself: what becalm says goes to standard error."""
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Output:
@@ -62,8 +65,14 @@ class Output:
         named = [f"--{name.removeprefix('as_')}" for name, chosen in ways.items() if chosen]
         if len(named) > 1:
             raise UsageError(f"{' and '.join(named)} contradict each other. Leave one out.")
-        path = given.pop("report", None)
-        return cls(**ways, plain=bool(given.pop("plain", False)), report=None if path is None else checked(path))
+        path, beside = given.pop("report", None), given.get("output") == "inherit"
+        if beside and (ways["as_json"] or ways["markdown"]):
+            raise UsageError(
+                f"With --output inherit standard output belongs to the program, and {named[0]} would be mixed with it. "
+                "Write it to a file: --report FILE.json or FILE.md."
+            )
+        report = None if path is None else checked(path)
+        return cls(**ways, plain=bool(given.pop("plain", False)), report=report, beside=beside)
 
     @contextmanager
     def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:
@@ -83,11 +92,11 @@ class Output:
         elif self.markdown:
             echo(drawn.as_markdown(found), nl=False)
         elif self.quiet:
-            echo(found.sentence)
+            echo(found.sentence, err=self.beside)
         else:
             from becalm.report.terminal import console
 
-            screen = console(plain=self.plain)
+            screen = console(plain=self.plain, stderr=self.beside)
             screen.print(drawn.on_terminal(found, plain=self.plain, columns=screen.width))
         if self.report is not None:
             write(found, self.report)

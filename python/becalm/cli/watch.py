@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -53,6 +54,7 @@ def command_watch(
     becalm watch -- gzip -9 -k FILE                    one run, and what delayed it
     becalm watch                                       the machine, second by second
     becalm watch --pid 4711                            a program that runs already
+    becalm watch -- gzip -c FILE > FILE.gz             its output goes on, the report to standard error
 
     Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe gets a line an interval.
     """
@@ -73,9 +75,10 @@ def _alone(unwanted: frozenset[str], why: str) -> None:
 
 def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -> None:
     """Watch one run, print what there is to say, and leave."""
-    # With --json or --markdown standard output is for that alone.
-    if (out.as_json or out.markdown) and chosen.get("output", "inherit") == "inherit":
-        chosen["output"] = "discard"
+    # With --json or --markdown standard output is for that alone, else for the program.
+    if out.as_json or out.markdown:
+        chosen.setdefault("output", "discard")
+    out = replace(out, beside=chosen.get("output", "inherit") == "inherit")
     with out.listener(quiet=True) as heard:
         found = becalm.watch(output.words(command), listener=heard, **chosen)
     out.end(found)

@@ -15,7 +15,7 @@ from becalm._version import VERSION
 from becalm.nouns.codec import finite
 from becalm.nouns.survey import Machine
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
-from becalm.nouns.verdict import SCHEMA, Answer, Finding, Interval, Verdict
+from becalm.nouns.verdict import SCHEMA, Answer, Finding, Gate, Interval, Verdict, gate_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class PooledTime:
 class MultiHostVerdict:
     """The conclusion of one measurement on several hosts.
 
-    `group`: what their studies in the store have in common. `passed`: None without a limit; False when a slowdown
-    beyond it is established on any host. `transfer`: of `tune`, settings found on one host (`column`) as measured on
-    another (`row`).
+    `group`: what their studies in the store have in common. `gate`: what became of the limit, None without one: above
+    it when a slowdown beyond it is established on any host, within it when none is possible on any. `transfer`: of
+    `tune`, settings found on one host (`column`) as measured on another (`row`).
     """
 
     kind: str
@@ -95,8 +95,14 @@ class MultiHostVerdict:
     transfer: tuple[Transfer, ...] = ()
     findings: tuple[Finding, ...] = ()
     fail_above: float | None = None
-    passed: bool | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
     sentence: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the limit is kept on all hosts: None without one, and while that is undecided."""
+        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
 
     @property
     def lost(self) -> tuple[HostResult, ...]:
@@ -105,12 +111,13 @@ class MultiHostVerdict:
 
     @property
     def exit_code(self) -> int:
-        """1: a limit is exceeded somewhere; else that of the first host lost; else 0 (docs/reference/exit-codes.md)."""
-        return 1 if self.passed is False else max((each.exit_code for each in self.hosts), default=0)
+        """1: a limit is exceeded somewhere; else that of a host lost; 5: undecided (docs/reference/exit-codes.md)."""
+        code = gate_code(self.gate, self.undecided)
+        return code if code == 1 else max((each.exit_code for each in self.hosts), default=0) or code
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md)."""
-        value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self)}
+        value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self), "passed": self.passed}
         value["several"] = True
         value["hosts"] = [
             {

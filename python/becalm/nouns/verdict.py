@@ -43,6 +43,18 @@ class Stopped(StrEnum):
     STORED = "read from the store"
 
 
+class Gate(StrEnum):
+    """What became of a limit: no slowdown above it, one above it, or neither of them shown."""
+
+    WITHIN = "within"
+    ABOVE = "above"
+    UNDECIDED = "undecided"
+
+
+UNDECIDED_CODE = 5
+"""Exit code of a limit of which nothing is known (docs/reference/exit-codes.md)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One program against the reference.
@@ -115,7 +127,9 @@ class Summary:
 class Verdict:
     """What one study concludes.
 
-    `study` is its number in the store (None when nothing was stored); `passed` is None when no limit was set.
+    `study` is its number in the store (None when nothing was stored). `gate`: what became of the limit `fail_above`,
+    None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
+    in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
     """
 
     kind: str
@@ -128,22 +142,37 @@ class Verdict:
     differences: tuple[Difference, ...] = ()
     findings: tuple[Finding, ...] = ()
     fail_above: float | None = None
-    passed: bool | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    decides_ns: int | None = None
     seed: int = 0
     sentence: str = ""
 
     @property
+    def passed(self) -> bool | None:
+        """Whether the limit is kept: None without one, and while that is undecided."""
+        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+
+    @property
     def exit_code(self) -> int:
-        """4: a program failed; 1: a limit is exceeded; else 0 (docs/reference/exit-codes.md)."""
-        return 4 if self.stopped is Stopped.FAILED else 1 if self.passed is False else 0
+        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
         value.update(asdict(self))
+        value["passed"] = self.passed
         cleaned = finite(value)
         assert isinstance(cleaned, dict)
         return cleaned
+
+
+def gate_code(gate: Gate | None, undecided: str) -> int:
+    """The exit code of a limit."""
+    if gate is Gate.UNDECIDED and undecided == "fail":
+        return UNDECIDED_CODE
+    return 1 if gate is Gate.ABOVE else 0
 
 
 def from_json(value: Mapping[str, Any]) -> Verdict:
@@ -177,11 +206,25 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         }
         return Difference(**{**found, **changed})
 
-    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
+    fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
     changed = {
+        "gate": _stored_gate(value),
         "stopped": Stopped(value["stopped"]),
         "summaries": tuple(map(summary, value["summaries"])),
         "differences": tuple(map(difference, value["differences"])),
         "findings": tuple(Finding(**found) for found in value["findings"]),
     }
     return Verdict(**{**fields, **changed})
+
+
+def _stored_gate(value: Mapping[str, Any]) -> Gate | None:
+    """Of a stored verdict; those of an older becalm say no more than whether a slowdown above the limit was shown."""
+    if "gate" in value:
+        return None if value["gate"] is None else Gate(value["gate"])
+    limit = value["fail_above"]
+    if limit is None or value["passed"] is None:
+        return None
+    if value["passed"] is False:
+        return Gate.ABOVE
+    known = all(found["high"] is not None and found["high"] <= limit for found in value["differences"])
+    return Gate.WITHIN if known else Gate.UNDECIDED

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from becalm.analysis.comparison import averages, left_behind, passes, summarise
+from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series
 from becalm.nouns.history import History
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.run import Averages, Run
-from becalm.nouns.verdict import Difference, Finding, Summary, Verdict
+from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.report.document import Document
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
@@ -112,21 +112,27 @@ def _verdict(
 ) -> Verdict:
     """The numbers of the last look with their sentences."""
     study, options = looks.study, looks.options
-    limit = options.fail_above if isinstance(options, CompareOptions) else None
+    compared = options if isinstance(options, CompareOptions) else CompareOptions()
+    limit, elapsed_ns = compared.fail_above, looks.history.elapsed_ns
     differences = (*looks.comparison.differences, *baseline)
+    found = gate(differences, limit)
     return _worded(
         Verdict(
             kind=study.kind,
             study=number,
             host=study.host,
-            elapsed_ns=looks.history.elapsed_ns,
+            elapsed_ns=elapsed_ns,
             stopped=looks.reason,
             confidence=options.confidence,
             summaries=tuple(summaries),
             differences=differences,
             findings=tuple(findings),
             fail_above=limit,
-            passed=passes(differences, limit),
+            gate=found,
+            undecided=compared.undecided,
+            decides_ns=None
+            if limit is None or found is not Gate.UNDECIDED
+            else decides_ns(differences, limit, elapsed_ns),
             seed=study.seed,
         )
     )

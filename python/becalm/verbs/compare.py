@@ -30,6 +30,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     parameters: Mapping[str, str]
     reference: int | str
     fail_above: float | str | None
+    undecided: str
     baseline: str | int | None
 
 

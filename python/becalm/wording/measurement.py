@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.nouns.verdict import Answer, Difference, Stopped, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Gate, Stopped, Summary, Verdict
 from becalm.wording.printable import printable
 
 NAMED = 5
@@ -130,20 +130,36 @@ def verdict(found: Verdict) -> str:
     lines = [each.sentence for each in found.differences]
     lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
     if found.fail_above is not None:
-        worst = max(found.differences, key=lambda each: each.low, default=None)
-        lines.append(limit(found.passed, found.fail_above, worst))
+        lines.append(limit(found))
     lines.append(stopped(found.stopped))
     return "\n".join(line for line in lines if line) or "This study has no finished run."
 
 
-def limit(passed: bool | None, fail_above: float, worst: Difference | None) -> str:
-    """What `--fail-above` concludes."""
+def limit(found: Verdict) -> str:
+    """What `--fail-above` concludes, and what it takes where it cannot."""
+    fail_above = found.fail_above or 0.0
     bound = f"{percent(fail_above)} %"
-    if passed is False and worst is not None:
+    if found.gate is Gate.WITHIN:
+        return f"Within the limit: no slowdown above {bound}."
+    if found.gate is Gate.ABOVE:
+        worst = max(found.differences, key=lambda each: each.low)
         return f"Over the limit: {worst.name} is slower than {worst.reference} by more than {bound}."
-    if worst is not None and worst.high > fail_above:
-        return f"Within the limit of {bound} as far as can be seen, but a slowdown above it is not ruled out."
-    return f"Within the limit: no slowdown above {bound}."
+    open_ = [each.name for each in found.differences if each.low <= fail_above < each.high]
+    whose = f" of {listed(open_)}" if open_ else ""
+    if found.decides_ns is None:
+        more = "Measure longer."
+    else:
+        more = f"If it is as it looks, about {spent(found.decides_ns)} in all would decide: {budget(found.decides_ns)}."
+    counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
+    return f"Undecided: a slowdown{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
+
+
+def budget(ns: int) -> str:
+    """The option that asks for so much time, or a little more."""
+    seconds = ns / 1e9
+    if seconds < 120:
+        return f"--budget {math.ceil(seconds)}s"
+    return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"
 
 
 def stopped(reason: Stopped) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
 from becalm.nouns.tune_verdict import Transfer
-from becalm.nouns.verdict import Answer, Verdict
+from becalm.nouns.verdict import Answer, Gate, Verdict
 from becalm.wording.measurement import counted, duration, listed, percent
 
 FEW = 3
@@ -118,6 +118,13 @@ def several(found: MultiHostVerdict) -> str:
     if found.fail_above is not None:
         bound = f"{percent(found.fail_above)} %"
         over = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is False]
-        lines.append(f"Over the limit of {bound} on {listed(over)}." if over else f"Within the limit of {bound}.")
+        if over:
+            lines.append(f"Over the limit of {bound} on {listed(over)}.")
+        elif found.gate is Gate.WITHIN:
+            lines.append(f"Within the limit of {bound}.")
+        else:
+            unsure = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is not True]
+            fails = "" if found.undecided == "pass" else " This counts as a failure; --undecided pass accepts it."
+            lines.append(f"Undecided whether the limit of {bound} is kept on {listed(unsure)}.{fails}")
     lines += lost(found.hosts)
     return "\n".join(lines)

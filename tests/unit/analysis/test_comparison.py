@@ -1,6 +1,7 @@
 """From a history to differences, looks, stops and summaries."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,15 +11,16 @@ from becalm.analysis.comparison import (
     SequentialComparison,
     against_baseline,
     averages,
+    decides_ns,
     difference,
+    gate,
     left_behind,
-    passes,
     summarise,
 )
 from becalm.nouns.history import History
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Answer, Stopped
+from becalm.nouns.verdict import Answer, Gate, Stopped
 
 
 def history(rounds, slower=1.0, noise=0.01, seed=1):
@@ -82,10 +84,22 @@ def test_it_stops_when_the_answer_is_known():
     assert compared(history(200, 1.2), fail_above=0.2).enough() is None, "the limit lies within the interval"
 
 
-def test_a_limit_fails_only_what_is_established():
-    assert passes([made(0.01, 0.05, 0.09)], None) is None
-    assert passes([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is False
-    assert passes([made(0.01, 0.05, 0.09)], 0.02) is True
+def test_a_limit_is_kept_or_exceeded_for_certain_or_it_is_undecided():
+    assert gate([made(0.01, 0.05, 0.09)], None) is None
+    assert gate([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is Gate.ABOVE
+    assert gate([made(-0.01, 0.0, 0.02), made(-0.1, 0, 0.01)], 0.02) is Gate.WITHIN
+    assert gate([made(0.01, 0.05, 0.09)], 0.02) is Gate.UNDECIDED
+    assert gate([made(-0.17, 0.05, 0.27), made(-0.1, 0, 0.01)], 0.02) is Gate.UNDECIDED
+    assert gate([], 0.02) is Gate.UNDECIDED
+
+
+def test_what_it_takes_to_decide_falls_with_the_distance_from_the_limit():
+    near, far = (decides_ns([made(-0.01, value, 0.05)], 0.02, 10**9) for value in (0.015, -0.02))
+    assert near > far
+    assert decides_ns([made(-0.01, 0.005, 0.05)], 0.02, 10**9) > 10**9
+    assert decides_ns([made(-0.01, 0.02, 0.05)], 0.02, 10**9) < 10**11, "at the limit itself: the least that it takes"
+    assert decides_ns([replace(made(-0.01, 0.02, 0.05), weak=True)], 0.02, 10**9) is None
+    assert decides_ns([replace(made(-0.01, 0.02, 0.05), standard_error=math.inf)], 0.02, 10**9) is None
 
 
 def test_runs_of_another_time_are_weaker_evidence():

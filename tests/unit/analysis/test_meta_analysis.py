@@ -8,7 +8,7 @@ import pytest
 from becalm.analysis.comparison import difference
 from becalm.analysis.meta_analysis import per_host, pool
 from becalm.nouns.multi_host import HostResult
-from becalm.nouns.verdict import Answer, Interval, Stopped, Summary, Verdict
+from becalm.nouns.verdict import Answer, Gate, Interval, Stopped, Summary, Verdict
 
 
 def summary(name, mean_ns, half=0.01):
@@ -16,7 +16,7 @@ def summary(name, mean_ns, half=0.01):
     return Summary(name, 50, 0, mean, mean, mean, 1.0, 1, 2, None, None, None, None, 50.0, None)
 
 
-def compared(log_ratio, error=0.001, mean_ns=1e9, passed=None):
+def compared(log_ratio, error=0.001, mean_ns=1e9, gate=None):
     half = 1.96 * error
     found = difference(
         "b", "a", (log_ratio, log_ratio - half, log_ratio + half), confidence=0.95, pairs=50, detectable=0.01,
@@ -24,7 +24,7 @@ def compared(log_ratio, error=0.001, mean_ns=1e9, passed=None):
     )  # fmt: skip
     return Verdict(
         "compare", 1, "h", 10**9, Stopped.KNOWN, 0.95, (summary("a", mean_ns),), (found,),
-        fail_above=None if passed is None else 0.02, passed=passed,
+        fail_above=None if gate is None else 0.02, gate=gate,
     )  # fmt: skip
 
 
@@ -66,8 +66,17 @@ def test_a_lost_host_is_kept_and_counts_for_nothing():
 
 
 def test_one_host_over_the_limit_fails_all():
-    assert pooled([compared(0.05, passed=True), compared(0.05, passed=True)]).passed is True
-    assert pooled([compared(0.05, passed=True), compared(0.05, passed=False)]).passed is False
+    within, above, undecided = (compared(0.05, gate=gate) for gate in Gate)
+    for verdicts, gate, code in (
+        ([within, within], Gate.WITHIN, 0),
+        ([within, above, undecided], Gate.ABOVE, 1),
+        ([within, undecided], Gate.UNDECIDED, 5),
+        ([within, None], Gate.UNDECIDED, 5),
+    ):
+        found = pooled(verdicts)
+        assert (found.gate, found.exit_code) == (gate, code)
+    assert "Undecided whether the limit of 2.0 % is kept on host1" in pooled([within, undecided]).sentence
+    assert pooled([replace(within, undecided="pass"), undecided]).exit_code == 0
     assert pooled([compared(0.05)]).passed is None
 
 

@@ -69,7 +69,9 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["run", "--budget", "0", "true"], "more than zero"),
         (["run", "--precision", "-1%", "true"], "is not a share"),
         (["run", "--warmup", "-1", "true"], "at least 0"),
+        (["run", "--precision", "5", "true"], "5% or as 500%"),
         (["run", "--confidence", "1.5", "true"], "between 0.5 and 1"),
+        (["run", "--confidence", "95", "true"], "95%"),
         (["run", "--expect", "256", "true"], "exit codes"),
         (["run", "--set", "nice", "true"], "NAME=VALUE"),
         (["run", "--quiet", "--json", "true"], "contradict"),
@@ -78,7 +80,9 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["run", "--output", "print", "true"], "inherit"),
         (["run", "--host", "sim:nowhere", "true"], "sim:drift"),
         (["run", "--seed", "-5", "true"], "--seed must be at least 0"),
+        (["run", "--json", "--output", "inherit", "true"], "--report FILE.json"),
         (["compare"], "Which programs"),
+        (["compare", "--fail-above", "2", "true", "true"], "2% or as 200%"),
         (["compare", "true"], "two programs"),
         (["compare", *SIM, "--name", "a", "spin 1ms", "spin 2ms"], "2 programs but 1 names"),
         (["compare", *SIM, "--reference", "7", "spin 1ms", "spin 2ms"], "--reference 7"),
@@ -121,6 +125,20 @@ def test_fail_above_ends_with_one(home):
     assert slower.returncode == 1
     assert "Over the limit" in slower.stdout
     assert command("compare", *SIM, "--fail-above", "50%", "spin 20ms", "spin 22ms", "--quiet").returncode == 0
+
+
+def test_a_gate_that_knows_nothing_is_no_success(home):
+    pair = ("compare", *SIM, "--fail-above", "2%", "--runs", "6", "spin 20ms", "spin 20.4ms")
+    found = command(*pair, "--quiet")
+    assert found.returncode == 5
+    assert "Undecided: a slowdown of spin 20.4ms above 2.0 % is neither shown nor ruled out" in found.stdout
+    assert "in all would decide: --budget" in found.stdout
+    assert "--undecided pass" in found.stdout
+    accepted = command(*pair, "--undecided", "pass", "--json")
+    value = json.loads(accepted.stdout)
+    assert accepted.returncode == 0
+    assert (value["gate"], value["passed"], value["undecided"]) == ("undecided", None, "pass")
+    assert value["decides_ns"] > value["elapsed_ns"]
 
 
 def test_run_prints_a_summary_and_a_histogram(home):

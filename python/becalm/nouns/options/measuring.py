@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,9 +15,9 @@ from becalm.units import fraction, limit_ns
 
 def share(given: float | str) -> float:
     """A confidence, between 0.5 and 1. Raises UsageError."""
-    found = fraction(given)
+    found = fraction(given, below=math.inf)
     if not 0.5 <= found < 1:
-        raise UsageError(f"--confidence must lie between 0.5 and 1, for example 0.95, not {found:g}.")
+        raise UsageError(f"--confidence must lie between 0.5 and 1, for example 95%, not {given}.")
     return found
 
 
@@ -84,11 +85,17 @@ class CompareOptions(RunOptions):
     reference: int = option(0, "The program to compare with: position or name.", int | str, metavar="N|NAME")
     fail_above: float | None = option(
         None,
-        "Largest slowdown to accept, 2%; beyond it the exit code is 1 and `passed` false.",
+        "Largest slowdown to accept, 2%; beyond it the exit code is 1, within it 0, undecided 5.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
         parse=fraction,
+    )
+    undecided: str = option(
+        "fail",
+        "What --fail-above makes of a slowdown that is neither shown nor ruled out.",
+        str,
+        choices=("pass", "fail"),
     )
     baseline: str | None = option(
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ def _kernels(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _rate(given: float | str) -> float:
-    found = fraction(given)
+    found = fraction(given, below=math.inf)
     if found >= 1:
         raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {given}.")
     return found
