@@ -1,0 +1,91 @@
+"""The noun Design: the runs of an experiment in the order to make them, with what the design can and cannot tell apart.
+
+`becalm.designs.assemble` makes it. As a file for a spreadsheet the head of a factor's column is the factor as people
+write it (`time=80..90min`), so that the file by itself says what its numbers mean; `becalm.nouns.sheet` reads it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import Json, encode, finite
+from becalm.nouns.factor import DIGITS, Factor, Level
+from becalm.nouns.verdict import Finding
+
+PLACES = ("run", "standard", "block", "point")
+"""Columns that say where a run belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRun:
+    """One run. `run`: its place in the order to make them, from 1; `standard`: that before they were put into random
+    order; `block`: from 1; `point`: cube, axial, edge or centre; `coded`: of each factor its place in coded units;
+    `levels`: what is set."""
+
+    run: int
+    standard: int
+    block: int
+    point: str
+    coded: tuple[float, ...]
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A design. `seed` None: in standard order. `alpha`: distance of the axial points in units of the cube's.
+
+    Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
+    all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what
+    cannot be told from blocks.
+    """
+
+    kind: str
+    factors: tuple[Factor, ...]
+    runs: tuple[DesignRun, ...]
+    blocks: int
+    responses: tuple[str, ...]
+    seed: int | None = None
+    alpha: float | None = None
+    letters: dict[str, str] | None = None
+    generators: tuple[str, ...] = ()
+    defining: tuple[str, ...] = ()
+    resolution: int | None = None
+    aliases: tuple[tuple[str, ...], ...] = ()
+    confounded: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def csv(self) -> str:
+        """As a file for a spreadsheet, its cells for the responses empty."""
+        return text(self)
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/reference/json.md)."""
+        return document(self)
+
+
+def text(design: Design) -> str:
+    """The file; its cells for the responses are empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*PLACES, *(each.spelled for each in design.factors), *design.responses])
+    for run in design.runs:
+        levels = [each if isinstance(each, str) else f"{each:.{DIGITS}g}" for each in run.levels]
+        writer.writerow([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
+    return out.getvalue()
+
+
+def document(value: Any) -> dict[str, Json]:
+    """A value with what all documents begin with; what JSON has no number for is null."""
+    found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, **encode(value_fields(value))})
+    return found
+
+
+def value_fields(value: Any) -> dict[str, Any]:
+    """The fields of a frozen value by name."""
+    return {name: getattr(value, name) for name in value.__slots__}

@@ -1,0 +1,154 @@
+"""The noun Factor: what an experiment varies, a range with unit and scale, or choices without order.
+
+In coded units the ends of a range are -1 and 1 (Box & Wilson 1951, J. R. Stat. Soc. B 13:1), on a logarithmic scale
+those of its logarithm; a choice is coded by its place among the choices, from 0. `becalm.nouns.domain` has the ranges
+of knobs, which `of_domain` takes over; here a range need not be of whole numbers.
+
+People write a factor as `time=80..90min`, `slice=0.1..100ms:log`, `workers=1..64:log:whole` or `policy=other,batch`;
+`spelled` gives that form back, so that a spreadsheet's head says it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import encode
+from becalm.nouns.domain import Domain, Scale
+
+Level = float | int | str
+"""A value of a factor as it is set: a number in its unit, or a choice."""
+
+_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*")
+_MARKS = ("linear", "log", "whole")
+
+DIGITS = 12
+"""Significant digits of a level in a spreadsheet: what is set is what is fitted, to more places than anybody sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A range from `low` to `high`, or `choices`. `whole`: only whole numbers can be set."""
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    unit: str = ""
+    scale: Scale = Scale.LINEAR
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise UsageError("A factor needs a name: time=80..90min.")
+        if self.choices:
+            if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not all(self.choices):
+                raise UsageError(f"{self.name} needs two choices or more, each once: {self.name}=other,batch.")
+            return
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"The range of {self.name} goes from a lower to a higher number, not {self._ends()}.")
+        if self.scale is Scale.LOG and self.low <= 0:
+            raise UsageError(
+                f"On a logarithmic scale all values are above 0; {self.name} begins at {self.low:g}. Let it begin "
+                "above 0, or leave :log out."
+            )
+        if self.whole and not (self.low.is_integer() and self.high.is_integer()):
+            raise UsageError(f"{self.name} has whole numbers only; its ends, {self._ends()}, are not.")
+
+    @classmethod
+    def parse(cls, text: str) -> Factor:
+        """A factor as people write it. Raises UsageError for a name without range, and what is no range."""
+        name, equals, rest = text.partition("=")
+        name = name.strip()
+        if not equals or not rest.strip():
+            raise UsageError(
+                f"The factor {name or text!r} has no range. Write it like {name or 'time'}=80..90min, "
+                f"{name or 'time'}=0.1..100ms:log or, for choices, {name or 'time'}=other,batch."
+            )
+        head, *marks = (part.strip() for part in rest.split(":"))
+        if (found := _RANGE.fullmatch(head)) is None:
+            if ".." in head or marks or "," not in head:
+                raise UsageError(
+                    f"{rest.strip()!r} is no range of {name}. Write two numbers with .. between them, and a unit: "
+                    f"{name}=80..90min; or choices: {name}=other,batch."
+                )
+            return cls(name, choices=tuple(part.strip() for part in head.split(",")))
+        if unknown := [mark for mark in marks if mark not in _MARKS]:
+            raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
+        scale = Scale.LOG if "log" in marks else Scale.LINEAR
+        return cls(name, float(found[1]), float(found[2]), found[3], scale, "whole" in marks)
+
+    @classmethod
+    def of_domain(cls, name: str, domain: Domain) -> Factor:
+        """A knob as a factor: its range in whole numbers, or its choices. Raises UsageError where it has neither."""
+        if domain.range is not None:
+            found = domain.range
+            return cls(name, float(found.low), float(found.high), found.unit, found.scale, True)
+        if len(domain.choices) > 1:
+            return cls(name, choices=domain.choices)
+        raise UsageError(f"{name} takes {domain.words}: that is neither a range nor choices, and cannot be varied.")
+
+    @property
+    def categorical(self) -> bool:
+        """Whether it has choices and no range."""
+        return bool(self.choices)
+
+    @property
+    def spelled(self) -> str:
+        """As people write it."""
+        if self.categorical:
+            return f"{self.name}={','.join(self.choices)}"
+        marks = (":log" if self.scale is Scale.LOG else "") + (":whole" if self.whole else "")
+        return f"{self.name}={self._ends()}{self.unit}{marks}"
+
+    def coded(self, level: Level) -> float:
+        """The place of a level in coded units. Raises UsageError for what the factor cannot be."""
+        if self.categorical:
+            if str(level) not in self.choices:
+                raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {str(level)!r}.")
+            return float(self.choices.index(str(level)))
+        if isinstance(level, str):
+            raise UsageError(f"{self.name} is a number, not {level!r}.")
+        low, high, at = (self._scaled(float(each)) for each in (self.low, self.high, level))
+        return 2 * (at - low) / (high - low) - 1
+
+    def natural(self, coded: float) -> Level:
+        """The level at a place, also beyond the ends: axial points may lie there."""
+        if self.categorical:
+            return self.choices[round(coded)]
+        low, high = self._scaled(self.low), self._scaled(self.high)
+        at = (low + high) / 2 + coded * (high - low) / 2
+        found = math.exp(at) if self.scale is Scale.LOG else at
+        return round(found) if self.whole else float(f"{found:.{DIGITS}g}")
+
+    def worded(self, level: Level) -> str:
+        """A level with its unit, to six digits."""
+        return str(level) if isinstance(level, str) else f"{level:.6g}{' ' if self.unit else ''}{self.unit}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields."""
+        return {name: encode(getattr(self, name)) for name in self.__slots__}
+
+    def _ends(self) -> str:
+        return f"{self.low:.{DIGITS}g}..{self.high:.{DIGITS}g}"
+
+    def _scaled(self, number: float) -> float:
+        if self.scale is Scale.LINEAR:
+            return number
+        if number <= 0:
+            raise UsageError(f"{number:g} has no place on the logarithmic scale of {self.name}.")
+        return math.log(number)
+
+
+def distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """The factors themselves, when no two have one name. Raises UsageError otherwise, and where there are none."""
+    names = [each.name for each in factors]
+    if not names:
+        raise UsageError("A design needs factors: becalm design central time=80..90min temp=170..180C")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"The factor {twice[0]} is there twice. Name each once.")
+    return factors

@@ -1,0 +1,72 @@
+"""The noun Goal: what is wanted of a response, and how desirable a value of it is.
+
+Derringer & Suich 1980 (J. Qual. Technol. 12:214): from 0, not acceptable, to 1, as good as need be, linear between.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.stats.arrays import Floats
+
+KINDS = ("min", "max", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`low` and `high` are where it is not acceptable, or good enough; NaN: the lowest and highest value that was seen.
+
+    min: 1 up to `low`, 0 from `high` on; max the other way round; target: 1 at `at`, 0 at `low` and `high`.
+    """
+
+    kind: str = "min"
+    low: float = math.nan
+    high: float = math.nan
+    at: float = math.nan
+
+    @classmethod
+    def parse(cls, text: str, name: str = "y") -> Goal:
+        """min, max, min:100..500, max:80..97 or target:55..57.5..60. Raises UsageError."""
+        kind, colon, rest = text.strip().partition(":")
+        wrong = UsageError(
+            f"{text!r} is no goal of {name}. Write min or max, with limits max:80..97 (worthless to good enough, in "
+            "ascending order), or target:55..57.5..60."
+        )
+        if kind not in KINDS:
+            raise wrong
+        try:
+            ends = [float(part) for part in re.split(r"\.\.", rest)] if colon else []
+        except ValueError:
+            raise wrong from None
+        if len(ends) not in ((3,) if kind == "target" else (0, 2)):
+            raise wrong
+        if any(not math.isfinite(end) for end in ends) or any(a >= b for a, b in pairwise(ends)):
+            raise wrong
+        if kind == "target":
+            return cls(kind, ends[0], ends[2], ends[1])
+        return cls(kind, *ends)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its limits were given."""
+        return not math.isnan(self.low)
+
+    def within(self, low: float, high: float) -> Goal:
+        """The same with these limits where it has none."""
+        return self if self.bounded else Goal(self.kind, low, high, self.at)
+
+    def desirability(self, y: Floats) -> Floats:
+        """From 0 to 1 for each value."""
+        if self.kind == "min":
+            found = (self.high - y) / (self.high - self.low)
+        elif self.kind == "max":
+            found = (y - self.low) / (self.high - self.low)
+        else:
+            found = np.minimum((y - self.low) / (self.at - self.low), (self.high - y) / (self.high - self.at))
+        return np.asarray(np.clip(found, 0.0, 1.0))

@@ -1,0 +1,168 @@
+"""The options of `design` and `design fit`: what a design is like, and how the filled one is fitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.goal import Goal
+from becalm.nouns.option import option
+from becalm.nouns.options.measuring import confidence
+
+MODELS = ("linear", "2fi", "quadratic", "cubic")
+"""Polynomials that can be fitted, each with the terms of those before it."""
+
+
+def _alpha(given: float | str) -> float | str:
+    try:
+        return float(given)
+    except ValueError:
+        return str(given)
+
+
+def _centre(given: int | str) -> tuple[int, int | None]:
+    """ "4", or "2,4": those of the cube's blocks and that of the axial points."""
+    first, comma, second = str(given).partition(",")
+    try:
+        found = int(first), int(second) if comma else None
+    except ValueError:
+        found = -1, None
+    if found[0] < 0 or (found[1] or 0) < 0:
+        raise UsageError(f"--centre is a number of runs, or two for cube and axial points: 4 or 2,4, not {given!r}.")
+    return found
+
+
+def _power(given: float | str) -> float | str | None:
+    if given in ("none", "auto"):
+        return None if given == "none" else "auto"
+    if given == "log":
+        return 0.0
+    try:
+        found = float(given)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found) or abs(found) > 5:
+        raise UsageError(f"--transform is a power from -5 to 5, log, auto or none, not {given!r}.")
+    return found
+
+
+def _goals(given: Mapping[str, str]) -> dict[str, Goal]:
+    return {name: Goal.parse(text, name) for name, text in given.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignOptions:
+    """What a design is like, besides its kind and factors. `centre`: of the cube's blocks, and of the axial block."""
+
+    alpha: float | str = option(
+        "rotatable",
+        "How far out axial points are: rotatable, face-centred, inscribed, spherical, orthogonal, or a number.",
+        float | str,
+        metavar="KIND",
+        parse=_alpha,
+    )
+    resolution: int | None = option(
+        None, "Take the smallest fraction of at least this resolution: 3, 4, 5.", int | None, metavar="N", least=3
+    )
+    cube: int | None = option(
+        None,
+        "Take the best fraction with N runs: 8, 16, 32.",
+        int | None,
+        name="runs",
+        unit="runs",
+        metavar="N",
+        least=2,
+    )
+    generators: tuple[str, ...] = option(
+        (),
+        "A generator of the fraction: E=ABCD; factors are A, B, C, … in their order, without I.",
+        Sequence[str],
+        flag="--generator",
+        metavar="E=ABCD",
+        parse=tuple,
+        repeats=True,
+    )
+    centre: tuple[int, int | None] | None = option(
+        None,
+        "Centre points in each block; 2,4: of the cube's blocks and of the axial one.",
+        int | str | None,
+        unit="runs",
+        metavar="N",
+        shown="as the design needs",
+        parse=_centre,
+    )
+    blocks: int = option(1, "Blocks: days, machines, whatever runs cannot share.", int, metavar="N", least=1)
+    replicates: int = option(1, "Make every run of the factorial N times.", int, metavar="N", least=1)
+    responses: tuple[str, ...] = option(
+        ("y",),
+        "What is measured: the head of an empty column.",
+        Sequence[str],
+        flag="--response",
+        metavar="NAME",
+        shown="y",
+        parse=tuple,
+        repeats=True,
+    )
+    seed: int | None = option(None, "Seed of the random order.", int | None, metavar="N", shown="random", least=0)
+    randomize: bool = option(
+        True,
+        "Put the runs of each block into random order.",
+        bool,
+        flag="",
+        off="--standard-order",
+        off_help="Keep the standard order: for teaching, not for measuring.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """How a filled design is fitted. `transform` None: the response as it is; a number: the power, 0 the logarithm."""
+
+    model: str | None = option(
+        None,
+        "Fit this polynomial: linear, 2fi, quadratic, cubic.",
+        str | None,
+        metavar="MODEL",
+        shown="the simplest that fits",
+        choices=(*MODELS,),
+    )
+    transform: float | str | None = option(
+        "none",
+        "Power of the response that is fitted: -5 to 5, log, or auto for the one that Box and Cox's method finds.",
+        float | str,
+        metavar="POWER",
+        parse=_power,
+    )
+    goals: Mapping[str, Goal] | None = option(
+        None,
+        "What is wanted of a response: min, max, max:80..97, target:55..57.5..60.",
+        Mapping[str, str] | None,
+        flag="--goal",
+        metavar="NAME=GOAL",
+        shown="min",
+        parse=_goals,
+        repeats=True,
+    )
+    factors: tuple[str, ...] = option(
+        (),
+        "Range of a factor whose column's head does not say it: time=80..90min.",
+        Sequence[str],
+        flag="--factor",
+        metavar="NAME=RANGE",
+        parse=tuple,
+        repeats=True,
+    )
+    responses: tuple[str, ...] = option(
+        (),
+        "Fit this column.",
+        Sequence[str],
+        flag="--response",
+        metavar="NAME",
+        shown="all that are no factors",
+        parse=tuple,
+        repeats=True,
+    )
+    confidence: float = confidence("Confidence of each interval; what is left is the level of the tests.")
+    seed: int = option(0, "Seed of what is drawn for the interval of the optimum's place.", int, metavar="N", least=0)

@@ -1,0 +1,145 @@
+"""The noun Sheet: what came back of a design as a file of a spreadsheet.
+
+The head of a factor's column is the factor as people write it (`becalm.nouns.design.text`). Read are
+files with commas, semicolons (then with decimal commas, too) or tabs, as spreadsheets write them. Every error
+names line and column.
+
+Public: Sheet, read, ASIDE.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.design import PLACES
+from becalm.nouns.factor import Factor, Level, distinct
+
+ASIDE = ("note", "notes", "comment")
+"""Columns for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A filled spreadsheet: `coded`, a row for each run in the order of the file, `blocks` and `order` of them, and of
+    each response its values, NaN where a cell is empty."""
+
+    factors: tuple[Factor, ...]
+    coded: tuple[tuple[float, ...], ...]
+    blocks: tuple[int, ...]
+    order: tuple[int, ...]
+    responses: dict[str, tuple[float, ...]]
+
+    def missing(self, name: str) -> int:
+        """Empty cells of a response."""
+        return sum(map(math.isnan, self.responses[name]))
+
+
+def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Sequence[str] = ()) -> Sheet:
+    """A filled file. `name`: how errors call it; `factors`: those whose heads do not say their range; `responses`: the
+    columns to take, all others but the factors' when none is named. Raises UsageError."""
+    head, rows = _cells(content, name)
+    taken = _factors(head, factors, name)
+    known = {*PLACES, *ASIDE}
+    columns = {each: index for index, each in enumerate(head) if index not in taken and each.lower() not in known}
+    if unknown := [each for each in responses if each not in columns]:
+        raise UsageError(f"{name} has no column {unknown[0]!r} to fit. It has: {', '.join(columns) or 'none'}.")
+    wanted = {each: columns[each] for each in responses or columns}
+    if not wanted:
+        raise UsageError(f"{name} has no column for what was measured. Add one, with its name at the top.")
+    places = {each.lower(): index for index, each in enumerate(head) if each.lower() in PLACES}
+    coded, blocks, order = [], [], []
+    values: dict[str, list[float]] = {each: [] for each in wanted}
+    of_block: dict[str, int] = {}
+    for number, (line, row) in enumerate(rows):
+        coded.append(tuple(_place(each, row[index], f"{name}, line {line}") for index, each in taken.items()))
+        block = row[places["block"]] if "block" in places else "1"
+        blocks.append(of_block.setdefault(block, len(of_block) + 1))
+        run = row[places["run"]] if "run" in places else ""
+        order.append(int(run) if run.isdigit() else number + 1)
+        for each, index in wanted.items():
+            values[each].append(math.nan if not row[index] else _number(row[index], f"{name}, line {line}", each))
+    return Sheet(
+        distinct(tuple(taken.values())),
+        tuple(coded),
+        tuple(blocks),
+        tuple(order),
+        {each: tuple(some) for each, some in values.items()},
+    )
+
+
+def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    lines = content.removeprefix("\ufeff")
+    first = lines.split("\n", 1)[0]
+    mark = next((each for each in ("\t", ";") if each in first), ",")
+    try:
+        table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
+    except csv.Error as error:
+        raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
+    if mark != ",":
+        # Spreadsheets that separate by semicolons write decimal commas.
+        table = [table[0], *([_decimal(cell) for cell in row] for row in table[1:])]
+    if not table or not any(table[0]):
+        raise UsageError(f"{name} is empty. Write a design with: becalm design central time=80..90min --csv")
+    head = table[0]
+    rows = [(number, row) for number, row in enumerate(table[1:], 2) if any(row)]
+    if not rows:
+        raise UsageError(f"{name} has a head and no runs.")
+    for line, row in rows:
+        if len(row) > len(head) and any(row[len(head) :]):
+            raise UsageError(f"{name}, line {line}: {len(row)} cells under a head of {len(head)}.")
+    return head, [(line, [*row, *[""] * (len(head) - len(row))]) for line, row in rows]
+
+
+def _decimal(cell: str) -> str:
+    swapped = cell.replace(",", ".")
+    try:
+        float(swapped)
+    except ValueError:
+        return cell
+    return swapped if cell.count(",") == 1 and "." not in cell else cell
+
+
+def _factors(head: Sequence[str], given: Sequence[Factor], name: str) -> dict[int, Factor]:
+    """The factors by number of their column."""
+    by_name = {each.name: each for each in given}
+    taken: dict[int, Factor] = {}
+    for index, each in enumerate(head):
+        own = each.partition("=")[0].strip()
+        if own in by_name:
+            taken[index] = by_name.pop(own)
+        elif "=" in each:
+            taken[index] = Factor.parse(each)
+    if by_name:
+        raise UsageError(f"{name} has no column {next(iter(by_name))!r}. Its columns are: {', '.join(head)}.")
+    if not taken:
+        raise UsageError(
+            f"{name} does not say what was varied: no column has a range. Write it at the top of the column, "
+            "time=80..90min, or give it: --factor time=80..90min."
+        )
+    return taken
+
+
+def _place(factor: Factor, cell: str, where: str) -> float:
+    """The coded place of a factor's cell."""
+    if not cell:
+        raise UsageError(f"{where}: the cell of {factor.name} is empty. Say what it was set to, or remove the line.")
+    level: Level = cell if factor.categorical else _number(cell, where, factor.name)
+    try:
+        return factor.coded(level)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _number(cell: str, where: str, column: str) -> float:
+    try:
+        found = float(cell)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise UsageError(f"{where}: {cell!r} in the column {column} is no number.")
+    return found

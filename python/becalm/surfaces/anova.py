@@ -1,0 +1,191 @@
+"""Which model fits: sequential sums of squares, models compared, lack of fit against pure error.
+
+Myers, Montgomery & Anderson-Cook 2016 (Response Surface Methodology, 4th ed., chapters 2 and 6). The F tests of `table`
+divide by the residual mean square of the chosen model, as R's `anova` of one model; those of `compared` by that of the
+larger of two models, as R's `anova` of two.
+
+Public: Test, LackOfFit, Compared, table, lack_of_fit, compared, chosen, summary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import fdtrc
+
+from becalm.surfaces.surface import Data, Surface, fitted
+from becalm.surfaces.terms import ORDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A row of an analysis of variance. `f` and `p_value` are NaN where there is nothing to divide by."""
+
+    source: str
+    freedom: int
+    sum_of_squares: float
+    f: float = math.nan
+    p_value: float = math.nan
+
+    @property
+    def mean_square(self) -> float:
+        """Sum of squares over degrees of freedom."""
+        return self.sum_of_squares / self.freedom if self.freedom else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class LackOfFit:
+    """What of the residuals the model leaves (`lack`), and what runs that should be equal differ by (`pure`)."""
+
+    lack: Test
+    pure: Test
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are runs for both."""
+        return not math.isnan(self.lack.p_value)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A model among those that were tried. `added`: what its terms add to the model before; `fit` tests what it leaves.
+
+    `r_squared` as usual, adjusted for the number of terms, and for predicting each run from the others (`predicted`,
+    from `press`); `precision`: adequate precision, the range of the predictions over their mean standard error, which
+    should be above 4 (Box, Hunter & Hunter 1978, 14.2).
+    """
+
+    model: str
+    surface: Surface
+    added: Test
+    fit: LackOfFit
+    r_squared: float
+    adjusted: float
+    predicted: float
+    press: float
+    precision: float
+
+    @property
+    def aliased(self) -> bool:
+        """Whether some of its terms cannot be estimated."""
+        return bool(self.surface.fit.aliased)
+
+    @property
+    def tested(self) -> bool:
+        """Whether runs are left for the error."""
+        return self.surface.fit.freedom > 0
+
+
+def table(surface: Surface) -> tuple[Test, ...]:
+    """Sequential sums of squares: blocks, then the terms of each order, then what is left."""
+    data, mse = surface.data, surface.fit.mse
+    rows: list[Test] = []
+    before = fitted(Data(data.frame, data.points, np.zeros_like(data.blocks), data.y), ())
+    steps = [("blocks", fitted(data, ()))] if surface.block_count else []
+    for order in ORDERS:
+        if any(each.order == order for each in surface.terms):
+            allowed = ORDERS[: ORDERS.index(order) + 1]
+            steps.append((order, fitted(data, [each for each in surface.terms if each.order in allowed])))
+    for source, now in steps:
+        rows.append(_added(source, before, now, mse, surface.fit.freedom))
+        before = now
+    return (*rows, Test("residual", surface.fit.freedom, surface.fit.sse))
+
+
+def _added(source: str, before: Surface, now: Surface, mse: float, freedom: int) -> Test:
+    count = before.fit.freedom - now.fit.freedom
+    gain = max(0.0, before.fit.sse - now.fit.sse)
+    return Test(source, count, gain, *_f(gain, count, mse, freedom))
+
+
+def _f(gain: float, count: int, mse: float, freedom: int) -> tuple[float, float]:
+    if not count or not freedom:
+        return math.nan, math.nan
+    if mse <= 0:
+        return math.inf, 0.0
+    f = gain / count / mse
+    return f, float(fdtrc(count, freedom, f))
+
+
+def lack_of_fit(surface: Surface) -> LackOfFit:
+    """Residuals split into pure error and the rest. Runs at one point are alike within a block, not across blocks."""
+    data = surface.data
+    keys = np.column_stack([data.points.round(7) + 0.0, data.blocks])
+    _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    place = np.ravel(place)
+    means = np.bincount(place, weights=data.y) / count
+    error = float(((data.y - means[place]) ** 2).sum())
+    repeats = len(data.y) - len(count)
+    freedom = surface.fit.freedom - repeats
+    rest = max(0.0, surface.fit.sse - error)
+    pure = Test("pure error", repeats, error)
+    return LackOfFit(Test("lack of fit", freedom, rest, *_f(rest, max(0, freedom), pure.mean_square, repeats)), pure)
+
+
+def compared(data: Data) -> tuple[Compared, ...]:
+    """The mean alone and every order of polynomial, as long as there are terms and runs for them."""
+    found: list[Compared] = []
+    for model in ("mean", *ORDERS):
+        terms = () if model == "mean" else data.frame.terms(model)
+        if found and len(terms) == len(found[-1].surface.terms):
+            continue
+        surface = fitted(data, terms)
+        found.append(summary(model, surface, found[-1].surface if found else None))
+        if surface.fit.freedom <= 0:
+            break
+    return tuple(found)
+
+
+def summary(model: str, surface: Surface, before: Surface | None = None) -> Compared:
+    """The figures of one model."""
+    fit, y = surface.fit, surface.data.y
+    total = float(((y - y.mean()) ** 2).sum())
+    added = Test(model, 0, 0.0) if before is None else _added(model, before, surface, fit.mse, fit.freedom)
+    press = fit.press
+    return Compared(
+        model=model,
+        surface=surface,
+        added=added,
+        fit=lack_of_fit(surface),
+        r_squared=1 - fit.sse / total,
+        adjusted=1 - fit.mse / (total / (len(y) - 1)),
+        predicted=1 - press / total,
+        press=press,
+        precision=_precision(surface),
+    )
+
+
+def _precision(surface: Surface) -> float:
+    fit = surface.fit
+    error = math.sqrt(len(fit.kept) * fit.mse / len(fit.fitted)) if fit.freedom else math.nan
+    return float(np.ptp(fit.fitted)) / error if error > 0 else math.nan
+
+
+def chosen(models: Sequence[Compared], level: float) -> Compared:
+    """The simplest model that fits.
+
+    Of those whose terms can all be estimated with runs left for the error: the largest whose terms add something at
+    this level; and when it lacks fit, the next larger that does not, or else the one that predicts best.
+    """
+    usable = [each for each in models if not each.aliased and each.tested]
+    if not usable:
+        return models[0]
+    place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
+    if not _lacks(usable[place], level):
+        return usable[place]
+    for each in usable[place + 1 :]:
+        if not _lacks(each, level):
+            return each
+    return max(usable[place:], key=lambda each: each.predicted)
+
+
+def _lacks(model: Compared, level: float) -> bool:
+    return model.fit.tested and model.fit.lack.p_value < level
+
+
+def by_name(models: Sequence[Compared]) -> Mapping[str, Compared]:
+    """Models by their name."""
+    return {each.model: each for each in models}

@@ -1,0 +1,99 @@
+"""Several responses at once: the point whose geometric mean of desirabilities is highest.
+
+Derringer & Suich 1980 (J. Qual. Technol. 12:214); the desirability of each response is its Goal's. The mean has edges
+and plateaus, so that the search uses no slopes: many points, then the simplex of Nelder & Mead 1965 from the best.
+
+Public: Wanted, Best, best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from becalm.stats.arrays import Floats
+from becalm.surfaces.optimum import Bounds, combinations_of
+from becalm.surfaces.terms import Frame
+
+POOL = 4096
+FROM = 8
+"""How many of the best points of the pool the simplex starts from."""
+
+RESTARTS = 6
+
+Value = Callable[[Floats], Floats]
+"""Of points, shape (n, factors), to (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The point, its overall desirability and that of each response."""
+
+    point: Floats
+    overall: float
+    each: tuple[float, ...]
+
+
+def overall(parts: Sequence[Floats]) -> Floats:
+    """Geometric mean: 0 where one is."""
+    return np.asarray(np.prod(np.stack(parts), axis=0) ** (1 / len(parts)))
+
+
+def best(frame: Frame, desirabilities: Sequence[Value], bounds: Bounds, rng: np.random.Generator) -> Best:
+    """The most desirable point within bounds. Ties, as on a plateau, go to the first that was found."""
+
+    def value(points: Floats) -> Floats:
+        return overall([each(points) for each in desirabilities])
+
+    pool = pooled(frame, bounds, rng)
+    seen = value(pool)
+    at, reached = pool[int(seen.argmax())], float(seen.max())
+    ranges = [index for index, many in enumerate(frame.choices) if not many]
+    if ranges:
+        for start in pool[np.argsort(-seen, kind="stable")[:FROM]]:
+            point = _climbed(value, start, ranges, bounds)
+            if (high := float(value(point[None, :])[0])) > reached:
+                at, reached = point, high
+    return Best(at, reached, tuple(float(each(at[None, :])[0]) for each in desirabilities))
+
+
+def pooled(frame: Frame, bounds: Bounds, rng: np.random.Generator) -> Floats:
+    """Points that fill the bounds evenly (Sobol), at every combination of choices."""
+    every = combinations_of(frame)
+    count = 2 ** max(6, round(np.log2(POOL / len(every))))
+    unit = qmc.Sobol(len(frame.choices), seed=rng).random(count)
+    some = bounds.low + unit * (bounds.high - bounds.low)
+    chosen = np.array(frame.choices) > 0
+    return np.vstack([np.where(chosen, np.array(each, dtype=np.float64), some) for each in every])
+
+
+def _climbed(value: Value, start: Floats, ranges: Sequence[int], bounds: Bounds) -> Floats:
+    """From one point by the simplex, started anew where it ended: a simplex that has become flat stays where it is."""
+    at = start.copy()
+
+    def lowered(places: Floats) -> float:
+        point = at.copy()
+        point[ranges] = places
+        return -float(value(point[None, :])[0])
+
+    limits = list(zip(bounds.low[ranges], bounds.high[ranges], strict=True))
+    step = 0.1
+    for _ in range(RESTARTS):
+        here = at[ranges]
+        simplex = np.vstack([here, here + step * np.diag(np.where(here > 0, -1.0, 1.0))])
+        simplex = np.clip(simplex, bounds.low[ranges], bounds.high[ranges])
+        found = minimize(
+            lowered,
+            here,
+            method="Nelder-Mead",
+            bounds=limits,
+            options={"initial_simplex": simplex, "xatol": 1e-10, "fatol": 1e-14, "maxiter": 400 * len(ranges)},
+        )
+        moved = float(np.abs(found.x - here).max())
+        at[ranges] = found.x
+        step = max(1e-4, min(0.1, 2 * moved))
+    return at

@@ -1,0 +1,50 @@
+"""What each run does to a fit: leverage, studentised residuals, Cook's distance, normal scores.
+
+Cook & Weisberg 1982 (Residuals and Influence in Regression, chapters 2 and 3).
+
+Public: Diagnostics, diagnose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr
+
+from becalm.stats.arrays import Floats
+from becalm.stats.normal_scores import normal_scores
+from becalm.surfaces.least_squares import SATURATED, Fit
+
+INFLUENTIAL = 1.0
+"""Cook's distance from which on one run moves all coefficients by about their joint uncertainty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """Of each run: residual over its own standard error (`studentised`), the same with the error estimated without that
+    run (`deleted`), Cook's distance, and the normal score that `studentised` is drawn against; NaN for runs that fit
+    themselves. `outliers`: p-values of `deleted`, Bonferroni's correction included."""
+
+    studentised: Floats
+    deleted: Floats
+    cook: Floats
+    scores: Floats
+    outliers: Floats
+
+
+def diagnose(fit: Fit) -> Diagnostics:
+    """The diagnostics of a fit; all NaN where no run is left for the error."""
+    left = 1 - fit.leverage
+    free = (left > SATURATED) & (fit.freedom > 0) & (fit.mse > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        studentised = np.where(free, fit.residuals / np.sqrt(fit.mse * left), np.nan)
+        rest = (
+            (fit.sse - fit.residuals**2 / left) / (fit.freedom - 1) if fit.freedom > 1 else np.full_like(left, np.nan)
+        )
+        deleted = np.where(free, fit.residuals / np.sqrt(rest * left), np.nan)
+        cook = np.where(free, studentised**2 * fit.leverage / left / max(1, len(fit.kept)), np.nan)
+        sure = 2 * stdtr(max(1, fit.freedom - 1), -np.abs(deleted))
+    scores = np.full(len(left), np.nan)
+    scores[free] = normal_scores(studentised[free])
+    return Diagnostics(studentised, deleted, cook, scores, np.minimum(1.0, sure * int(free.sum())))

@@ -1,0 +1,94 @@
+"""A fitted surface: its terms and blocks with their coefficients, predictions with their errors, and its polynomial.
+
+Public: Data, Surface, fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.stats.arrays import Floats, Ints
+from becalm.surfaces.least_squares import Fit, fit
+from becalm.surfaces.polynomial import Polynomial
+from becalm.surfaces.terms import Frame, Term, block_columns, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Runs: `points`, shape (n, factors), in coded units; the block of each and what was measured, shape (n,)."""
+
+    frame: Frame
+    points: Floats
+    blocks: Ints
+    y: Floats
+
+    @property
+    def variables(self) -> Floats:
+        """Variables of the points."""
+        return self.frame.expanded(self.points)
+
+    def matrix(self, terms: Sequence[Term]) -> Floats:
+        """Columns of a model: the constant, the blocks, the terms."""
+        return np.column_stack([np.ones(len(self.y)), block_columns(self.blocks), columns(self.variables, terms)])
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """`fit` is of the columns of `data.matrix(terms)`."""
+
+    data: Data
+    terms: tuple[Term, ...]
+    fit: Fit
+
+    @property
+    def block_count(self) -> int:
+        """Blocks beside the first."""
+        return len(np.unique(self.data.blocks)) - 1
+
+    @property
+    def polynomial(self) -> Polynomial:
+        """The surface itself, at the mean of the blocks."""
+        values = np.zeros(1 + self.block_count + len(self.terms))
+        values[list(self.fit.kept)] = self.fit.coefficients
+        blocks = values[1 : 1 + self.block_count]
+        constant = values[0] + blocks.sum() / (self.block_count + 1)
+        return self._polynomial(np.array([constant, *values[1 + self.block_count :]]))
+
+    def rows(self, points: Floats) -> Floats:
+        """Columns of the fit at some points, at the mean of the blocks: shape (n, kept)."""
+        blocks = np.full((len(points), self.block_count), 1 / (self.block_count + 1))
+        every = np.column_stack([np.ones(len(points)), blocks, columns(self.data.frame.expanded(points), self.terms)])
+        return np.asarray(every[:, list(self.fit.kept)])
+
+    def predict(self, points: Floats) -> Floats:
+        """The surface at some points, at the mean of the blocks."""
+        return np.asarray(self.rows(points) @ self.fit.coefficients)
+
+    def leverage(self, points: Floats) -> Floats:
+        """Variance of the prediction in units of the residual variance."""
+        rows = self.rows(points)
+        return np.asarray(np.einsum("ij,jk,ik->i", rows, self.fit.inverse, rows))
+
+    def drawn(self, count: int, rng: np.random.Generator) -> Floats:
+        """Coefficients of polynomials drawn from the joint t distribution of the estimates, shape (count, terms + 1):
+        what the data leave open (Box & Tiao 1973, Bayesian Inference in Statistical Analysis, 2.7)."""
+        freedom = self.fit.freedom
+        root = np.linalg.cholesky(self.fit.inverse * self.fit.mse)
+        normal = rng.standard_normal((count, len(self.fit.kept))) @ root.T
+        scale = np.sqrt(freedom / rng.chisquare(freedom, count))[:, None]
+        every = np.zeros((count, 1 + self.block_count + len(self.terms)))
+        every[:, list(self.fit.kept)] = self.fit.coefficients + normal * scale
+        blocks = every[:, 1 : 1 + self.block_count].sum(axis=1) / (self.block_count + 1)
+        return np.column_stack([every[:, 0] + blocks, every[:, 1 + self.block_count :]])
+
+    def _polynomial(self, coefficients: Floats) -> Polynomial:
+        nothing = (0,) * len(self.data.frame.variables)
+        return Polynomial(np.array([nothing, *(each.exponents for each in self.terms)]), coefficients)
+
+
+def fitted(data: Data, terms: Sequence[Term]) -> Surface:
+    """The surface with these terms."""
+    return Surface(data, tuple(terms), fit(data.matrix(terms), data.y))

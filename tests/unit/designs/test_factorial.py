@@ -1,0 +1,126 @@
+"""Two-level factorials and fractions."""
+
+import numpy as np
+import pytest
+
+from becalm.designs.factorial import PUBLISHED, confounding, fraction, full, of_runs, smallest
+from becalm.designs.words import Word, group
+from becalm.errors import UsageError
+
+RESOLUTIONS = {
+    (3, 1): 3, (4, 1): 4, (5, 1): 5, (5, 2): 3, (6, 1): 6, (6, 2): 4, (6, 3): 3,
+    (7, 1): 7, (7, 2): 4, (7, 3): 4, (7, 4): 3,
+    (8, 2): 5, (8, 3): 4, (8, 4): 4, (9, 2): 6, (9, 3): 4, (9, 4): 4, (9, 5): 3,
+    (10, 3): 5, (10, 4): 4, (10, 5): 4, (10, 6): 3,
+    (11, 4): 5, (11, 5): 4, (11, 6): 4, (11, 7): 3,
+}  # fmt: skip
+"""Montgomery, Design and Analysis of Experiments, table 8.14; NIST/SEMATECH e-Handbook, 5.3.3.4.7."""
+
+
+@pytest.mark.parametrize("size", PUBLISHED)
+def test_published_fractions_have_the_published_resolution(size):
+    count, generators = size
+    found = of_runs(count, 2 ** (count - generators))
+    assert found.points.shape == (2 ** (count - generators), count)
+    assert found.resolution == RESOLUTIONS[size]
+    assert len(found.defining) == 2**generators - 1
+
+
+def test_a_whole_factorial_is_in_standard_order():
+    found = full(3)
+    assert found.points.tolist()[:3] == [[-1, -1, -1], [1, -1, -1], [-1, 1, -1]]
+    assert (found.resolution, found.defining, found.aliases()) == (None, (), ())
+
+
+def test_the_defining_relation_and_aliases_of_a_quarter():
+    # Montgomery, example 8.4: 2^(6-2) with E = ABC and F = BCD; I = ABCE = BCDF = ADEF
+    found = fraction(6, ["E=ABC", "F=BCD"])
+    assert [each.text for each in found.defining] == ["ABCE", "BCDF", "ADEF"]
+    groups = [tuple(each.text for each in some) for some in found.aliases()]
+    assert ("AB", "CE") in groups
+    assert ("AD", "EF") in groups
+    assert ("AE", "BC", "DF") in groups or ("BC", "AE", "DF") in groups
+    assert len(groups) == 7
+    assert all(len(some[0]) == 2 for some in found.aliases()), "resolution IV: no factor is aliased with two"
+
+
+def test_the_other_half_has_the_negative_relation():
+    found = fraction(3, ["C=-AB"])
+    assert [each.text for each in found.defining] == ["-ABC"]
+    assert (found.points.prod(axis=1) == -1).all()
+    assert [[each.text for each in some] for some in found.aliases()] == [["A", "-BC"], ["B", "-AC"], ["C", "-AB"]]
+
+
+def test_aliased_effects_are_one_column_with_the_sign_that_is_said():
+    found = fraction(5, ["D=-AB", "E=AC"])
+    for some in found.aliases():
+        first, *others = (each.column(found.points) for each in some)
+        for each in others:
+            assert (each == first).all()
+
+
+@pytest.mark.parametrize(("count", "runs"), [(3, 8), (4, 16), (5, 16), (6, 32), (7, 64), (8, 64), (9, 128), (12, 256)])
+def test_the_smallest_of_resolution_five(count, runs):
+    # NIST/SEMATECH e-Handbook, 5.3.3.6.1: cubes of central composite designs
+    assert len(smallest(count, 5).points) == runs
+
+
+def test_beyond_the_table_it_is_searched():
+    assert of_runs(12, 16).resolution == 3
+    assert of_runs(12, 256).resolution == 6
+    assert of_runs(15, 16).resolution == 3, "saturated"
+
+
+@pytest.mark.parametrize(("count", "blocks"), [(3, 2), (4, 2), (5, 4), (6, 4), (6, 8)])
+def test_blocks_cost_no_factor_and_no_interaction_of_two(count, blocks):
+    words = confounding(full(count), blocks)
+    assert 2 ** len(words) == blocks
+    assert min(len(each) for each in group(words)) >= 3
+
+
+def test_small_designs_lose_an_interaction_to_blocks():
+    # Montgomery, table 7.9: 2^3 in four blocks confounds two-factor interactions.
+    assert {each.text for each in group(confounding(full(3), 4))} == {"AB", "AC", "BC"}
+
+
+def test_blocks_of_a_fraction_are_clear_of_its_relation():
+    design = fraction(6, ["F=ABCDE"])
+    for each in group(confounding(design, 2)):
+        assert min(len(each), *(len(each * other) for other in design.defining)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("generators", "said"),
+    [
+        (["D"], "no generator"),
+        (["I=AB"], "no generator"),
+        (["D=AX"], "no product"),
+        (["D=AA"], "no product"),
+        (["D=ABC", "D=AB"], "two generators"),
+        (["C=AD", "D=AB"], "have none themselves"),
+    ],
+)
+def test_wrong_generators_are_refused(generators, said):
+    with pytest.raises(UsageError, match=said):
+        fraction(4, generators)
+
+
+@pytest.mark.parametrize(("count", "runs"), [(3, 3), (3, 16), (9, 8), (3, 0)])
+def test_wrong_numbers_of_runs_are_refused(count, runs):
+    with pytest.raises(UsageError):
+        of_runs(count, runs)
+
+
+def test_too_many_blocks_are_refused():
+    with pytest.raises(UsageError, match="blocks"):
+        confounding(full(3), 8)
+    with pytest.raises(UsageError, match="not 3"):
+        confounding(full(3), 3)
+
+
+def test_words():
+    word = Word.parse("-ABD", 5)
+    assert (len(word), word.sign, word.members, word.text) == (3, -1, (0, 1, 3), "-ABD")
+    assert (word * word).text == "I"
+    assert (Word.of(0, 1) * Word.of(1, 2)).text == "AC"
+    assert Word.of(0, 2).column(np.array([[-1.0, 1.0, -1.0]]))[0] == 1

@@ -1,0 +1,86 @@
+"""What an experiment varies."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.domain import Domain, Range, Scale
+from becalm.nouns.factor import Factor, distinct
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["time=80..90min", "slice=0.1..100ms:log", "n=1..64:log:whole", "t=-5..5", "policy=other,batch,idle", "x=1e-09..1"],
+)
+def test_a_factor_is_spelled_as_it_was_written(text):
+    assert Factor.parse(text).spelled == text
+    assert Factor.parse(Factor.parse(text).spelled) == Factor.parse(text)
+
+
+def test_what_people_may_write_besides():
+    assert Factor.parse(" time = 80 .. 90 min ") == Factor("time", 80, 90, "min")
+    assert Factor.parse("x=1..2:linear").scale is Scale.LINEAR
+    assert Factor.parse("p= a , b ").choices == ("a", "b")
+
+
+def test_coded_and_natural_units():
+    time = Factor.parse("time=80..90min")
+    assert [time.coded(each) for each in (80, 85, 90, 92.5)] == [-1, 0, 1, 1.5]
+    assert time.natural(-1.5) == 77.5
+    slice_ = Factor.parse("slice=0.1..10ms:log")
+    assert slice_.coded(1.0) == pytest.approx(0)
+    assert slice_.natural(0.5) == pytest.approx(10**0.5)
+    assert Factor.parse("n=1..8:whole").natural(0.1) == 5
+    policy = Factor.parse("policy=other,batch")
+    assert (policy.coded("batch"), policy.natural(0.0)) == (1.0, "other")
+
+
+def test_levels_in_words():
+    assert Factor.parse("time=80..90min").worded(86.86148) == "86.8615 min"
+    assert Factor.parse("n=1..8").worded(3) == "3"
+    assert Factor.parse("policy=other,batch").worded("batch") == "batch"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time", "'time' has no range"),
+        ("time=", "'time' has no range"),
+        ("=1..2", "needs a name"),
+        ("t=5..1", "lower to a higher"),
+        ("t=1..1", "lower to a higher"),
+        ("t=a", "no range of t"),
+        ("t=1..2..3..x:", "not :"),
+        ("t=0..5:log", "above 0"),
+        ("t=1..5:cubic", "not :cubic"),
+        ("t=1.5..3:whole", "whole numbers only"),
+        ("t=a,a", "each once"),
+        ("t=a,", "each once"),
+    ],
+)
+def test_what_is_no_factor_is_refused(text, said):
+    with pytest.raises(UsageError, match=said):
+        Factor.parse(text)
+
+
+def test_what_a_factor_cannot_be_set_to():
+    with pytest.raises(UsageError, match="one of other, batch"):
+        Factor.parse("policy=other,batch").coded("idle")
+    with pytest.raises(UsageError, match="is a number"):
+        Factor.parse("t=1..2").coded("fast")
+    with pytest.raises(UsageError, match="no place on the logarithmic scale"):
+        Factor.parse("t=1..2:log").coded(0.0)
+
+
+def test_a_knob_is_a_factor_by_its_domain():
+    found = Factor.of_domain("slice_ns", Domain("whole numbers", range=Range(100_000, 10**9, "ns", Scale.LOG)))
+    assert found.spelled == "slice_ns=100000..1000000000ns:log:whole"
+    assert Factor.of_domain("policy", Domain("words", choices=("other", "batch"))).choices == ("other", "batch")
+    with pytest.raises(UsageError, match="cannot be varied"):
+        Factor.of_domain("cpus", Domain("lists of CPUs", cpus=True))
+
+
+def test_names_are_there_once():
+    one = Factor.parse("a=1..2")
+    assert distinct((one,)) == (one,)
+    with pytest.raises(UsageError, match="twice"):
+        distinct((one, one))

@@ -1,0 +1,123 @@
+"""Tests of models against R's `anova` and rsm, and the published prints of the same data."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.unit.surfaces.published import chemreact, heli, treb, uniformity
+
+from becalm.surfaces.anova import by_name, chosen, compared, lack_of_fit, table
+from becalm.surfaces.surface import Data, fitted
+from becalm.surfaces.terms import Frame
+
+SIX = {"rel": 1e-6, "abs": 1e-6}
+
+
+def test_the_first_block_of_chemreact_lacks_fit():
+    # The vignette of rsm: first-order model of block 1, lack of fit F = 95.7335, p = 0.01034; with interaction 190.0247
+    data = chemreact(blocks=(1,))
+    found = lack_of_fit(fitted(data, data.frame.terms("linear")))
+    assert (found.lack.freedom, found.pure.freedom) == (2, 2)
+    assert found.lack.sum_of_squares == pytest.approx(8.296904762, **SIX)
+    assert found.pure.sum_of_squares == pytest.approx(0.0866666667, **SIX)
+    assert (found.lack.f, found.lack.p_value) == pytest.approx((95.733516, 0.0103377), abs=1e-5)
+    with_interaction = lack_of_fit(fitted(data, data.frame.terms("2fi")))
+    assert (with_interaction.lack.f, with_interaction.lack.p_value) == pytest.approx((190.0247, 0.005221), abs=1e-4)
+
+
+def test_sequential_sums_of_squares_of_chemreact():
+    # anova(rsm(Yield ~ Block + SO(x1, x2), ChemReact)); the sums of FO and PQ are those of R's anova(lm(…)) per term:
+    # 6.956008 + 2.669608, 11.359712 + 6.431481.
+    data = chemreact()
+    rows = {row.source: row for row in table(fitted(data, data.frame.terms("quadratic")))}
+    assert list(rows) == ["blocks", "linear", "2fi", "quadratic", "residual"]
+    assert [row.sum_of_squares for row in rows.values()] == pytest.approx(
+        [69.531429, 9.625617, 0.0625, 17.791193, 0.186405], abs=1e-6
+    )
+    assert [rows[each].f for each in ("blocks", "linear", "2fi", "quadratic")] == pytest.approx(
+        [2611.09501, 180.7341, 2.34705, 334.0539], rel=3e-6
+    )
+    assert rows["2fi"].p_value == pytest.approx(0.16938196, **SIX)
+
+
+def test_lack_of_fit_counts_replicates_within_a_block_alone():
+    # rsm prints 0.69: the six centre points are two groups of three, one a block.
+    data = chemreact()
+    found = lack_of_fit(fitted(data, data.frame.terms("quadratic")))
+    assert (found.lack.freedom, found.pure.freedom) == (3, 4)
+    assert found.pure.sum_of_squares == pytest.approx(0.133333333, **SIX)
+    assert found.lack.f == pytest.approx(0.530712, abs=1e-6)
+    assert found.lack.p_value == pytest.approx(0.685088, abs=1e-6)
+
+
+def test_sequential_sums_of_squares_of_the_helicopters():
+    # anova(rsm(ave ~ block + SO(x1, x2, x3, x4), heli)), in the vignette of rsm
+    data = heli()
+    surface = fitted(data, data.frame.terms("quadratic"))
+    rows = table(surface)
+    assert [row.sum_of_squares for row in rows] == pytest.approx([16.805556, 1510, 1114, 282.544444, 136.15], abs=1e-5)
+    assert [row.f for row in rows[:-1]] == pytest.approx([1.72808, 38.81748, 19.09169, 7.26335], abs=1e-5)
+    found = lack_of_fit(surface)
+    assert (found.lack.sum_of_squares, found.pure.sum_of_squares) == pytest.approx((125.4, 10.75))
+    assert (found.lack.f, found.lack.p_value) == pytest.approx((4.666047, 0.0755003), abs=1e-6)
+
+
+def test_models_of_the_trebuchet_as_r_compares_them():
+    # anova(linear, interactions, quadratic) of the three models: F of the last step 28.57588, p 0.00142357
+    found = by_name(compared(treb()))
+    assert found["quadratic"].added.f == pytest.approx(28.57588, abs=1e-5)
+    assert found["quadratic"].added.p_value == pytest.approx(0.00142357, abs=1e-8)
+    best = found["quadratic"]
+    assert (best.r_squared, best.adjusted) == pytest.approx((0.9974690525, 0.9929133469), abs=1e-9)
+    assert best.predicted == pytest.approx(0.96969036, **SIX)
+    assert best.precision == pytest.approx(47.783812, **SIX)
+    assert best.fit.lack.p_value == pytest.approx(0.4051312, abs=1e-7)
+    assert found["cubic"].aliased, "a Box-Behnken design has no cubic terms"
+
+
+@pytest.mark.parametrize(
+    ("data", "r_squared", "adjusted", "press"),
+    [
+        (chemreact(), 0.9980822013, 0.9964383739, 0.7602609286),
+        (heli(), 0.95549926, 0.90781991, 705.8923523),
+        (uniformity(), 0.87157429, 0.74314858, 13.040261),
+    ],
+)
+def test_shares_of_the_variance(data, r_squared, adjusted, press):
+    best = by_name(compared(data))["quadratic"]
+    assert (best.r_squared, best.adjusted, best.press) == pytest.approx((r_squared, adjusted, press), rel=1e-6)
+    total = float(((data.y - data.y.mean()) ** 2).sum())
+    assert best.predicted == pytest.approx(1 - press / total, abs=1e-6)
+
+
+def test_the_simplest_model_that_fits_is_chosen():
+    assert chosen(compared(chemreact()), 0.05).model == "quadratic"
+    assert chosen(compared(heli()), 0.05).model == "quadratic"
+    rng = np.random.default_rng(1)
+    points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 2, dtype=float)
+    noise = rng.normal(size=18)
+    blocks = np.ones(18, dtype=int)
+    plane = Data(Frame((0, 0)), points, blocks, 10 + 4 * points[:, 0] + 0.5 * noise)
+    assert chosen(compared(plane), 0.05).model == "linear"
+    nothing = Data(Frame((0, 0)), points, blocks, 10 + noise)
+    assert chosen(compared(nothing), 0.05).model == "mean"
+
+
+def test_a_larger_model_is_taken_when_the_one_that_adds_something_lacks_fit():
+    # Curvature in one of the two factors, hidden by the other's absence: the test of both together does not see it.
+    rng = np.random.default_rng(5)
+    points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 3, dtype=float)
+    y = 5 * points[:, 0] + 0.8 * points[:, 1] ** 2 + 0.2 * rng.normal(size=27)
+    models = compared(Data(Frame((0, 0)), points, np.ones(27, dtype=int), y))
+    assert by_name(models)["2fi"].fit.lack.p_value < 0.05
+    assert chosen(models, 0.05).model == "quadratic"
+
+
+def test_without_replicates_there_is_no_test_of_fit():
+    data = treb()
+    own = np.r_[0:13]
+    found = lack_of_fit(
+        fitted(Data(data.frame, data.points[own], data.blocks[own], data.y[own]), data.frame.terms("linear"))
+    )
+    assert not found.tested
+    assert math.isnan(found.lack.p_value)

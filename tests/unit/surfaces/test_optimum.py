@@ -1,0 +1,100 @@
+"""The best point of a surface, and how well it is known."""
+
+import numpy as np
+import pytest
+from tests.unit.surfaces.published import chemreact, treb
+
+from becalm.surfaces.optimum import Bounds, optimum
+from becalm.surfaces.surface import Data, fitted
+from becalm.surfaces.terms import Frame
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def test_the_best_of_chemreact_is_its_stationary_point():
+    data = chemreact()
+    surface = fitted(data, data.frame.terms("quadratic"))
+    found = optimum(surface, Bounds.of(data.frame), rng(), largest=True, level=0.05)
+    assert found.point == pytest.approx([0.3722953975, 0.3343802034], abs=1e-8)
+    assert found.border == ()
+    # In block 1 R's predict(…, interval = "confidence") gives 84.3656053; the mean of the blocks is half of the second
+    # block's effect lower.
+    assert found.value == pytest.approx(84.3656053 - 4.4575297619 / 2, abs=1e-6)
+    assert found.lowest < found.low < found.value < found.high < found.highest
+    assert found.run_low < found.low
+    assert (found.place_low < found.point).all()
+    assert (found.point < found.place_high).all()
+
+
+def test_the_interval_of_the_mean_and_of_one_run_are_those_of_r():
+    # predict(lm(…), data.frame(x1 = 1, x2 = 1, x3 = -1), interval = "confidence" and "prediction")
+    data = treb()
+    surface = fitted(data, data.frame.terms("quadratic"))
+    low = high = np.array([1.0, 1.0, -1.0])
+    found = optimum(surface, Bounds(low, high), rng(), largest=True, level=0.05)
+    assert (found.value, found.low, found.high) == pytest.approx((109.125, 102.9754952, 115.2745048), abs=1e-6)
+    assert (found.run_low, found.run_high) == pytest.approx((101.0684026, 117.1815974), abs=1e-6)
+
+
+def test_a_best_point_on_the_border_is_told():
+    data = treb()
+    found = optimum(fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=True, level=0.05)
+    assert found.border == (1,)
+    # By hand: with x2 = 1 the gradient in the others is zero at the solution of two equations.
+    inner = np.linalg.solve([[2 * 9.375, -4.75], [-4.75, 2 * 3.375]], [19.75 - 6.25, -11.5 + 6.75])
+    assert found.point == pytest.approx([inner[0], 1.0, inner[1]], abs=1e-9)
+
+
+def test_choices_are_tried_all_and_how_sure_the_choice_is_is_said():
+    generator = rng(2)
+    points = np.array([(x, c) for c in range(3) for x in (-1, -0.5, 0, 0.5, 1)] * 2, dtype=float)
+    best = np.array([1.0, 0.2, 3.0])[points[:, 1].astype(int)]
+    y = best + (points[:, 0] - 0.3) ** 2 + 0.05 * generator.normal(size=30)
+    data = Data(Frame((0, 3)), points, np.ones(30, dtype=int), y)
+    found = optimum(
+        fitted(data, data.frame.terms("quadratic")), Bounds.of(data.frame), rng(), largest=False, level=0.05
+    )
+    assert found.point[1] == 1
+    assert found.shares[1] == (0.0, 1.0, 0.0)
+    assert found.place_low[0] < 0.3 < found.place_high[0]
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_they_promise():
+    """Over 120 experiments with a known surface: the true best place and the true value there, nominally 95 %."""
+    generator = rng(9)
+    cube = np.array([(a, b) for a in (-1, 1) for b in (-1, 1)], dtype=float)
+    axial = 2**0.5 * np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])
+    points = np.vstack([cube, axial, np.zeros((5, 2))])
+    truth = np.array([0.3, -0.2])
+    value = 10 - 3 * (points[:, 0] - truth[0]) ** 2 - 2 * (points[:, 1] - truth[1]) ** 2
+    data = [
+        Data(Frame((0, 0)), points, np.ones(13, dtype=int), value + 0.4 * generator.normal(size=13)) for _ in range(120)
+    ]
+    held, valued = np.zeros(2), 0
+    for each in data:
+        surface = fitted(each, each.frame.terms("quadratic"))
+        found = optimum(surface, Bounds.of(each.frame), generator, largest=True, level=0.05)
+        held += (found.place_low <= truth) & (truth <= found.place_high)
+        valued += found.lowest <= 10 <= found.highest
+    # Three standard errors of 120 yes-or-no answers at 95 % are 6 %.
+    assert (held / 120 > 0.89).all()
+    assert valued / 120 > 0.95
+
+
+def test_a_saturated_model_has_a_best_point_and_no_interval():
+    data = treb()
+    own = np.r_[0:10]
+    some = Data(data.frame, data.points[own], data.blocks[own], data.y[own])
+    surface = fitted(some, data.frame.terms("2fi"))
+    exact = Data(some.frame, some.points[:4], some.blocks[:4], some.y[:4])
+    found = optimum(
+        fitted(exact, [data.frame.terms("linear")[0]]), Bounds.of(data.frame), rng(), largest=True, level=0.05
+    )
+    assert np.isfinite(found.low)
+    full = optimum(fitted(exact, data.frame.terms("2fi")[:6]), Bounds.of(data.frame), rng(), largest=True, level=0.05)
+    assert np.isnan(full.low)
+    assert np.isnan(full.lowest)
+    assert surface.fit.freedom == 3

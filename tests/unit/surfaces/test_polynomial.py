@@ -1,0 +1,37 @@
+"""Highest points of polynomials."""
+
+import numpy as np
+import pytest
+
+from becalm.surfaces.polynomial import Polynomial, climb, highest
+from becalm.surfaces.terms import Frame
+
+CUBIC = np.array([[0, 0], *(each.exponents for each in Frame((0, 0)).terms("cubic"))])
+
+
+def test_values_and_slopes():
+    found = Polynomial(np.array([[0, 0], [1, 0], [2, 1]]), np.array([1.0, 2.0, 3.0]))
+    at = np.array([2.0, 5.0])
+    assert found(at[None, :])[0] == 1 + 4 + 60
+    assert found.gradient(at, np.arange(2)) == pytest.approx([2 + 60, 12])
+    assert found.hessian(at, np.arange(2)) == pytest.approx(np.array([[30.0, 12.0], [12.0, 0.0]]))
+
+
+def test_the_highest_point_is_that_of_a_fine_grid():
+    rng = np.random.default_rng(7)
+    side = np.linspace(-1, 1, 201)
+    grid = np.array([(a, b) for a in side for b in side])
+    low, high = np.full(2, -1.0), np.ones(2)
+    for _ in range(25):
+        found = Polynomial(CUBIC, rng.normal(size=len(CUBIC)))
+        at = highest(found, rng.uniform(-1, 1, (30, 2)), low, high)
+        assert found(at[None, :])[0] >= found(grid).max() - 1e-12
+        assert (np.abs(at) <= 1).all()
+
+
+def test_a_variable_without_room_stays():
+    found = Polynomial(np.array([[1, 0], [0, 1]]), np.array([1.0, 1.0]))
+    at = climb(
+        found.exponents, found.coefficients[None, :], np.array([[0.3, 0.0]]), np.array([0.3, -1]), np.array([0.3, 1])
+    )
+    assert at[0] == pytest.approx([0.3, 1.0])
