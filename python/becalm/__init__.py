@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from becalm.store import Store as Store
     from becalm.study.session_options import SessionOptions as SessionOptions
     from becalm.study.session_options import SeveralHosts as SeveralHosts
+    from becalm.study.session_options import WithProfile as WithProfile
     from becalm.verbs import *  # noqa: F403
     from becalm.verbs import kinds as kinds
     from becalm.verbs.host import Checked as Checked
@@ -113,7 +114,7 @@ _VALUES = {
     "becalm.nouns.workload": "CommandLine Workload",
     "becalm.profiles": "Profile",
     "becalm.store": "Store",
-    "becalm.study.session_options": "SessionOptions SeveralHosts",
+    "becalm.study.session_options": "SessionOptions SeveralHosts WithProfile",
     "becalm.verbs": "kinds",
     "becalm.verbs.host": "Checked",
     "becalm.verbs.load_experiment": "Campaign",

@@ -13,8 +13,9 @@ use becalm_core::knob::changes::Changes;
 use becalm_core::knob::domain::{range, Kind};
 use becalm_core::knob::hold::{Drift, Hold};
 use becalm_core::knob::hold_error::HoldError;
-use becalm_core::knob::journal::{self, Begin};
+use becalm_core::knob::journal::{self, Begin, Recorded};
 use becalm_core::knob::lock::{holder, Lock, LockError};
+use becalm_core::knob::place::Place;
 use becalm_core::knob::recover::{clear, Recovered};
 use becalm_core::knob::resolve::{resolve, Values};
 use becalm_core::knob::restore::{unsettled, Fate, Restored};
@@ -87,6 +88,26 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// What an earlier becalm has put on until it is reset; None when nothing is on since this boot.
+    pub fn kept(&self) -> Option<Recorded> {
+        let found = journal::load(&self.tree).ok().flatten()?;
+        (found.kept.is_some() && found.begin.boot == journal::boot_id(&self.tree)).then_some(found)
+    }
+
+    /// Have programs join the CPUs that such settings keep free: they are on for what becalm starts, too.
+    pub fn join_kept(&mut self) {
+        // SAFETY: cannot fail.
+        if self.hold.is_some() || !self.tree.live || unsafe { libc::geteuid() } != 0 {
+            return;
+        }
+        let ours = |entry: &journal::Entry| match &entry.place {
+            Place::Cpuset(set) if !set.gather => Some(set.tasks()),
+            _ => None,
+        };
+        let tasks = self.kept().and_then(|found| found.entries.iter().find_map(ours));
+        self.join = tasks.and_then(|tasks| self.tree.open(&tasks, libc::O_WRONLY, 0).ok());
     }
 
     /// The task file of the group that programs join, where there is one.

@@ -149,7 +149,11 @@ impl Session {
             }
             Action::Facts { root } => {
                 let root = root.unwrap_or_else(|| PathBuf::from("/"));
-                Ok(json!({"facts": facts::collect(&root)}))
+                let mut facts = json!(facts::collect(&root));
+                if let Some(kept) = self.machine.kept().and_then(|found| found.kept) {
+                    facts["kept"] = kept.into();
+                }
+                Ok(json!({"facts": facts}))
             }
             Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
             Action::Read { sources, changes, load, consumers } => {
@@ -241,6 +245,7 @@ impl Session {
         let base = opened(self.base.as_ref())?;
         self.defined =
             Defined::read(workloads, settings, dangerous, (&self.machine.tree, &mut self.runner, base))?;
+        self.machine.join_kept();
         Ok(json!({"programs": self.defined.programs(), "lasting": self.defined.lasting()}))
     }
 

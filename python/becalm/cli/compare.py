@@ -14,6 +14,7 @@ VALUES = (
     becalm.CompareOptions,
     becalm.ComparedPrograms,
     becalm.SeveralHosts,
+    becalm.WithProfile,
     becalm.SessionOptions,
     becalm.CommandLine,
     becalm.Workload,

@@ -10,7 +10,14 @@ import becalm
 from becalm.cli import options, output
 from becalm.errors import UsageError
 
-VALUES = (becalm.RunOptions, becalm.SeveralHosts, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
+VALUES = (
+    becalm.RunOptions,
+    becalm.SeveralHosts,
+    becalm.WithProfile,
+    becalm.SessionOptions,
+    becalm.CommandLine,
+    becalm.Workload,
+)
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})

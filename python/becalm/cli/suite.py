@@ -9,7 +9,7 @@ import click
 import becalm
 from becalm.cli import options, output
 
-VALUES = (becalm.SuiteParts, becalm.SuiteOptions, becalm.SessionOptions)
+VALUES = (becalm.SuiteParts, becalm.SuiteOptions, becalm.WithProfile, becalm.SessionOptions)
 
 
 @click.command("suite", context_settings={"ignore_unknown_options": False})

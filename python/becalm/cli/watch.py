@@ -23,7 +23,7 @@ LIVE_ONLY = frozenset(("interval", "count", "prometheus", "pid"))
 BOTH = frozenset(("host", "sudo", "root", "as_json", "plain", "command"))
 """Options of all three; the others are about the run of a program."""
 
-VALUES = (becalm.WatchReference, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
+VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
 
 
 @click.command("watch")

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.settings import Settings
 
 _KEY = "option"
 
@@ -117,10 +118,12 @@ def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[s
 class StudyOptions:
     """What the options of every kind of study have: one JSON form, which is the stored row.
 
-    `group`: what the studies of one measurement on several hosts have in common.
+    `group`: what the studies of one measurement on several hosts have in common. `kept`: settings that were on when it
+    began, by `becalm apply`.
     """
 
     group: str = ""
+    kept: Settings = field(default_factory=Settings)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:

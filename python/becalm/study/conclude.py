@@ -92,9 +92,16 @@ def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
 def _of_all(looks: Looks) -> tuple[Finding, ...]:
     """Findings that any plan may give."""
     return (
+        *_settings(looks),
         *left_behind(looks.names, looks.history),
         *contaminated(looks.contaminated, looks.rule, looks.history.complete, looks.drops),
     )
+
+
+def _settings(looks: Looks) -> tuple[Finding, ...]:
+    """Under which settings the runs were made, where there were any."""
+    given, kept = (each.to_json() for each in (looks.study.settings[0], looks.options.kept))
+    return (finding("settings", {"settings": given, "kept": kept}),) if given or kept else ()
 
 
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:

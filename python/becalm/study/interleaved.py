@@ -30,7 +30,6 @@ def measure_interleaved(
     if options.drop_contaminated is not None and not session.load:
         raise UsageError("--drop-contaminated needs the record of load. Leave --no-load out.")
     listener = session.listener
-    looks = Looks(study, options)
 
     def take(event: Event) -> None:
         opened.take(event)
@@ -41,6 +40,8 @@ def measure_interleaved(
                 looks.see((), loads)
 
     with open_session(session, f"becalm {study.kind}") as opened:
+        study = opened.fitted(study)
+        looks = Looks(study, type(options).from_json(study.options))
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         looks.looked = lambda seen: listener.progressed(_progress(seen, opened.shown))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
@@ -20,6 +20,7 @@ from becalm.nouns.verdict import Finding
 from becalm.store import Spool, Store, recover
 from becalm.study.rescue import rescue
 from becalm.study.session_options import SessionOptions
+from becalm.study.settings_in_force import in_force
 from becalm.wording import measurement
 from becalm.wording.findings import finding
 
@@ -41,6 +42,11 @@ class StudySession:
     _said: set[str] = field(default_factory=set)
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
     """What runs wrote that are not stored yet."""
+
+    def fitted(self, study: Study) -> Study:
+        """The study with what is to be put on for its programs, and what is on already, among its options."""
+        study, kept = in_force(self.host, self.measuring, study)
+        return replace(study, options={**study.options, "kept": kept.to_json()}) if kept.values else study
 
     def begin(self, study: Study) -> int:
         """Record that the study begins."""

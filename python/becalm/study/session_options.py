@@ -18,7 +18,9 @@ from becalm.nouns.progress import ProgressListener
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
+from becalm.study.profile import named
 
 WHERE = f"Where: {forms()}, or a name of `becalm host`."
 
@@ -31,7 +33,8 @@ class SessionOptions:
     """Where and how, and who listens.
 
     `host` is a name, or a Host that is open already and stays so. `store`: None for the default store, False to keep
-    nothing, else a file or URL. `root`: act on a directory that looks like `/` instead of the machine.
+    nothing, else a file or URL. `root`: act on a directory that looks like `/` instead of the machine. `profile`:
+    for the programs, as far as the machine has it.
     """
 
     settings: Settings = option(
@@ -72,11 +75,14 @@ class SessionOptions:
         off_help="Do not record what else the machine did.",
     )
     listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=PassOn())
+    profile: Profile | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """The value for what was given by keyword; None stands for the default. Raises UsageError."""
         made = cls(**parsed(cls, given))
+        if (profile := given.get("profile")) is not None:
+            made = replace(made, profile=named(profile, store=made.place) if isinstance(profile, str) else profile)
         if made.user is not None and made.sudo:
             raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
         if not isinstance(made.host, str) and (made.user or made.sudo or made.root or made.allow_reboot):
@@ -113,6 +119,18 @@ class SessionOptions:
             host=self.host_name,
             title=self.title,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WithProfile:
+    """Settings that a search has found, or that have a name, for the programs that are measured."""
+
+    profile: str | None = option(
+        None,
+        "Measure with the settings of a profile: what study N of tune found, a name, or a file; --set wins over it.",
+        str | Profile | None,
+        metavar="N|NAME|FILE",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +191,13 @@ class SessionKeywords(TypedDict, total=False):
     listener: ProgressListener | None
 
 
-class MeasureKeywords(SessionKeywords, ProgramKeywords, total=False):
+class ProfileKeywords(TypedDict, total=False):
+    """The options of WithProfile as type checkers see them."""
+
+    profile: str | Profile | None
+
+
+class MeasureKeywords(ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `run` as type checkers see them: where, what, and how much."""
 
     budget: float | str | None

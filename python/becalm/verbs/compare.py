@@ -17,7 +17,7 @@ from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.multi_host import measure_on
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, asked
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
 from becalm.workloads.parameters import expand
@@ -55,7 +55,16 @@ def compare(
     cluster: str,
     **options: Unpack[CompareKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, CompareOptions, ComparedPrograms, CommandLine, Workload, SessionOptions, without=("name",))
+@takes(
+    SeveralHosts,
+    CompareOptions,
+    ComparedPrograms,
+    CommandLine,
+    Workload,
+    WithProfile,
+    SessionOptions,
+    without=("name",),
+)
 def compare(
     commands: Commands, *, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **given: Any
 ) -> Verdict | MultiHostVerdict:
@@ -73,7 +82,7 @@ def compare(
     hosts when none gave anything.
     """
     several = hosts is not None or cluster is not None
-    options, session, program = asked(CompareOptions, {**given, "reference": 0}, ComparedPrograms)
+    options, session, program = asked(CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile)
     programs = _programs(commands, given.get("names"), given.get("parameters"), program)
     if not programs or (len(programs) == 1 and options.baseline is None):
         raise UsageError(

@@ -13,7 +13,7 @@ from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.multi_host import measure_on
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, asked
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 
 
 @overload
@@ -34,7 +34,7 @@ def run(
     cluster: str,
     **options: Unpack[MeasureKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, RunOptions, CommandLine, Workload, SessionOptions)
+@takes(SeveralHosts, RunOptions, CommandLine, Workload, WithProfile, SessionOptions)
 def run(
     command: str | Iterable[str] | Workload,
     *,
@@ -52,7 +52,7 @@ def run(
 
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
-    options, session, program = asked(RunOptions, given)
+    options, session, program = asked(RunOptions, given, WithProfile)
     workload = Workload.of(command, **program)
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from becalm import hosts
-from becalm.errors import MachineError, RefusedError, UsageError
+from becalm.errors import MachineError, UsageError
 from becalm.hosts import Ability, Access, Event, Host, Noticed, RunText, Written
-from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Outcome
@@ -26,7 +25,8 @@ from becalm.plans.once import once
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
-from becalm.study.profile import OWN, described, machine_of, named
+from becalm.study.profile import OWN, named
+from becalm.study.settings_in_force import made_elsewhere, taken, usable
 
 
 def knobs(
@@ -79,13 +79,13 @@ def apply(
     listener = listener or PassOn()
     with hosts.open(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
-        settings, skipped = _usable(profile, agent.knobs(), command is not None)
+        settings, skipped = usable(profile, agent.knobs(), with_program=command is not None)
         if profile.name != OWN:
-            settings, lacking = _taken(agent, settings, dangerous)
+            settings, lacking = taken(agent, settings, dangerous)
             skipped += lacking
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
-        elsewhere = _made_elsewhere(profile, agent)
+        elsewhere = made_elsewhere(profile, agent)
         planned = agent.plan(settings, dangerous=dangerous)
         if dry_run:
             return ApplyResult(profile.name, planned.changes, skipped, (*elsewhere, *planned.lasting), dry_run=True)
@@ -122,49 +122,6 @@ def _kept(host: str | Host, access: Access) -> Iterator[Host]:
     with hosts.open(host, access) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)
         yield machine
-
-
-def _usable(profile: Profile, rows: Sequence[Knob], with_command: bool) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of a profile can be set here now, and what not and why."""
-    values, skipped = {}, []
-    for name, value in profile.settings.values:
-        knob = find(rows, name)
-        if knob.scope == "boot":
-            skipped.append(Excluded(name, "is set at boot, which `apply` does not do"))
-        elif not knob.supported:
-            skipped.append(Excluded(name, knob.reason or "not supported here"))
-        elif knob.scope == "process" and not with_command:
-            skipped.append(Excluded(name, "acts on one program: name it after --"))
-        else:
-            values[name] = value
-    return Settings.of(values), tuple(skipped)
-
-
-def _taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of a profile this machine takes: it may have a knob, but not that value of it."""
-    try:
-        agent.plan(settings, dangerous=dangerous)
-    except RefusedError:
-        left_out = []
-        for name, value in settings.values:
-            try:
-                agent.plan(Settings.of({name: value}), dangerous=dangerous)
-            except RefusedError as error:
-                left_out.append(Excluded(name, str(error)))
-        gone = {each.knob for each in left_out}
-        return Settings.of({name: value for name, value in settings.values if name not in gone}), tuple(left_out)
-    return settings, ()
-
-
-def _made_elsewhere(profile: Profile, host: Host) -> tuple[str, ...]:
-    """A remark when a profile says that it was found on another machine."""
-    here = machine_of(host.facts()) if profile.machine else {}
-    if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
-        return ()
-    return (
-        f"{profile.name}: made on {described(profile.machine)}: not this machine ({described(here)}). Whether it helps "
-        "here: becalm tune --try",
-    )
 
 
 def _run(

@@ -33,7 +33,7 @@ from becalm.report.document import Document
 from becalm.study.conclude import summarise_stored
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
 from becalm.wording import measurement
 from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
@@ -47,11 +47,11 @@ class _Own(TypedDict, total=False):
     runs: int
 
 
-class SuiteKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+class SuiteKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `suite` as type checkers see them."""
 
 
-@takes(SuiteParts, SuiteOptions, CommandLine, Workload, SessionOptions, without=("name",))
+@takes(SuiteParts, SuiteOptions, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
 def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
@@ -61,7 +61,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
     parts = SuiteParts(**parsed(SuiteParts, given))
-    options, session, program = asked(SuiteOptions, given, SuiteParts)
+    options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
     found = read(file, Asked.of(None, session.user, program))
@@ -78,7 +78,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
             references_ns=tuple(each.reference_ns for each in found.programs),
         )
         settings = [_settings(found, name, session.settings) for name in names]
-        study = session.study("suite", workloads, options, settings)
+        study = opened.fitted(session.study("suite", workloads, options, settings))
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         places = cells(len(names), len(found.programs), options.copies)

@@ -27,7 +27,7 @@ from becalm.plans.once import once
 from becalm.report.document import Document
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
 from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
 from becalm.wording import measurement
@@ -38,11 +38,11 @@ class _Own(TypedDict, total=False):
     reference: str | float | None
 
 
-class WatchKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+class WatchKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `watch` as type checkers see them."""
 
 
-@takes(WatchReference, CommandLine, Workload, SessionOptions, output="inherit")
+@takes(WatchReference, CommandLine, Workload, WithProfile, SessionOptions, output="inherit")
 def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords]) -> Watched:
     """Run a program once and say what delayed it.
 
@@ -52,13 +52,14 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     A program that fails is watched all the same: `Watched.run` tells its outcome. Raises UsageError, WorkloadError (it
     cannot be run), MachineError, StoreError.
     """
-    options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference)
+    options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile)
     made = Workload.of(command, **program)
     reference = given.get("reference")
     if reference is not None:
         options = replace(options, unloaded=_unloaded(reference, made, session))
     study = session.study("watch", [made], options)
     with open_session(session, "becalm watch") as opened:
+        study = opened.fitted(study)
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         log, loads, series = RunLog(), list[Load](), list[Series]()

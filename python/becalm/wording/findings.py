@@ -49,6 +49,7 @@ TABLE: tuple[Row, ...] = (
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
+    Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
     Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
     Row(
         "failure",

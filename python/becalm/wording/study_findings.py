@@ -23,6 +23,28 @@ def left_behind(program: str, n: Numbers) -> str:
     return measurement.left_behind(program, n["runs"])
 
 
+def settings(program: str, n: Numbers) -> str:
+    """What was set while programs ran."""
+    said = []
+    if n["settings"]:
+        said.append(f"Settings of these runs: {_pairs(n['settings'])}.")
+    if n["kept"]:
+        said.append(f"On before, by `becalm apply`, and still: {_pairs(n['kept'])}.")
+    return " ".join(said)
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def beside(knob: str) -> str:
+    """A setting that is on, but not for programs that are started without rights."""
+    return (
+        f"{knob} is on, but only root puts programs on the CPUs that it keeps free: these programs run beside them. "
+        "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
+    )
+
+
 def setting_changed(program: str, n: Numbers) -> str:
     """A place that somebody else has changed while becalm held it."""
     return measurement.drift(n)

@@ -242,7 +242,9 @@ def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
         return (("becalm compare 'OLD' 'NEW'", "sees small differences all the same: in turn, in random order"),)
     where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
     return (
-        (f"becalm apply {where}", "puts these settings on, until you take them off"),
+        (f"becalm apply {where} -- PROGRAM", "runs a program once under these settings, as they were measured"),
+        (f"becalm compare --profile {where} 'OLD' 'NEW'", "measures under them; so do run, suite and watch"),
+        (f"becalm apply {where}", "puts those of the machine on; programs that you start yourself get no others"),
         ("becalm reset", "puts every setting back exactly as it was"),
     )
 

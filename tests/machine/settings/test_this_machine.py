@@ -103,6 +103,25 @@ def test_a_setting_is_on_until_reset(as_before):
     assert STAT.read_text() == was
 
 
+def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
+    """Isolated CPUs are for what becalm starts, not for becalm itself; the verdict says what is on."""
+    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+        pytest.skip("no isolation here")
+    show = "import os; print('on', sorted(os.sched_getaffinity(0)))"
+    free = os.sched_getaffinity(0)
+    becalm.apply(becalm.Profile("mine", becalm.Settings.of({"isolation": "first-core"})))
+    try:
+        rest = os.sched_getaffinity(0)
+        found = front("run", "--runs", "1", "--output", "inherit", "--no-store", "--", sys.executable, "-c", show)
+        out, said = found.communicate()
+    finally:
+        becalm.reset()
+    assert found.returncode == 0, said
+    assert set(out.splitlines()) == {f"on {sorted(free - rest)}"}
+    assert "On before, by `becalm apply`, and still: isolation=first-core." in " ".join(said.split())
+    assert os.sched_getaffinity(0) == free
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, number):
     was = STAT.read_text()

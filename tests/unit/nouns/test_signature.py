@@ -18,7 +18,7 @@ from becalm.nouns.options.survey import SurveyOptions
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts
+from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
 from becalm.verbs.compare import CompareKeywords
 from becalm.verbs.load_experiment import LoadExperimentKeywords
 from becalm.verbs.suite import SuiteKeywords
@@ -28,12 +28,12 @@ from becalm.verbs.watch_run import WatchKeywords
 
 PROGRAM = (CommandLine, Workload)
 VERBS = [
-    (becalm.run, MeasureKeywords, (RunOptions, SessionOptions, *PROGRAM)),
-    (becalm.compare, CompareKeywords, (CompareOptions, ComparedPrograms, SessionOptions, *PROGRAM)),
+    (becalm.run, MeasureKeywords, (RunOptions, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.compare, CompareKeywords, (CompareOptions, ComparedPrograms, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.tune, TuneKeywords, (TuneOptions, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
-    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, SessionOptions, *PROGRAM)),
-    (becalm.watch, WatchKeywords, (WatchReference, SessionOptions, *PROGRAM)),
+    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.load_experiment, LoadExperimentKeywords, (LoadExperimentOptions, SessionOptions, *PROGRAM)),
     (becalm.make_load, DemandKeywords, (Demand,)),
 ]

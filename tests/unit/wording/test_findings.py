@@ -23,6 +23,7 @@ EXAMPLES = {
         "count": 2, "runs": 90, "seqs": [4, 9], "changes": [0.5, -0.2], "causes": ["I/O wait", None],
         "cause_ns": [3e6, None], "reasons": [{"kind": "I/O wait", **BARS}, {"kind": "cpu_alike"}],
     },
+    "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
     "left_behind": {"runs": 3},
     "failure": {
         "seq": 1, "status": 3, "outcome": "failed", "wall_ns": 10**6, "warmup": False, "stderr": "boom", "done": 4,

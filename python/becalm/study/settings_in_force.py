@@ -1,0 +1,105 @@
+"""Which settings are on while programs run: a profile as far as the machine has it, and what was on before.
+
+A profile that stays on until `becalm reset` is on for what becalm starts, too: its settings are not put on again, and
+a verdict names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from becalm.errors import RefusedError
+from becalm.hosts import Ability, Host
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.profiles import Profile
+from becalm.study.profile import described, machine_of
+from becalm.study.session_options import SessionOptions
+from becalm.wording import study_findings
+
+NEEDS_ROOT = "isolation"
+"""Only root puts programs on the CPUs that this keeps free."""
+
+
+def in_force(host: Host, session: SessionOptions, study: Study) -> tuple[Study, Settings]:
+    """The study with what is to be put on for each of its settings, and what is on already.
+
+    Of a profile what the machine has; settings of the study's own win over it. The person is told what was left out,
+    and what is on that these programs do not get. Raises UsageError, MachineError.
+    """
+    kept = Settings.of(host.facts().get("kept"))
+    if not kept.values and session.profile is None:
+        return study, kept
+    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session)
+    on = kept.to_json()
+    told = session.listener.warned
+    if on.get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
+        told(study_findings.beside(NEEDS_ROOT))
+    settings = []
+    for each in study.settings:
+        wanted = {**chosen.to_json(), **each.to_json()}
+        settings.append(Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)}))
+    return replace(study, settings=tuple(settings)), kept
+
+
+def _of_profile(host: Host, profile: Profile, session: SessionOptions) -> Settings:
+    can = host.abilities()
+    found, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
+    found, lacking = taken(host, found, session.dangerous) if can.get(Ability.HOLD) else (found, ())
+    for each in (*skipped, *lacking):
+        session.listener.warned(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
+    for sentence in made_elsewhere(profile, host):
+        session.listener.warned(sentence)
+    return found
+
+
+def usable(
+    profile: Profile, rows: Sequence[Knob], *, with_program: bool, boot: bool = False
+) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of a profile can be set here now, and what not and why.
+
+    `with_program`: for a program that becalm starts; else for the machine alone. `boot`: on a host that may be started
+    again.
+    """
+    values, skipped = {}, []
+    for name, value in profile.settings.values:
+        knob = find(rows, name)
+        if knob.scope == "boot" and not boot:
+            skipped.append(Excluded(name, "is set at boot"))
+        elif not knob.supported:
+            skipped.append(Excluded(name, knob.reason or "not supported here"))
+        elif knob.scope == "process" and not with_program:
+            skipped.append(Excluded(name, "acts on one program: name it after --, or measure it with --profile"))
+        else:
+            values[name] = value
+    return Settings.of(values), tuple(skipped)
+
+
+def taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
+    """What of a profile this machine takes: it may have a knob, but not that value of it."""
+    try:
+        agent.plan(settings, dangerous=dangerous)
+    except RefusedError:
+        left_out = []
+        for name, value in settings.values:
+            try:
+                agent.plan(Settings.of({name: value}), dangerous=dangerous)
+            except RefusedError as error:
+                left_out.append(Excluded(name, str(error)))
+        gone = {each.knob for each in left_out}
+        return Settings.of({name: value for name, value in settings.values if name not in gone}), tuple(left_out)
+    return settings, ()
+
+
+def made_elsewhere(profile: Profile, host: Host) -> tuple[str, ...]:
+    """A remark when a profile says that it was found on another machine."""
+    here = machine_of(host.facts()) if profile.machine else {}
+    if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
+        return ()
+    return (
+        f"{profile.name}: made on {described(profile.machine)}: not this machine ({described(here)}). Whether it helps "
+        "here: becalm tune --try",
+    )

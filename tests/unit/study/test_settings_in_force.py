@@ -1,0 +1,111 @@
+"""Which settings are on while programs run: of a profile what the machine has, and what `becalm apply` has left on."""
+
+import dataclasses
+
+import pytest
+
+import becalm
+from becalm import hosts
+from becalm.errors import UsageError
+from becalm.hosts import Ability
+from becalm.hosts.abilities import Can
+from becalm.nouns.progress import Quiet
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.profiles import Profile
+from becalm.study.conclude import conclude_stored
+from becalm.study.session_options import SessionOptions
+from becalm.study.settings_in_force import in_force
+from becalm.study.stored import stored
+
+
+class Told(Quiet):
+    def __init__(self):
+        self.said = []
+
+    def warned(self, sentence):
+        self.said.append(sentence)
+
+
+class Kept:
+    """A host with settings on, for root or not."""
+
+    def __init__(self, inner, kept, root=True):
+        self._inner, self._kept, self._root = inner, kept, root
+        self.name = inner.name
+
+    def facts(self):
+        return {**self._inner.facts(), "kept": self._kept}
+
+    def abilities(self):
+        return {**self._inner.abilities(), Ability.MACHINE_SETTINGS: Can(self._root, "needs root")}
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+
+def fitted(host, *, profile=None, settings=None):
+    told = Told()
+    session = SessionOptions.of({"host": host.name, "settings": settings, "profile": profile, "listener": told})
+    study = session.study("run", [Workload.of("spin 1ms")], becalm.RunOptions.of({}))
+    found, kept = in_force(host, session, study)
+    return found.settings[0].to_json(), kept.to_json(), told.said
+
+
+MINE = Profile("mine", Settings.of({"nice": -5, "aslr": "off", "slice_ns": 3000000}))
+
+
+@pytest.fixture
+def laptop():
+    with hosts.open("sim:laptop-a") as host:
+        yield host
+
+
+def test_without_a_profile_nothing_changes(laptop):
+    assert fitted(laptop, settings={"nice": 3}) == ({"nice": 3}, {}, [])
+
+
+def test_of_a_profile_what_the_machine_has_and_one_s_own_wins(laptop):
+    given, kept, said = fitted(laptop, profile=MINE, settings={"nice": 3})
+    assert (given, kept) == ({"nice": 3, "aslr": "off"}, {})
+    assert any("slice_ns" in each and each.startswith("Left out of mine") for each in said)
+
+
+def test_what_is_on_already_is_not_put_on_again(laptop):
+    given, kept, _ = fitted(Kept(laptop, {"aslr": "off"}), profile=MINE)
+    assert "aslr" not in given
+    assert kept == {"aslr": "off"}
+    given, *_ = fitted(Kept(laptop, {"aslr": "on"}), profile=MINE)
+    assert given["aslr"] == "off", "another value is for the machine to take or to refuse"
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_who_cannot_have_isolated_cpus_is_told(laptop, root):
+    *_, said = fitted(Kept(laptop, {"isolation": "first-core"}, root))
+    assert [each for each in said if "--sudo" in each] == said
+    assert bool(said) is not root
+
+
+def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\n[settings]\nnice = -5\n')
+    found = becalm.run("spin 20ms", host="sim:laptop-a", runs=10, seed=1, store=store, profile=str(file))
+    (about,) = (each for each in found.findings if each.kind == "settings")
+    assert about.sentence == "Settings of these runs: nice=-5."
+    document = stored(1, store)
+    assert conclude_stored(dataclasses.replace(document, verdict=None)) == found
+    study = document.study
+    options = {**study.options, "kept": {"swappiness": "1"}}
+    again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
+    (about,) = (each for each in again.findings if each.kind == "settings")
+    assert about.sentence.endswith("On before, by `becalm apply`, and still: swappiness=1.")
+
+
+def fields(study):
+    return {each.name: getattr(study, each.name) for each in dataclasses.fields(study)}
+
+
+def test_a_profile_that_does_not_exist_is_said_before_anything_runs(store):
+    with pytest.raises(UsageError, match="There is no profile"):
+        becalm.compare(["spin 1ms", "spin 2ms"], host="sim:calm", store=store, profile="nowhere")
