@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,17 @@ def command_export(
         output.warned(f"{becalm.export_series(series, study, store=store, warned=output.warned)} samples in {series}")
         return
     text = becalm.export(study, format=format_ or "json", store=store, warned=output.warned)
+    if to is None and sys.stdout.isatty():
+        # A terminal would obey what is in it.
+        echo(text, nl=False)
+        return
+    # A file or a program gets what was measured: names that are not UTF-8, too.
+    data = text.encode("utf-8", "surrogateescape")
     if to is None:
-        click.echo(text, nl=False)
+        click.get_binary_stream("stdout").write(data)
         return
     try:
-        Path(to).write_text(text)
+        Path(to).write_bytes(data)
     except OSError as error:
         raise click.ClickException(f"{to} cannot be written: {error.strerror}.") from error
 

@@ -51,6 +51,7 @@ impl Lock {
             }
             sleep(Duration::from_millis(50));
         }
+        tree.sweep();
         let mut holder = tree.lasting(HOLDER, 0o644)?;
         holder.set_len(0)?;
         writeln!(holder, "process {} of {}", who.pid, who.user)?;
@@ -95,5 +96,36 @@ fn said(tree: &Tree) -> String {
         who
     } else {
         format!("{who} ({what})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn whoever_takes_it_removes_what_killed_ones_left_half_written() {
+        let root = std::env::temp_dir().join(format!("becalm-lock-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let tree = Tree::new(&root);
+        tree.ensure_directory(RUN).unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (gone, own) = (ended.id(), std::process::id());
+        let names = [format!("write-{gone}"), format!("write-{own}"), "write-0".into(), "write-x".into()];
+        for name in &names {
+            tree.created(&format!("{RUN}/{name}")).unwrap();
+        }
+        tree.link("/etc/passwd", &format!("{RUN}/write-{}", i32::MAX)).unwrap();
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: own, title: word(), at: 0 };
+        let lock = Lock::take(&tree, &begin).unwrap();
+        let left: Vec<String> =
+            tree.names(RUN).into_iter().filter(|name| name.starts_with("write-")).collect();
+        drop(lock);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(left, ["write-0", &names[1], "write-x"]);
     }
 }

@@ -19,6 +19,9 @@ pub const CPU: &str = "/sys/devices/system/cpu";
 /// The directory of what lasts as long as this boot: the lock, and files on their way into place.
 pub const RUN: &str = "/run/becalm";
 
+/// Files on their way into place, by the process that writes them.
+const ASIDE: &str = "write-";
+
 /// No file read here is longer: a directory may hold one that never ends.
 const LONGEST: u64 = 64 << 20;
 
@@ -129,7 +132,7 @@ impl Tree {
     /// Give a file other bytes at once, so that nobody ever sees half of them. Its mode stays; a new one has 0644.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         // Processes of becalm that act at the same time have one each.
-        let aside = format!("{RUN}/write-{}", std::process::id());
+        let aside = format!("{RUN}/{ASIDE}{}", std::process::id());
         let mode = self.mode(path).map_or(0o644, |mode| mode & 0o7777);
         let mut file = match self.emptied(&aside) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -146,6 +149,19 @@ impl Tree {
             drop(self.remove_file(&aside));
         }
         done
+    }
+
+    /// Remove what processes that were killed while they replaced a file have left.
+    pub fn sweep(&self) {
+        for pid in self.numbered(RUN, ASIDE) {
+            // SAFETY: no memory is passed; signal 0 only asks whether there is such a process (kill(2)).
+            let gone = i32::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) } != 0)
+                && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+            if gone {
+                // One that another becalm removed meanwhile, or that is no file, is no reason to change nothing.
+                drop(self.remove_file(&format!("{RUN}/{ASIDE}{pid}")));
+            }
+        }
     }
 
     /// A new file that will take another's place. What has that name goes first: it may be a link, or another name of a
