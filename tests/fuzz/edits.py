@@ -58,7 +58,7 @@ def edited(draw, value):
             holder = holder[key]
         match draw(st.sampled_from(["replace", "replace", "remove", "double", "nest", "swap"])):
             case "replace":
-                holder[path[-1]] = draw(ODD)
+                holder[path[-1]] = copy.deepcopy(draw(ODD))
             case "remove":
                 del holder[path[-1]]
             case "double" if isinstance(holder, list):

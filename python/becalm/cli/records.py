@@ -123,7 +123,7 @@ def command_export(
     # A file or a program gets what was measured: names that are not UTF-8, too.
     data = text.encode("utf-8", "surrogateescape")
     if to is None:
-        click.get_binary_stream("stdout").write(data)
+        sys.stdout.buffer.write(data)
         return
     try:
         Path(to).write_bytes(data)
