@@ -14,7 +14,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.disturbance import KINDS
 from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running
 from becalm.methods import TABLE, Row
-from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun, TrialDesign
+from becalm.methods.race import round_size
 from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
@@ -136,7 +137,7 @@ def space_of(model: Machine, dangerous: bool) -> Space:
 def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Settings, int, float | None]:
     """The choice, the runs it took, and the spread of the chosen settings in the search's own runs."""
     simulation = Simulation(model, seed)
-    search = SearchRun(row.load(), space, row.rule, seed)
+    search = SearchRun(row.load(), space, _rule(row, space), seed)
     seen: dict[Settings, list[float]] = {}
     while search.ask is not None:
         samples = simulation.answer(search.ask)
@@ -146,6 +147,13 @@ def searched(row: Row, model: Machine, space: Space, seed: int) -> tuple[Setting
     assert search.choice is not None
     own = seen.get(search.choice.settings)
     return search.choice.settings, simulation.runs, None if own is None else float(np.sqrt(np.mean(np.square(own))))
+
+
+def _rule(row: Row, space: Space) -> TrialDesign:
+    """The method's own; a race, which goes on while it is undecided, has the runs of its first round."""
+    if row.name != "race":
+        return row.rule
+    return replace(row.rule, most_runs=round_size(space, row.rule))
 
 
 def random_machine(seed: int) -> Machine:

@@ -41,7 +41,7 @@ TABLE = (
         "becalm.methods.race",
         "race",
         "many combinations on few runs each; runs go where they can still change the choice",
-        TrialDesign(),
+        TrialDesign(loops=1, runs=4, warmups=None),
     ),
     Row(
         "greedy",
@@ -110,7 +110,6 @@ def trial_design(options: TuneOptions) -> TrialDesign:
     whole = complete(options)
     assert whole.loops is not None
     assert whole.runs is not None
-    assert whole.warmups is not None
     return replace(
         method(options.method).rule,
         loops=whole.loops,

@@ -120,11 +120,18 @@ class Arms:
             every - groups[Group.DANGEROUS],
             groups[Group.ESSENTIAL],
             *(self._profile(profile) for _, profile in self.space.profiles),
+            *self.strongest(),
             every - confining,
             every - groups[Group.ISOLATION],
             every - groups[Group.NORMAL],
         ]
         return list(dict.fromkeys(self.sensible(each) for each in sets))
+
+    def strongest(self) -> list[Arm]:
+        """What would help if anything did: everything, and all that is in any of the profiles."""
+        union = set().union(*(self._profile(profile) for _, profile in self.space.profiles))
+        sets = (set(range(len(self.space.candidates))), union)
+        return [arm for arm in dict.fromkeys(self.sensible(each) for each in sets) if arm]
 
     def _profile(self, profile: Settings) -> set[int]:
         wanted = dict(profile.values)

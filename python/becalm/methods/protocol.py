@@ -26,6 +26,7 @@ NO_SETTINGS = Settings()
 class TrialDesign:
     """How a trial is measured and when a search ends. A trial is `loops` times `runs` runs after `warmups` loops.
 
+    `warmups` None: after a single run.
     `objective`: what is made small, a name of `nouns.objective`. `threshold`: stop when it is at most this.
     `most_runs`: a search must not ask for more runs than this in all; None for no limit. `resolution`: what
     differs by less than this share is not told apart by a search (`margin` of the options is about the confirmation).
@@ -33,11 +34,21 @@ class TrialDesign:
 
     loops: int = 3
     runs: int = 15
-    warmups: int = 1
+    warmups: int | None = 1
     objective: str = "cv"
     threshold: float = 0.0
     most_runs: int | None = None
     resolution: float = 0.1
+
+    @property
+    def warmup_runs(self) -> int:
+        """Runs of a trial that are not counted."""
+        return 1 if self.warmups is None else self.warmups * self.runs
+
+    @property
+    def cost(self) -> int:
+        """Runs of one trial, those that are not counted included."""
+        return self.loops * self.runs + self.warmup_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,23 @@
 """The race: many combinations on few runs each, and runs only where they can still change the choice.
 
 1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
-2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), a duel of the untouched
-   machine and the leader follows. A leader that does not win it, not counting the look that made it the leader, shows
-   that the noise is not of the operating system: the race ends at once.
+2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), a duel follows: the
+   untouched machine against the leader and the strongest settings there are, which are all together and the union of
+   the known profiles. Where none of them wins it, not counting the first look at each, no settings help: the race ends.
 3. Batches of arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
    surface that all runs support together: an arm gets runs as often as it may be the best.
 4. A final on the last quarter of the runs: the leaders against each other, and against the untouched machine.
+5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
+   one chance in twenty that one of the next best is better by the resolution, or the untouched machine at all. After
+   ten times only 4.
 
-Each stage ends early when nothing can win by the rule's resolution any more. The race asks for at most a tenth of the
-runs of greedy search with trials of 3 x 15 after 15, in blocks of its own: of the rule it heeds objective, threshold,
-most_runs, resolution, and whether there are warm-ups at all.
+Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 ask for at most a tenth of the
+runs of greedy search with trials of 3 x 15 after 15; with longer trials than the race's own for as many more.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Generator, Sequence
 
@@ -27,7 +30,11 @@ from becalm.methods.surface import Surface
 from becalm.nouns.search_space import Group, Space
 
 RUNS = 4
-"""Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean."""
+"""Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean. After one
+that is not counted."""
+
+ROUNDS = 10
+"""Times that 3 is done, at most: then the leaders alone run against each other until it is decided."""
 
 AGAIN, BATCH, FINALISTS = 2, 3, 3
 """Leaders of the portfolio that run again; arms of a batch, and of the first round of the final, at most."""
@@ -47,19 +54,33 @@ FEW = 4
 CLEAR, WON = 2.5, 0.4
 """Standard errors between two arms' log spreads from which one is out, and with which the untouched one is beaten."""
 
+DECIDED = 1.6
+"""Standard errors by which the leader is the best, for the race to be decided: one-sided, one time in twenty."""
+
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
 def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search by a race; see the module."""
     here = _Race(space, rule, rng)
-    if not space.candidates or here.left < 2 * (RUNS + 1):
+    if not space.candidates or here.left < 2 * here.cost:
         return Choice(NO_SETTINGS, "There is nothing to choose from, or no runs to compare it with.")
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
     if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
         yield from here.ask(again, "the best so far against the untouched machine, again")
-    while here.left > FINAL * here.allowed and here.open():
+    for number in itertools.count():
+        used = here.used
+        yield from _round(here, wide=number < ROUNDS)
+        asked = here.used > used or number == 0
+        if not asked or not here.undecided() or not here.extend():
+            break
+    return here.choice()
+
+
+def _round(here: _Race, wide: bool) -> Asking:
+    """Batches near the leaders, when `wide`, and a final on the last quarter of the runs."""
+    while wide and here.left > FINAL * here.size and here.open():
         if here.alike():
             yield from here.duel()
             continue
@@ -74,7 +95,6 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
             break
         yield from here.ask(finalists, f"the final of {len(finalists)}")
         width = 2
-    return here.choice()
 
 
 class _Race:
@@ -85,9 +105,11 @@ class _Race:
         self.rule = rule
         self.rng = rng
         self.used = 0
-        self.allowed = _allowed(space, rule)
-        self._warmups = min(1, rule.warmups)
-        self._cost = RUNS + self._warmups
+        self.cost = rule.cost
+        self.size = round_size(space, rule)
+        self.allowed = self.size if rule.most_runs is None else min(self.size, rule.most_runs)
+        self._surface: Surface | None = None
+        self._expected: dict[Arm, float] | None = None
         self._better = math.log1p(rule.resolution)
         self._futile = self._duelled = False
 
@@ -96,21 +118,43 @@ class _Race:
         """Runs that may still be asked for."""
         return self.allowed - self.used
 
-    def ask(self, arms: Sequence[Arm], why: str, loops: int = 1) -> Asking:
-        """Measure the first of these arms, as many as there are runs left for."""
-        cost = loops * RUNS + self._warmups
+    def extend(self) -> bool:
+        """Allow as many runs more as there were at first, within the rule; whether that is any."""
+        more = self.used + self.size
+        self.allowed = more if self.rule.most_runs is None else min(more, self.rule.most_runs)
+        return self.open()
+
+    def undecided(self) -> bool:
+        """Whether the untouched machine, or one of the next best, may still be better than the leader by the
+        resolution, as all runs together have it."""
+        if not self.arms.tried or self._futile or self.reached():
+            return False
+        first, *rest = self.leaders(FINALISTS)
+        rivals = [*rest, UNTOUCHED] if UNTOUCHED in self.arms.tried and UNTOUCHED not in (first, *rest) else rest
+        if first == UNTOUCHED or not rivals:
+            return bool(rivals)
+        mean, covariance = self.surface().predict(self.arms.matrix([first, *rivals]))
+        variance = covariance[0, 0] + np.diag(covariance)[1:] - 2 * covariance[0, 1:]
+        least = np.where([arm == UNTOUCHED for arm in rivals], 0.0, self._better)
+        return bool(np.any(mean[0] - mean[1:] - least > -DECIDED * np.sqrt(np.maximum(variance, 0.0))))
+
+    def ask(self, arms: Sequence[Arm], why: str, times: int = 1) -> Asking:
+        """Measure the first of these arms, as many as there are runs left for. `times`: the loops of a trial."""
+        loops, warmups = times * self.rule.loops, self.rule.warmup_runs
+        cost = loops * self.rule.runs + warmups
         arms = list(dict.fromkeys(arms))[: self.left // cost]
         if not arms:
             return
         self.used += cost * len(arms)
         settings = tuple(self.arms.settings(arm) for arm in arms)
-        samples = yield Ask(settings, loops, RUNS, self._warmups, why, self.arms.settings(self.leaders(1)[0]))
+        samples = yield Ask(settings, loops, self.rule.runs, warmups, why, self.arms.settings(self.leaders(1)[0]))
         for arm, sample in zip(arms, samples, strict=True):
             self.arms.told(arm, sample)
+        self._surface = self._expected = None
 
     def alike(self) -> bool:
         """Whether the arms look alike; asked until a duel has settled it."""
-        affordable = self.left >= 2 * (2 * RUNS + self._warmups)
+        affordable = self.left >= (1 + len(self._rivals())) * (2 * self.cost - self.rule.warmup_runs)
         if self._duelled or not affordable or len(self.arms.tried) < FEW or UNTOUCHED not in self.arms.tried:
             return False
         expected = self.expected()
@@ -118,11 +162,16 @@ class _Race:
         return gain < PROMISING and self.surface().evidence() < 0.0
 
     def duel(self) -> Asking:
-        """The leader against the untouched machine, not judged by the look that made it the leader."""
+        """The leader and the strongest settings against the untouched machine, not judged by the first look at them."""
         self._duelled = True
-        leader = next(arm for arm in self.leaders(2) if arm != UNTOUCHED)
-        yield from self.ask([UNTOUCHED, leader], "whether anything beats the untouched machine", loops=2)
-        self._futile = leader in self.arms.tried and not self._wins(leader)
+        rivals = self._rivals()
+        yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the untouched machine", times=2)
+        self._futile = rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
+
+    def _rivals(self) -> list[Arm]:
+        """Who may beat the untouched machine: the leader, and the strongest settings as far as they work."""
+        leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
+        return list(dict.fromkeys([leader, *(arm for arm in self.arms.strongest() if arm in self.arms.tried)]))
 
     def _wins(self, arm: Arm) -> bool:
         """Whether an arm beats the untouched machine when it is looked at again."""
@@ -139,15 +188,22 @@ class _Race:
 
     def surface(self) -> Surface:
         """What all good runs so far say."""
+        if self._surface is None:
+            self._surface = self._fitted()
+        return self._surface
+
+    def _fitted(self) -> Surface:
         tried = self.arms.tried
         spread = np.array([self.arms.spread(arm) for arm in tried])
         return Surface.of(self.arms.matrix(tried), spread, np.array([float(self.arms.freedom(arm)) for arm in tried]))
 
     def expected(self) -> dict[Arm, float]:
         """Log spread of every arm that was tried, as the surface has it."""
-        tried = self.arms.tried
-        mean, _ = self.surface().predict(self.arms.matrix(tried))
-        return dict(zip(tried, mean.tolist(), strict=True))
+        if self._expected is None:
+            tried = self.arms.tried
+            mean, _ = self.surface().predict(self.arms.matrix(tried))
+            self._expected = dict(zip(tried, mean.tolist(), strict=True))
+        return self._expected
 
     def leaders(self, count: int) -> list[Arm]:
         """The arms with the lowest expected spread; the untouched one when nothing worked."""
@@ -183,7 +239,7 @@ class _Race:
 
     def open(self) -> bool:
         """Whether more runs are allowed and may change the choice."""
-        return self.left >= 2 * self._cost and bool(self.arms.tried) and not self._futile and not self.reached()
+        return self.left >= 2 * self.cost and bool(self.arms.tried) and not self._futile and not self.reached()
 
     def reached(self) -> list[Arm]:
         """Arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
@@ -207,11 +263,13 @@ class _Race:
             return Choice(self.arms.settings(reached[0]), why)
         best = self._best()
         if best == UNTOUCHED:
-            why = (
-                f"Nothing is clearly steadier than the untouched machine after {runs}: what makes this program vary "
-                "seems to lie outside of what these settings change."
-            )
-            return Choice(NO_SETTINGS, why)
+            why = f"Nothing is clearly steadier than the untouched machine after {runs}"
+            if all(arm in tried and self.arms.again(arm)[1] for arm in self.arms.strongest()):
+                why += (
+                    ", not even all settings together: what makes this program vary seems to lie outside of what "
+                    "these settings change."
+                )
+            return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs would say more.")
         chosen = self.arms.settings(best)
         why = f"The race chose {len(chosen.values)} of {self.arms.space.count} settings after {runs}."
         return Choice(chosen, why)
@@ -228,8 +286,7 @@ class _Race:
         return best
 
 
-def _allowed(space: Space, rule: TrialDesign) -> int:
-    """Runs of a race: a tenth of those of a greedy search in this space, within what the rule allows."""
+def round_size(space: Space, rule: TrialDesign) -> int:
+    """Runs of one round: a tenth of those of a greedy search in this space, more where trials are longer than usual."""
     tested = len(space.of(Group.NORMAL)) + len(space.of(Group.DANGEROUS)) + bool(space.of(Group.ISOLATION))
-    own = max(FEWEST, TENTH * (1 + tested))
-    return own if rule.most_runs is None else min(own, rule.most_runs)
+    return max(1, max(FEWEST, TENTH * (1 + tested)) * rule.cost // (RUNS + 1))

@@ -24,14 +24,9 @@ class Trials:
     seen: dict[Settings, float] = field(default_factory=dict)
 
     @property
-    def cost(self) -> int:
-        """Runs of one trial, warm-ups included."""
-        return (self.rule.loops + self.rule.warmups) * self.rule.runs
-
-    @property
     def affordable(self) -> bool:
         """Whether the rule allows one more trial."""
-        return self.rule.most_runs is None or self.runs + self.cost <= self.rule.most_runs
+        return self.rule.most_runs is None or self.runs + self.rule.cost <= self.rule.most_runs
 
     @property
     def reached(self) -> bool:
@@ -42,10 +37,10 @@ class Trials:
         """One trial of these settings."""
         if not self.affordable:
             return None
-        self.runs += self.cost
+        self.runs += self.rule.cost
         self.count += 1
         rule = self.rule
-        samples = yield Ask((settings,), rule.loops, rule.runs, rule.warmups * rule.runs, why, self.best)
+        samples = yield Ask((settings,), rule.loops, rule.runs, rule.warmup_runs, why, self.best)
         spread = samples[0].value(rule.objective)
         self.seen[settings] = spread
         if spread < self.spread:

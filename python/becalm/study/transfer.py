@@ -14,7 +14,7 @@ from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.methods import complete
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
-from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.options.tune import CHOOSING, SEARCHING, TuneOptions
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Finding
@@ -22,9 +22,6 @@ from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session_options import SessionOptions
 from becalm.wording import multi_host
 from becalm.wording.findings import finding
-
-SEARCHING = ("method", "most_runs", "threshold", "only", "without", "preserve_multicore", "loops", "runs", "warmups")
-"""Options of the search alone; what only tries settings has no use for them."""
 
 
 def transferred(
@@ -54,7 +51,9 @@ def transferred(
         if len(named) == 1 or not found.settings:
             return _concluded([first], found, options)
         usual = TuneOptions()
-        rest = replace(options, tried=(str(found.study),), **{name: getattr(usual, name) for name in SEARCHING})
+        rest = replace(
+            options, tried=(str(found.study),), **{name: getattr(usual, name) for name in (*SEARCHING, *CHOOSING)}
+        )
 
         def other(host: str | Host, heard: ProgressListener) -> TuneVerdict:
             return measure(complete(rest), replace(session.on(host, heard), seed=None))

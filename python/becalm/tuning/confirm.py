@@ -6,7 +6,7 @@ since each costs a boot; they are taken apart only when they help. Pure: wishes 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from becalm.methods.protocol import NO_SETTINGS, Ask
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT, AblationEffect
 from becalm.nouns.verdict import Finding
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 from becalm.wording.findings import finding
@@ -75,7 +75,8 @@ def confirm(
     tuned.judged = _judge(arms, gained, programs, options)
     left_ns = None if left_ns is None else left_ns - gained.took_ns
     left_ns = yield from _unbundle_boot(space, options, programs, tuned, shape, run_ns, left_ns)
-    yield from _backward_elimination(space, options, programs, tuned, shape.loops * len(arms), run_ns, left_ns)
+    left_ns = yield from _decide(space, options, programs, tuned, run_ns, left_ns)
+    yield from _backward_elimination(space, options, programs, tuned, run_ns, left_ns)
 
 
 def _unbundle_boot(
@@ -111,15 +112,76 @@ def _unbundle_boot(
         return left_ns
     gained = yield PhaseRequest(_ask(arms, shape, f"fresh runs without each of {unit}"), "confirm")
     tuned.confirm_runs += counted(gained)
-    found = _judge(arms, gained, programs, options)
-    kept = [each for each in tuned.judged.contributions if each.knob != unit]
-    tuned.judged = replace(
-        tuned.judged,
-        arms=(*tuned.judged.arms, *(each for each in found.arms if each.name.startswith(WITHOUT))),
-        contributions=(*kept, *found.contributions),
-        droppable=(*(each for each in tuned.judged.droppable if each != unit), *found.droppable),
-        spare=(*tuned.judged.spare, *found.spare),
+    tuned.judged = _with_contributions(tuned.judged, _judge(arms, gained, programs, options), {unit})
+    return None if left_ns is None else left_ns - gained.took_ns
+
+
+def _with_contributions(
+    first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
+) -> confirmation.Confirmation:
+    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself."""
+    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT)}
+    return replace(
+        first,
+        arms=(
+            *(each for each in first.arms if each.name not in measured),
+            *(each for each in again.arms if each.name in measured),
+        ),
+        steadier=(
+            *(each for each in first.steadier if each.arm not in measured),
+            *(each for each in again.steadier if each.arm in measured),
+        ),
+        contributions=(*(each for each in first.contributions if each.knob not in instead), *again.contributions),
+        droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
+        spare=(*(each for each in first.spare if each not in instead), *again.spare),
     )
+
+
+def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
+    """Knobs of which it is open whether they help or can be left out, and how many loops would probably decide."""
+    by_knob: dict[str, list[AblationEffect]] = {}
+    for each in judged.contributions:
+        by_knob.setdefault(each.knob, []).append(each)
+    return {
+        knob: max(MOST_LOOPS if each.loops_needed is None else each.loops_needed for each in effects)
+        for knob, effects in by_knob.items()
+        if knob not in judged.droppable and not any(each.ratio.low > 1 for each in effects)
+    }
+
+
+def _decide(
+    space: Space,
+    options: TuneOptions,
+    programs: Sequence[str],
+    tuned: SearchResult,
+    run_ns: float,
+    left_ns: float | None,
+) -> Generator[PhaseRequest, PhaseResult, float | None]:
+    """More loops, all fresh, of what is undecided, as far as the time allows. Gives the time that is left.
+
+    The new loops alone say what those settings contribute: to look, go on and look at all again would find something
+    more often than one time in twenty. Doing without what does not help comes after it, and is left the time for that.
+    """
+    chosen, open_ones = tuned.choice.settings, _undecided(tuned.judged)
+    if not open_ones or not confirmation.helps(tuned.judged.steadier, TUNED):
+        return left_ns
+    requires = {each.knob: each.requires for each in space.candidates}
+    bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
+    arms = _distinct(bare | {WITHOUT + knob: confirmation.without(chosen, (knob,), requires) for knob in open_ones})
+    shape = _shape(arms, space, options, run_ns)
+    loops = max(shape.loops, min(MOST_LOOPS, 2 * max(open_ones.values())))
+    if shape.boots:
+        loops = min(loops, BOOT_LOOPS)
+    if left_ns is not None:
+        rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(space.profiles)
+        after = FEWEST_LOOPS * _loop_ns(rest, shape, space, options, run_ns)
+        loops = min(loops, int((left_ns - after) / _loop_ns(arms, shape, space, options, run_ns)))
+    if loops < max(FEWEST_LOOPS, min(shape.loops, options.confirm_loops)) or len(arms) == len(bare):
+        return left_ns
+    why = f"more fresh runs without each of {', '.join(open_ones)}, which are undecided"
+    gained = yield PhaseRequest(_ask(arms, replace(shape, loops=loops), why), "confirm")
+    tuned.confirm_runs += counted(gained)
+    tuned.judged = _with_contributions(tuned.judged, _judge(arms, gained, programs, options), open_ones.keys())
     return None if left_ns is None else left_ns - gained.took_ns
 
 
@@ -133,18 +195,18 @@ def _backward_elimination(
     options: TuneOptions,
     programs: Sequence[str],
     tuned: SearchResult,
-    arm_loops: int,
     run_ns: float,
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
 
-    Fewer arms than before, so each round may have more loops for the same time: `arm_loops` is what the first
-    confirmation made. Ends when `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken
-    from this round, which measured it side by side; only what each setting contributes stays from the first.
+    Fewer arms than before, so each round may have more loops for the time that the confirmation took so far. Ends when
+    `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken from this round, which
+    measured it side by side; only what each setting contributes stays from the first.
     """
     chosen, spare = tuned.choice.settings, tuned.judged.spare
     requires = {each.knob: each.requires for each in space.candidates}
+    arm_loops = tuned.confirm_runs // (options.confirm_runs * len(programs))
     most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
     for _ in range(SLIMMING):
         fewer = confirmation.without(chosen, spare, requires)

@@ -61,10 +61,11 @@ def tune_phases(
         if tried:
             tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
-        if left_ns is not None and rule.most_runs is None:
+        if left_ns is not None:
             share_ns = SEARCH_SHARE * left_ns
             boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(space) else 0.0
-            rule = replace(rule, most_runs=max(options.least_runs, int((share_ns - boots_ns) / run_ns)))
+            affordable = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
+            rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
         search = SearchRun(method or method_row(options.method).load(), space.bundled(), rule, seed)
         took_ns, chosen = yield from _search(search, tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)

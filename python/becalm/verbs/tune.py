@@ -16,7 +16,7 @@ from becalm.hosts import Ability, Host, MeasureRequest, runs_of
 from becalm.methods import complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.multi_host import MultiHostVerdict
-from becalm.nouns.options.tune import Allowed, TuneOptions
+from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
@@ -111,6 +111,12 @@ def tune(
     for name, instead in ELSEWHERE.items():
         if name in given:
             raise UsageError(f"tune has no option {name!r}. Did you mean {instead!r}?")
+    if resume is not None and (unheeded := [name for name in given if name not in WHILE_RESUMING]):
+        raise UsageError(
+            f"A study that is resumed has its own options: leave out {unheeded[0]!r}. It may have "
+            f"{', '.join(WHILE_RESUMING)}."
+        )
+    refuse_unused(given)
     options, session, program = asked(TuneOptions, given)
     options = complete(options)
     several = hosts is not None or cluster is not None
@@ -177,6 +183,9 @@ def _allowed(
         privileged=limits.privileged,
     )
 
+
+WHILE_RESUMING = ("sudo", "root", "store", "user", "listener")
+"""Options that go with `resume`; what and how is measured is the study's own."""
 
 ELSEWHERE = {"settings": "only", "warmup": "warmups", "precision": "budget"}
 """Options of `becalm.run` that mean nothing here, and what comes nearest."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.objective import find, goals, names
@@ -21,6 +22,30 @@ LEAST_RUNS = 60
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs")
+"""Options of a search: what only tries settings has no use for them."""
+
+CHOOSING = ("only", "without", "preserve_multicore")
+"""Options of what a search may choose from."""
+
+
+def refuse_unused(given: Mapping[str, object]) -> None:
+    """Raises UsageError for an option that would change nothing beside another one."""
+    meant = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
+    if "tried" in meant and (unused := [name for name in (*SEARCHING, *CHOOSING) if name in meant]):
+        raise UsageError(
+            f"--try searches nothing, so {_flag(unused[0])} would change nothing. Leave one of the two out."
+        )
+    if given.get("single_out") is False and "margin" in meant:
+        raise UsageError(
+            "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
+        )
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +71,8 @@ class TuneOptions(StudyOptions):
     """How a search is made and confirmed; None: what the method is meant to be used with.
 
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
-    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study.
+    `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `heeded`: whether
+    every method went by `loops`, `runs` and `warmups`; a race once did not.
     """
 
     budget_ns: int | None = budget("30min")
@@ -91,7 +117,9 @@ class TuneOptions(StudyOptions):
         (), "Do not try these.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
     )
     preserve_multicore: bool = option(False, "Try nothing that keeps a program on fewer CPUs.", bool)
-    confirm_loops: int = option(12, "Loops of the confirmation.", int, metavar="N", least=2)
+    confirm_loops: int = option(
+        12, "Loops of the confirmation; then more of what is undecided.", int, metavar="N", least=2
+    )
     confirm_runs: int = option(5, "Runs in a row of each loop of the confirmation.", int, metavar="N", least=2)
     single_out: bool = option(
         True,
@@ -123,6 +151,7 @@ class TuneOptions(StudyOptions):
     dangerous: bool = False
     allow_reboot: bool = False
     allowed: Allowed = field(default_factory=Allowed)
+    heeded: bool = True
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
@@ -132,15 +161,21 @@ class TuneOptions(StudyOptions):
 
     @classmethod
     def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Rows of the first becalm had what was asked in `search`, what came of it in `rule`, and the rest beside."""
+        """Rows of the first becalm had what was asked in `search`, what came of it in `rule`, and the rest beside.
+
+        A race of then did not go by loops, runs and warm-ups; it goes on with its own.
+        """
         if "search" not in value:
-            return value
+            unheeded = "heeded" not in value and value.get("method") == "race"
+            return {**value, "heeded": False, "loops": None, "runs": None, "warmups": None} if unheeded else value
         search, rule = value["search"], value["rule"]
         taken = ("method", "only", "without", "preserve_multicore", "confirm_loops", "confirm_runs")
         measured = ("loops", "runs", "warmups", "objective", "threshold", "most_runs")
-        return {
-            **value,
-            **{name: search[name] for name in (*taken, "single_out", "compare_profiles", "tried")},
-            **{name: rule[name] for name in measured},
-            "allowed": {name: value[name] for name in Allowed.__dataclass_fields__ if name in value},
-        }
+        return cls.older(
+            {
+                **{name: kept for name, kept in value.items() if name not in ("search", "rule")},
+                **{name: search[name] for name in (*taken, "single_out", "compare_profiles", "tried")},
+                **{name: rule[name] for name in measured},
+                "allowed": {name: value[name] for name in Allowed.__dataclass_fields__ if name in value},
+            }
+        )

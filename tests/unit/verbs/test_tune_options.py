@@ -1,0 +1,99 @@
+"""No option of `tune` is ignored by any method: each changes what is measured or said, or is refused."""
+
+import pytest
+from tests.unit.tuning.course import World
+
+from becalm.errors import UsageError
+from becalm.methods import TABLE
+from becalm.nouns.option import options
+from becalm.nouns.options.tune import CHOOSING, SEARCHING, TuneOptions
+from becalm.verbs import tune as verb
+
+VALUES = {
+    "budget": "6min",
+    "confidence": 0.6,
+    "minimize": "time",
+    "objective": "mad",
+    "threshold": "90%",
+    "margin": "900%",
+    "loops": 2,
+    "runs": 6,
+    "warmups": 2,
+    "most_runs": 40,
+    "only": ("aslr", "governor"),
+    "without": ("aslr",),
+    "preserve_multicore": True,
+    "confirm_loops": 5,
+    "confirm_runs": 7,
+    "single_out": False,
+    "compare_profiles": False,
+    "tried": ("pyperf",),
+}
+"""For each option another value than the usual one."""
+
+REFUSED = {"tried": "--try", "minimize": "minimizes spread, not time"}
+"""Those that are refused beside a method, and what is said."""
+
+USUAL = {"host": "sim:small", "seed": 3, "budget": "20min"}
+
+
+@pytest.fixture
+def plan(trouble, monkeypatch):
+    """What a study with some options measures and concludes, on a world that answers at once."""
+
+    def conducted(opened, course):
+        # Settings off the list do harm, so that every method has something to choose.
+        world = World({"aslr": 0.4, "governor": 0.5, "swap": 1.5, "turbo": 1.3})
+        tuned, requests, _ = world.conduct(course.phases())
+        asked = [(each.phase, each.ask.arms, each.ask.loops, each.ask.runs, each.ask.warmups) for each in requests]
+        return asked, tuned.judged.steadier, tuned.judged.contributions, tuned.judged.settings
+
+    def made(**given):
+        return verb.tune(["p"], **{**USUAL, **given})
+
+    monkeypatch.setattr(verb, "measure_tune", conducted)
+    return made
+
+
+def test_every_option_is_tried_here():
+    assert {*VALUES, "method"} == set(options(TuneOptions))
+
+
+@pytest.mark.parametrize("method", [row.name for row in TABLE])
+def test_every_option_changes_the_plan_of_every_method_or_is_refused(plan, method):
+    usual = plan(method=method)
+    assert plan(method=method) == usual
+    for name, value in VALUES.items():
+        if name in REFUSED:
+            with pytest.raises(UsageError, match=REFUSED[name]):
+                plan(method=method, **{name: value})
+        else:
+            assert plan(method=method, **{name: value}) != usual, f"--{name} changes nothing with --method {method}"
+
+
+def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
+    for row in TABLE:
+        asked, *_ = plan(method=row.name, loops=2, runs=6, warmups=2)
+        # A race decides some things by trials of twice as many loops.
+        searched = [each for each in asked if each[0] == "search"]
+        assert {each[3:] for each in searched} == {(6, 12)}
+        assert {each[2] for each in searched} <= {2, 4}
+
+
+@pytest.mark.parametrize("name", [*SEARCHING, *CHOOSING])
+def test_what_a_search_needs_is_refused_where_nothing_is_searched(plan, name):
+    value = "greedy" if name == "method" else VALUES[name]
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(UsageError, match=f"--try searches nothing, so {flag} would change nothing"):
+        plan(tried=("pyperf",), **{name: value})
+
+
+def test_a_margin_without_contributions_is_refused(plan):
+    with pytest.raises(UsageError, match="--margin is about what each setting contributes"):
+        plan(margin="5%", single_out=False)
+
+
+@pytest.mark.parametrize("given", [{"budget": "1h"}, {"host": "local"}, {"seed": 3}, {"dangerous": True}])
+def test_options_beside_resume_are_refused(plan, given):
+    with pytest.raises(UsageError, match=f"leave out '{next(iter(given))}'"):
+        verb.tune(resume=1, **given)
