@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from becalm.nouns.history import History
+from becalm.nouns.history import History, Pairs
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Stopped, Summary
@@ -48,6 +48,7 @@ class SequentialComparison:
         self.fail_above = fail_above
         self.others = [index for index in range(len(self.names)) if index != reference]
         self._looks: dict[int, RepeatedPairs] = {}
+        self._last: dict[int, tuple[int, Difference]] = {}
         self._looked_at = 0
         self.differences: tuple[Difference, ...] = ()
 
@@ -63,17 +64,19 @@ class SequentialComparison:
                 self._looks = {index: RepeatedPairs(alpha) for index in self.others}
             self._looked_at = history.rounds
             pairs, fraction = history.pairs(), self.goal.fraction(history)
-            ref_log, ref_position = pairs.log_wall[self.reference], pairs.position[self.reference]
-            self.differences = tuple(
-                self._difference(
-                    index,
-                    self._looks[index].look(
-                        ref_log, pairs.log_wall[index], ref_position, pairs.position[index], fraction
-                    ),
-                )
-                for index in self.others
-            )
+            self.differences = tuple(self._look(index, pairs, fraction) for index in self.others)
         return self.differences
+
+    def _look(self, index: int, pairs: Pairs, fraction: float) -> Difference:
+        """At one program and the reference, in the rounds that have both; nothing is new once one was retired."""
+        first, second = (pairs.log_wall[each] for each in (self.reference, index))
+        common = min(len(first), len(second))
+        if (last := self._last.get(index)) is not None and last[0] == common:
+            return last[1]
+        one, other = (pairs.position[each][:common] for each in (self.reference, index))
+        found = self._difference(index, self._looks[index].look(first[:common], second[:common], one, other, fraction))
+        self._last[index] = (common, found)
+        return found
 
     def enough(self) -> Stopped | None:
         """Why no more measuring is needed, judging by the last look; None while it is."""

@@ -20,7 +20,10 @@ from becalm.stats.arrays import Floats, Ints, Positions
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds."""
+    """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds.
+
+    A program that was retired has values of the first rounds only.
+    """
 
     log_wall: tuple[Floats, ...]
     position: tuple[Positions, ...]
@@ -28,7 +31,7 @@ class Pairs:
     @property
     def rounds(self) -> int:
         """Number of rounds in which every program ended well."""
-        return len(self.log_wall[0]) if self.log_wall else 0
+        return max(map(len, self.log_wall), default=0)
 
 
 class Column:
@@ -57,10 +60,14 @@ class Column:
 
 
 class History:
-    """The runs of one study in the order they were made."""
+    """The runs of one study in the order they were made.
+
+    `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only.
+    """
 
     def __init__(self, programs: int) -> None:
         self.programs = programs
+        self.active = tuple(range(programs))
         self._taken = 0
         self.next_seq = 0
         self.next_round = 0
@@ -107,13 +114,18 @@ class History:
         self.next_round = max(self.next_round, run.round + 1)
         done = self._open.setdefault(run.round, {})
         done[run.workload] = (run.seq, run.wall_ns)
-        if len(done) == self.programs:
+        if len(done) == len(self.active):
             for program, (seq, wall_ns) in done.items():
                 self._wall[program].append(wall_ns)
                 self._seq[program].append(seq)
             self._round.append(run.round)
             self._kept = None
             del self._open[run.round]
+
+    def retire(self, programs: Iterable[int]) -> None:
+        """Leave programs out of the rounds to come."""
+        gone = set(programs)
+        self.active = tuple(each for each in self.active if each not in gone)
 
     def drop(self, rounds: Iterable[int]) -> None:
         """Leave out whole rounds, complete or not yet, by their number; nothing else of the history changes."""
@@ -131,12 +143,23 @@ class History:
         return self._kept
 
     def _values(self, column: Column) -> npt.NDArray[Any]:
-        return column.values[self._mask()] if self.dropped else column.values
+        return column.values[self._mask()[: len(column)]] if self.dropped else column.values
 
     @property
     def rounds(self) -> int:
         """Complete rounds that count: every program once, all ended well, not dropped."""
-        return int(self._mask().sum()) if self.dropped else len(self._wall[0])
+        return int(self._mask().sum()) if self.dropped else len(self._round)
+
+    @property
+    def round_ns(self) -> float:
+        """How long a round takes that has all active programs, by those that were made; 0 before the first."""
+        if not self.complete:
+            return 0.0
+        if len(self.active) == self.programs:
+            return self.elapsed_ns / self.complete
+        spent = sum(float(column.values.sum()) for column in self._wall)
+        ahead = sum(float(self._wall[each].values.mean()) for each in self.active)
+        return self.elapsed_ns * ahead / spent if spent > 0 else self.elapsed_ns / self.complete
 
     @property
     def elapsed_ns(self) -> int:

@@ -21,6 +21,10 @@ class Measured(Protocol):
         """Complete rounds that count."""
 
     @property
+    def round_ns(self) -> float:
+        """How long a round takes by now."""
+
+    @property
     def complete(self) -> int:
         """Complete rounds, those that were dropped too."""
 
@@ -55,4 +59,4 @@ class StoppingRule:
         if self.budget_ns is None or history.complete == 0:
             return False
         left = self.budget_ns - history.elapsed_ns
-        return left < 0.5 * history.elapsed_ns / history.complete
+        return left < 0.5 * history.round_ns

@@ -124,12 +124,43 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """One of several programs in order: the ranks that it may have, from 1 on, and rounds that it was measured in."""
+
+    name: str
+    best: int
+    worst: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Several programs in order, those that may be the fastest first (`best` is 1).
+
+    `decides_ns`: time of measuring in all that would tell the fastest with a probability of 80 %, if programs differ as
+    it looks; None when it is known, or nothing can be said. `within`: those that may be the fastest differ by no more
+    than that from the first, as a fraction.
+    """
+
+    places: tuple[Place, ...]
+    confidence: float
+    decides_ns: int | None
+    within: float
+
+    @property
+    def fastest(self) -> tuple[str, ...]:
+        """Those that may be the fastest."""
+        return tuple(each.name for each in self.places if each.best == 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What one study concludes.
 
     `study` is its number in the store (None when nothing was stored). `gate`: what became of the limit `fail_above`,
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
+    `ranking`: of three programs and more.
     """
 
     kind: str
@@ -145,6 +176,7 @@ class Verdict:
     gate: Gate | None = None
     undecided: str = "fail"
     decides_ns: int | None = None
+    ranking: Ranking | None = None
     seed: int = 0
     sentence: str = ""
 
@@ -206,9 +238,16 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         }
         return Difference(**{**found, **changed})
 
+    def ranking(found: Mapping[str, Any] | None) -> Ranking | None:
+        if found is None:
+            return None
+        places = tuple(Place(**each) for each in found["places"])
+        return Ranking(places, found["confidence"], found["decides_ns"], number(found["within"], math.inf))
+
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
     changed = {
         "gate": _stored_gate(value),
+        "ranking": ranking(value.get("ranking")),
         "stopped": Stopped(value["stopped"]),
         "summaries": tuple(map(summary, value["summaries"])),
         "differences": tuple(map(difference, value["differences"])),

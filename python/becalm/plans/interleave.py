@@ -3,6 +3,7 @@
 `StoppingRule` says when enough has been measured, `interleave` makes the next block of randomly ordered rounds. The one
 measuring loop (`becalm.study.measure`) asks a plan for blocks until it answers None. A round runs every program once,
 in random order and with one environment size, so that drift, layout and position hit all programs alike.
+Programs that cannot be the fastest may be retired: later rounds have the others.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ GROWTH = 0.2
 def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -> Block:
     """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
     if history.warmups < goal.warmup * history.programs:
-        return _draw(range(-goal.warmup, 0), history.programs, rng)
-    return _draw(range(history.next_round, history.next_round + _rounds(history, goal)), history.programs, rng)
+        return _draw(range(-goal.warmup, 0), history.programs, tuple(range(history.programs)), rng)
+    numbers = range(history.next_round, history.next_round + _rounds(history, goal))
+    return _draw(numbers, history.programs, history.active, rng)
 
 
-def _draw(numbers: range, programs: int, rng: np.random.Generator) -> Block:
+def _draw(numbers: range, programs: int, active: tuple[int, ...], rng: np.random.Generator) -> Block:
     """Rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds however
     they are cut into blocks; the order of uniform random numbers is a uniformly random order.
     """
     uniform = rng.random((len(numbers), 1 + programs))
-    table = np.zeros((len(numbers), programs, 4), dtype=np.int64)
-    table[:, :, 0] = np.argsort(uniform[:, 1:], axis=1)
+    table = np.zeros((len(numbers), len(active), 4), dtype=np.int64)
+    table[:, :, 0] = np.array(active)[np.argsort(uniform[:, [1 + each for each in active]], axis=1)]
     table[:, :, 2] = (uniform[:, :1] * LARGEST_PADDING).astype(np.int64)
     table[:, :, 3] = np.array(numbers)[:, np.newaxis]
     return Block(tuple(map(Step._make, table.reshape(-1, 4).tolist())))
@@ -55,9 +57,9 @@ def _rounds(history: History, goal: StoppingRule) -> int:
         rounds = 1
         per_round_ns = math.inf
     else:
-        per_round_ns = max(history.elapsed_ns / history.complete, 1.0)
+        per_round_ns = max(history.round_ns, 1.0)
         wanted_ns = min(max(FIRST_BLOCK_NS, GROWTH * history.elapsed_ns), LONGEST_BLOCK_NS)
-        rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / history.programs))
+        rounds = int(min(wanted_ns / per_round_ns, LARGEST_BLOCK / len(history.active)))
     if goal.budget_ns is not None and history.complete:
         rounds = min(rounds, round((goal.budget_ns - history.elapsed_ns) / per_round_ns))
     if goal.runs is not None:

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 
 from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.table import Table
-from becalm.report.terminal import verdict
-from becalm.wording.measurement import duration, percent
+from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
+from becalm.wording.measurement import duration, percent, ranks
 
 
 def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -28,12 +28,15 @@ def tables(found: Verdict) -> Iterator[Table]:
             *map(duration, (each.mean_ns.value, each.median_ns.value, each.min_ns, each.max_ns)),
             f"{percent(each.cv.value)} %" if each.runs > 1 else "",
         )
-        for each in found.summaries
+        for each in sorted_summaries(found)
     ]
     yield Table("", head, tuple(rows), tuple(range(1, len(head))), codes=0)
+    if ranked := places(found):
+        order = tuple((ranks(each.best, each.worst), each.name, str(each.rounds)) for each in ranked)
+        yield Table("Order", ("rank", "program", "rounds"), order, (0, 2), codes=1)
     if found.differences:
         head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
-        yield Table("Differences", head, tuple(map(_difference, found.differences)), (2, 3, 4), codes=0)
+        yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
 
 
 def _difference(d: Difference) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, Summary, Verdict
 from becalm.stats.bins import Histogram
-from becalm.wording.measurement import duration, memory, percent
+from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.printable import printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -67,12 +67,12 @@ def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
 
 
 def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
-    styles = [STYLES[d.answer] for d in found.differences] or ["bold"]
+    styles = {d.sentence: STYLES[d.answer] for d in found.differences}
     for index, line in enumerate(found.sentence.splitlines()):
-        yield Text(line, style=styles[index] if index < len(styles) else "")
+        yield Text(line, style=styles.get(line, "" if index else "bold"))
     if found.differences and not all(d.weak for d in found.differences):
         yield _comparison(found, plain)
-        if picture := _intervals(found.differences, plain):
+        if picture := _intervals(sorted_differences(found), plain):
             yield picture
     for summary in found.summaries if found.kind == "run" else ():
         yield _summary(summary, found.confidence)
@@ -86,15 +86,23 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
 
 def _comparison(found: Verdict, plain: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    ranked = {place.name: ranks(place.best, place.worst) for place in places(found)}
+    if ranked:
+        table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("program", overflow="fold", ratio=1)
     for head in ("median", "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column(f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
     by_name = {d.name: d for d in found.differences}
-    for summary in found.summaries:
+    for summary in sorted_summaries(found):
         d = by_name.get(summary.name)
         spread = f"{percent(summary.cv.value)} %" if summary.runs > 1 else "?"
-        cells = [summary.name, duration(summary.median_ns.value), spread]
+        cells = [
+            *([ranked.get(summary.name, "")] if ranked else []),
+            summary.name,
+            duration(summary.median_ns.value),
+            spread,
+        ]
         if d is None:
             cells += ["reference", ""]
         else:
@@ -102,9 +110,33 @@ def _comparison(found: Verdict, plain: bool) -> Table:
             known = math.isfinite(half)
             cells.append(f"{percent(d.estimate, half if known else None, sign=True)} %")
             ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
-            cells.append(ends if known else "not yet known")
+            cells.append(ends if known else left_out(found, summary.name) or "not yet known")
         table.add_row(*cells, style=None if d is None or plain else STYLES[d.answer].removeprefix("bold "))
     return table
+
+
+def places(found: Verdict) -> tuple[Place, ...]:
+    """Three programs and more in order; empty for fewer."""
+    return () if found.ranking is None else found.ranking.places
+
+
+def left_out(found: Verdict, name: str) -> str:
+    """That a program, or the reference, was left out of later rounds before its interval was known."""
+    rounds = {place.name: place.rounds for place in places(found)}
+    most = max(rounds.values(), default=0)
+    return f"left out after {rounds[name]}" if rounds.get(name, most) < most else ""
+
+
+def sorted_summaries(found: Verdict) -> list[Summary]:
+    """The programs in their order: the fastest first, where they are ranked."""
+    order = {place.name: index for index, place in enumerate(places(found))}
+    return sorted(found.summaries, key=lambda each: order.get(each.name, len(order)))
+
+
+def sorted_differences(found: Verdict) -> list[Difference]:
+    """The comparisons in the same order."""
+    order = {place.name: index for index, place in enumerate(places(found))}
+    return sorted(found.differences, key=lambda each: order.get(each.name, len(order)))
 
 
 def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:

@@ -140,6 +140,7 @@ def _verdict(
             decides_ns=None
             if limit is None or found is not Gate.UNDECIDED
             else decides_ns(differences, limit, elapsed_ns),
+            ranking=looks.ranking.result(looks.history),
             seed=study.seed,
         )
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from becalm.analysis.comparison import SequentialComparison, summarise
 from becalm.analysis.contamination import USUAL, Rule, contaminated, rule
+from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
 from becalm.nouns.history import History
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
@@ -38,6 +39,7 @@ class Looks:
     names: tuple[str, ...] = field(init=False)
     history: History = field(init=False)
     comparison: SequentialComparison = field(init=False)
+    ranking: SequentialRanking = field(init=False)
     rule: Rule = field(init=False)
     reason: Stopped = Stopped.STORED
     contaminated: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -54,6 +56,10 @@ class Looks:
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         self.comparison = SequentialComparison(
             self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above
+        )
+        several = self.names if self.study.kind == "compare" else ()
+        self.ranking = SequentialRanking(
+            several, self.options.goal, self.options.confidence, fastest=pair.fastest is True
         )
 
     @property
@@ -79,8 +85,10 @@ class Looks:
         goal, exhausted = self.options.goal, self.options.goal.exhausted(history)
         if history.rounds and (exhausted or self.comparison.due(history)):
             self.comparison.look(history)
+            if exhausted or self.ranking.due(history):
+                self.ranking.look(history)
             self.looked(self)
-            enough = self.comparison.enough() or self._precise()
+            enough = self._enough()
             if enough is not None:
                 self.reason = enough
                 return None
@@ -98,6 +106,7 @@ class Looks:
         elif self.history.interrupted:
             self.reason = Stopped.INTERRUPTED
         self.comparison.look(self.history)
+        self.ranking.look(self.history)
 
     def look_at_load(self) -> None:
         """Decide on the rounds of the last block, before their times are looked at."""
@@ -107,6 +116,12 @@ class Looks:
         self.contaminated.update(found)
         if self.drops and found:
             self.history.drop(found)
+
+    def _enough(self) -> Stopped | None:
+        """Whether the question is answered: which one is the fastest, or what a limit or a precision asks."""
+        if self.ranking.fastest and self.ranking.used:
+            return Stopped.KNOWN if self.ranking.known(self.history) else None
+        return self.comparison.enough() or self._precise()
 
     def _precise(self) -> Stopped | None:
         """For a single program: whether its mean is known as precisely as asked."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from becalm.analysis.comparison import against_baseline
+from becalm.analysis.ranking import LEAST
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.history import History
@@ -31,6 +32,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     reference: int | str
     fail_above: float | str | None
     undecided: str
+    fastest: bool | None
     baseline: str | int | None
 
 
@@ -89,7 +91,11 @@ def compare(
             "Comparing needs two programs, for example: becalm compare 'gzip -1 -k -c FILE' 'gzip -9 -k -c FILE'. "
             "For one program use `becalm run`, or compare it with stored runs by --baseline."
         )
-    options = replace(options, reference=_position(given.get("reference", 0), programs))
+    options = replace(
+        options,
+        reference=_position(given.get("reference", 0), programs),
+        fastest=_fastest(options, given, several, len(programs)),
+    )
     if several and options.baseline is not None:
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     stored = None
@@ -136,6 +142,19 @@ def _against(
         title, wall_ns = stored.series_for(programs[index].name, index)
         found.append(against_baseline(name, title, history.wall_ns(index), wall_ns, confidence))
     return tuple(found)
+
+
+def _fastest(options: CompareOptions, given: Mapping[str, Any], several: bool, programs: int) -> bool:
+    """Whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
+    others = [name for name in ("runs", "precision", "fail_above", "baseline") if given.get(name) is not None]
+    others += ["several hosts"] if several else []
+    if options.fastest is None:
+        asked_for = bool(given.get("parameters")) and given.get("reference") is None
+        return asked_for and not others and programs >= LEAST
+    if options.fastest and others:
+        what = others[0] if " " in others[0] else f"--{others[0].replace('_', '-')}"
+        raise UsageError(f"--fastest leaves programs out, and {what} needs all of them in every round. Leave one out.")
+    return options.fastest
 
 
 def _position(reference: int | str, workloads: Sequence[Workload]) -> int:

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.nouns.verdict import Answer, Difference, Gate, Stopped, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
 from becalm.wording.printable import printable
 
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
+
+MANY = 3
+"""So many comparisons are no longer said one by one."""
 
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "takes 1.62 times as long"."""
@@ -56,6 +59,12 @@ def spent(ns: float) -> str:
     if seconds < 0.1:
         return f"{seconds * 1e3:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def about(ns: int) -> int:
+    """A time that is estimated: two digits of it, rounded up."""
+    unit = int("1" + "0" * max(0, len(str(ns)) - 2))
+    return -(-ns // unit) * unit
 
 
 def counted(number: int, noun: str) -> str:
@@ -126,8 +135,17 @@ def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
 
 
 def verdict(found: Verdict) -> str:
-    """A whole verdict: its comparisons, else its programs, whether a limit is kept, and why measuring ended early."""
+    """A whole verdict: its comparisons, else its programs, whether a limit is kept, and why measuring ended early.
+
+    Of many programs it says which one is the fastest, and how that one compares; the others are in the table.
+    """
     lines = [each.sentence for each in found.differences]
+    if found.ranking is not None:
+        first = found.ranking.places[0].name
+        few = len(lines) < MANY
+        said = [each for each in found.differences if each.answer is not Answer.UNKNOWN or each.weak]
+        lines = [each.sentence for each in said if few or each.name == first or each.weak]
+        lines.insert(0, fastest(found.ranking))
     lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
     if found.fail_above is not None:
         lines.append(limit(found))
@@ -149,7 +167,8 @@ def limit(found: Verdict) -> str:
     if found.decides_ns is None:
         more = "Measure longer."
     else:
-        more = f"If it is as it looks, about {spent(found.decides_ns)} in all would decide: {budget(found.decides_ns)}."
+        time = about(found.decides_ns)
+        more = f"If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
     counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
     return f"Undecided: a slowdown{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
 
@@ -160,6 +179,31 @@ def budget(ns: int) -> str:
     if seconds < 120:
         return f"--budget {math.ceil(seconds)}s"
     return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"
+
+
+def fastest(found: Ranking) -> str:
+    """Which one is the fastest, with what certainty; else which may be, and what would decide."""
+    names, count, level = found.fastest, len(found.places), f"{100 * found.confidence:g} %"
+    out = count - len(names)
+    if len(names) == 1:
+        return f"{names[0]} is the fastest of {count} programs ({level})."
+    gone = f" The other {out} cannot be the fastest." if out > 1 else ""
+    gone = gone or (f" {found.places[-1].name} cannot be the fastest." if out else "")
+    more = " Measure longer."
+    if found.decides_ns is not None:
+        time = about(found.decides_ns)
+        more = f" If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
+    if math.isfinite(found.within):
+        verb = "differs" if len(names) == 2 else "differ"
+        between = f"{verb} from it by {percent(found.within)} % at most"
+        known = f"{names[0]} was the fastest of {count} programs; {listed(names[1:])} {between} ({level})."
+        return f"{known}{gone}{more}"
+    return f"Not yet known which of {count} programs is the fastest; {names[0]} was.{gone}{more}"
+
+
+def ranks(best: int, worst: int) -> str:
+    """The places that one may have."""
+    return str(best) if best == worst else f"{best}-{worst}"
 
 
 def stopped(reason: Stopped) -> str:

@@ -63,3 +63,19 @@ def test_a_run_of_no_time_has_a_logarithm():
     history = History(1)
     history.extend([row(0, 0, 0, wall_ns=0)])
     assert math.isfinite(history.pairs().log_wall[0][0])
+
+
+def test_a_retired_program_keeps_its_rounds_and_later_ones_have_the_others():
+    history = History(3)
+    history.extend(row(seq, seq % 3, seq // 3, 10 * (1 + seq % 3)) for seq in range(6))
+    assert history.round_ns == history.elapsed_ns / 2
+    whole = history.round_ns
+    history.retire([1])
+    assert history.active == (0, 2)
+    history.extend(row(6 + place, program, 2, 10) for place, program in enumerate((2, 0)))
+    assert history.rounds == history.complete == 3
+    assert [len(history.wall_ns(program)) for program in range(3)] == [3, 2, 3]
+    assert history.round_ns < whole
+    history.drop([0])
+    assert [len(history.wall_ns(program)) for program in range(3)] == [2, 1, 2]
+    assert history.pairs().rounds == 2

@@ -100,3 +100,14 @@ def test_fraction_grows_and_stays_within_one(goal):
 
 def test_fraction_is_one_at_the_end():
     assert StoppingRule(budget_ns=1040).fraction(_measured(1, 10, 100)) == 1.0
+
+
+def test_rounds_leave_out_what_was_retired():
+    history = History(4)
+    goal, rng = StoppingRule(runs=20, warmup=0), np.random.default_rng(1)
+    advance(history, interleave(history, goal, rng).steps)
+    history.retire([0, 2])
+    block = interleave(history, goal, rng).steps
+    assert {step.workload for step in block} == {1, 3}
+    advance(history, block)
+    assert history.rounds == 1 + len(block) // 2

@@ -97,6 +97,14 @@ class CompareOptions(RunOptions):
         str,
         choices=("pass", "fail"),
     )
+    fastest: bool | None = option(
+        None,
+        "Find the fastest: leave out of later rounds what cannot be it.",
+        bool | None,
+        shown="with --parameter",
+        off="--no-fastest",
+        off_help="Give every program all rounds.",
+    )
     baseline: str | None = option(
         None,
         "Compare with stored runs: a study's number, last, or an exported file. Weaker than measuring both.",

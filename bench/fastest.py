@@ -1,0 +1,85 @@
+"""How often is the wrong program called the fastest? Simulation with known truth, programs dropped as `compare` does.
+
+    python bench/fastest.py                  # 100 studies of each noise
+    python bench/fastest.py --seeds 2000     # the table of docs/explanation/statistics.md
+    python bench/fastest.py --quick
+
+K programs take turns in random order; whichever cannot be the fastest is left out of later rounds. With programs that
+are all alike, calling one the fastest is wrong. With one that is 2 standard deviations of noise faster than the
+others, putting that one out is. Few rounds, too: there Student's t decides. Needs no machine to be quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from becalm.stats.elimination import GROWTH, Elimination
+from coverage import NOISES, Noise, table
+
+ALPHA = 0.05
+
+
+def looks(rounds: int) -> list[int]:
+    """Numbers of rounds at which the data are looked at."""
+    found = [1]
+    while found[-1] < rounds:
+        found.append(min(rounds, max(found[-1] + 1, math.ceil(found[-1] * GROWTH))))
+    return found
+
+
+def study(noise: Noise, programs: int, rounds: int, faster: float, seed: Sequence[int]) -> tuple[int | None, bool]:
+    """Which program is called the fastest, if one is, and whether program 0 was put out. `faster`: what it is ahead."""
+    rng = np.random.default_rng(seed)
+    drawn = noise(rng, programs * rounds)
+    wall = np.empty((programs, rounds))
+    position = np.empty((programs, rounds), dtype=np.int32)
+    active, at, done = list(range(programs)), 0, 0
+    race = Elimination(programs, ALPHA)
+    for until in looks(rounds):
+        for number in range(done, until):
+            for program in rng.permutation(active):
+                wall[program, number] = 0.01 * (drawn[at] - (faster if program == 0 else 0.0))
+                position[program, number] = at
+                at += 1
+        done = until
+        race.look([each[:done] for each in wall], [each[:done] for each in position], active, done / rounds)
+        for program in [each for each in active if race.out(each)]:
+            active.remove(program)
+        if len(active) < 2:
+            break
+    return (active[0] if len(active) == 1 else None), race.out(0)
+
+
+def rates(noise: Noise, programs: int, rounds: int, seeds: int) -> tuple[float, float, float]:
+    """Shares of studies: one of equal programs is called the fastest; one that is ahead is put out; it is found."""
+    number = list(NOISES.values()).index(noise)
+    equal = [study(noise, programs, rounds, 0.0, (number, rounds, seed)) for seed in range(seeds)]
+    ahead = [study(noise, programs, rounds, 2.0, (number, rounds, seed, 1)) for seed in range(seeds)]
+    called = sum(winner is not None for winner, _ in equal)
+    return called / seeds, sum(out for _, out in ahead) / seeds, sum(winner == 0 for winner, _ in ahead) / seeds
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=100, help="studies of each noise")
+    parser.add_argument("--programs", type=int, default=6)
+    parser.add_argument("--quick", action="store_true", help="show that it works")
+    chosen = parser.parse_args()
+    seeds = 3 if chosen.quick else chosen.seeds
+    print(f"{chosen.programs} programs, {seeds} studies of each.\n")
+    head = ("Noise", "rounds", "equal: one called the fastest", "one ahead: put out", "one ahead: found")
+    rows = []
+    for name, noise in NOISES.items():
+        for rounds in (4, 8, 60):
+            found = rates(noise, chosen.programs, rounds, seeds)
+            rows.append([name, str(rounds), *(f"{100 * value:.1f} %" for value in found)])
+    print(table(head, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Which of several programs can still be the fastest: sequential elimination in randomly ordered rounds.
+
+A program is out when another one is shown to be faster. All pairs are tested at looks whose times do not depend on
+the data, each at level alpha / (k - 1) over all of them. The truly fastest of k programs is in k - 1 pairs, so it is
+put out with a probability of alpha / 2 at most (Bonferroni; Hsu 1984, Ann. Stat. 12:1136, for comparisons with the
+best), and among programs that are all alike one is called the fastest in alpha of the studies at most. The order of
+elimination is that of sequential selection (Paulson 1964, Ann. Math. Stat. 35:174), with the tests of `compare`.
+
+Two tests share the level of a pair:
+
+- the score of `becalm.stats.paired`, under no assumption but the random order, with `ErrorSpending`;
+- for the first FEW rounds, in which n coins show nothing below 2^(1 - n) however large a difference is: Student's t of
+  the differences. It assumes that these are about normal, and takes the larger of the pair's own variance and of that
+  of all programs together, so that differences that agree by chance prove nothing. Its level is spent look by look.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, stdtrit
+
+from becalm.stats.arrays import Floats, Positions, level
+from becalm.stats.paired import Pairs, Score, locate, standard_error, standardised
+from becalm.stats.power import last_critical, pairs_for
+from becalm.stats.sequential import ErrorSpending
+
+FEW = 12
+"""Rounds up to which Student's t is looked at, too."""
+
+GROWTH = 1.25
+"""Look again when there are so many times as many rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """One that may still be the fastest, beside the one that was: `estimate` of log(rival / fastest), its
+    `standard_error`, rounds that would tell them apart with a probability of 80 %, and how far apart they may be."""
+
+    index: int
+    estimate: float
+    standard_error: float
+    rounds: int
+    most: float
+
+
+class Elimination:
+    """Looks at growing rounds of k programs; which of them are out, and by whom."""
+
+    def __init__(self, programs: int, alpha: float) -> None:
+        self.programs = programs
+        self.alpha = level(alpha) / max(1, programs - 1)
+        self.slower = np.zeros((programs, programs), dtype=bool)
+        """`slower[a, b]`: a was shown to be slower than b."""
+        self._spending = ErrorSpending(self.alpha / 2)
+        self._fraction = 0.0
+        self._rounds = 0
+
+    def due(self, rounds: int) -> bool:
+        """Whether there are enough new rounds for another look."""
+        return rounds >= max(self._rounds + 1, math.ceil(self._rounds * GROWTH))
+
+    def look(
+        self, log_wall: Sequence[Floats], position: Sequence[Positions], active: Sequence[int], fraction: float
+    ) -> None:
+        """Test all pairs of `active` programs, on all of their rounds. `fraction`: share of the budget used."""
+        rounds = len(log_wall[active[0]])
+        if rounds <= self._rounds or len(active) < 2:
+            return
+        self._rounds = rounds
+        # Information is counted in rounds: noise that changes meanwhile makes a look a little early or late.
+        critical = self._spending.look(fraction, float(rounds))
+        student = self._student(rounds, fraction)
+        shared = _shared_variance([log_wall[index] for index in active]) if rounds > 1 else math.inf
+        for place, first in enumerate(active):
+            for second in active[place + 1 :]:
+                difference = log_wall[second] - log_wall[first]
+                sign = 0
+                if math.isfinite(critical) and 2 * float(ndtr(-critical)) >= 2.0 ** (1 - rounds):
+                    pairs = Pairs.of(log_wall[first], log_wall[second], position[first], position[second])
+                    z = standardised(pairs, 0.0)
+                    sign = int(abs(z) >= critical) * (1 if z > 0 else -1)
+                if sign == 0 and math.isfinite(student):
+                    variance = max(shared, float(difference.var(ddof=1)))
+                    mean = float(difference.mean())
+                    sign = int(abs(mean) > student * math.sqrt(variance / rounds)) * (1 if mean > 0 else -1)
+                if sign:
+                    slow, fast = (second, first) if sign > 0 else (first, second)
+                    self.slower[slow, fast] = True
+
+    def _student(self, rounds: int, fraction: float) -> float:
+        """The critical value of Student's t at this look; infinity when it is not looked at."""
+        now = min(max(fraction, 0.0), 1.0)
+        spent, self._fraction = self.alpha / 2 * (now**2 - self._fraction**2), max(now, self._fraction)
+        if not 3 <= rounds <= FEW or spent <= 1e-9:
+            return math.inf
+        return float(stdtrit(rounds - 1, 1 - spent / 2))
+
+    def out(self, index: int) -> bool:
+        """Whether a program cannot be the fastest."""
+        return bool(self.slower[index].any())
+
+    def ranks(self, index: int) -> tuple[int, int]:
+        """The places that a program may have, from 1 on: for each program by itself at 1 - alpha."""
+        return 1 + int(self.slower[index].sum()), self.programs - int(self.slower[:, index].sum())
+
+    def order(self, log_wall: Sequence[Floats]) -> list[int]:
+        """All programs, those that may be the fastest first, each by its median difference from the first of these."""
+        rest = [index for index in range(self.programs) if not self.out(index)] or list(range(self.programs))
+        shared = min(len(log_wall[index]) for index in rest)
+        rounds = np.stack([log_wall[index][:shared] for index in rest])
+        own = np.median(rounds - rounds.mean(axis=0), axis=1)
+        first = rest[int(np.argmin(own))]
+
+        def behind(index: int) -> float:
+            common = min(len(log_wall[index]), len(log_wall[first]))
+            return float(np.median(log_wall[index][:common] - log_wall[first][:common]))
+
+        others = (index for index in range(self.programs) if index != first)
+        return [first, *sorted(others, key=lambda index: (index not in rest, behind(index)))]
+
+    def rivals(self, log_wall: Sequence[Floats], position: Sequence[Positions]) -> list[Rival]:
+        """Those that may still be the fastest, beside the one that looks so, in order."""
+        first, *others = self.order(log_wall)
+        found = []
+        for index in (each for each in others if not self.out(each)):
+            common = min(len(log_wall[index]), len(log_wall[first]))
+            if common < 2:
+                continue
+            pairs = Pairs.of(
+                *(log_wall[each][:common] for each in (first, index)),
+                *(position[each][:common] for each in (first, index)),
+            )
+            estimate = locate(pairs)
+            error = standard_error(Score(pairs, estimate), estimate)
+            critical = last_critical(self.alpha / 2)
+            if not (math.isfinite(error) and error > 0.0):
+                continue
+            needed = pairs_for(max(abs(estimate), error), error, common, critical)
+            found.append(Rival(index, estimate, error, needed, abs(estimate) + critical * error))
+        return found
+
+
+def _shared_variance(log_wall: Sequence[Floats]) -> float:
+    """Variance of a difference of two programs, when all have the same: residuals of rounds and programs."""
+    y = np.stack(log_wall)
+    programs, rounds = y.shape
+    rest = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
+    freedom = (programs - 1) * (rounds - 1)
+    return float(2 * (rest**2).sum() / freedom)

@@ -1,0 +1,65 @@
+"""Several programs in order: who is retired, when it is known, and what it would take."""
+
+import dataclasses
+
+import pytest
+
+from becalm import show
+from becalm.errors import UsageError
+from becalm.nouns.verdict import Stopped, from_json
+from becalm.study.conclude import conclude_stored
+from becalm.study.stored import stored
+from becalm.verbs.compare import compare
+
+OPTIONS = {"host": "sim:drift", "seed": 3}
+
+
+def by_name(found):
+    return {each.name: each for each in found.ranking.places}
+
+
+def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(store):
+    found = compare(["spin {n}ms"], parameters={"n": "20,10,12,15,10.5"}, store=store, **OPTIONS)
+    places = by_name(found)
+    assert found.stopped is Stopped.KNOWN
+    assert found.ranking.fastest == ("spin 10ms",)
+    assert "spin 10ms is the fastest of 5 programs (95 %)." in found.sentence
+    assert [each.name for each in found.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
+    assert places["spin 20ms"].rounds < places["spin 10ms"].rounds
+    again = conclude_stored(dataclasses.replace(stored(1, store), verdict=None))
+    assert again == found, "looks, dropped programs and numbers are a function of what is stored"
+    assert show(1, store=store).verdict == found
+    assert from_json(found.to_json()) == found
+
+
+def test_what_it_would_take_is_said_when_it_is_not_known(store):
+    found = compare(["spin {n}ms"], parameters={"n": "100,100.1,150"}, budget="5s", store=store, **OPTIONS)
+    assert found.ranking.fastest != ("spin 100ms",)
+    assert found.ranking.decides_ns > found.elapsed_ns
+    assert "in all would decide: --budget" in found.sentence
+    assert "spin 150ms cannot be the fastest." in found.sentence
+
+
+def test_without_parameters_all_have_all_rounds_and_are_ranked(store):
+    found = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=60, store=store, **OPTIONS)
+    assert {each.rounds for each in found.ranking.places} == {60}
+    assert [each.name for each in found.ranking.places] == ["spin 10ms", "spin 11ms", "spin 15ms"]
+    assert len(found.sentence.splitlines()) == 3
+
+
+def test_many_are_not_said_one_by_one(store):
+    found = compare([f"spin {n}ms" for n in range(10, 16)], runs=60, store=store, **OPTIONS)
+    assert len(found.sentence.splitlines()) == 1
+    assert len(found.differences) == 5
+
+
+def test_two_are_compared_and_not_ranked(store):
+    assert compare(["spin 10ms", "spin 11ms"], runs=6, store=store, **OPTIONS).ranking is None
+
+
+@pytest.mark.parametrize("other", [{"runs": 9}, {"precision": "1%"}, {"fail_above": "2%"}])
+def test_what_needs_all_rounds_leaves_nothing_out(store, other):
+    with pytest.raises(UsageError, match="--fastest leaves programs out"):
+        compare(["spin {n}ms"], parameters={"n": "1..3"}, fastest=True, store=store, **OPTIONS, **other)
+    found = compare(["spin {n}ms"], parameters={"n": "10,20,40"}, store=store, **OPTIONS, **{"budget": "3s", **other})
+    assert len({each.rounds for each in found.ranking.places}) == 1
