@@ -5,7 +5,9 @@ good. It holds for whole rounds, in which every program ran once, so it favours 
 counted can be in it: a program's own disk traffic must not contaminate it. What the counters cannot resolve counts for
 the program.
 
-Public: Limit, Rule, rule, USUAL, contaminated.
+A measure that is not known is not zero: rounds without it are neither clean nor contaminated (`Judged.unknown`).
+
+Public: Limit, Rule, rule, USUAL, Judged, judge, contaminated.
 """
 
 from __future__ import annotations
@@ -85,17 +87,37 @@ USUAL = rule("cpu>20%,steal>5%,page-outs>1")
 """What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
 
 
-def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> dict[int, tuple[str, ...]]:
-    """Rounds that lie in a load beyond the rule, with the measures that were; warm-ups left out."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Rounds beyond the rule, with the measures that were; and other rounds, with the measures that are not known."""
+
+    contaminated: Mapping[int, tuple[str, ...]]
+    unknown: Mapping[int, tuple[str, ...]]
+
+
+def judge(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> Judged:
+    """What the rule says of each round, warm-ups left out. A run that no load covers has no measure known."""
     by_seq = {run.seq: run for run in runs}
-    found: dict[int, dict[str, None]] = {}
+    beyond: dict[int, dict[str, None]] = {}
+    open_ones: dict[int, dict[str, None]] = {}
+    bare = dict(by_seq)
     for load in loads:
         inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
         own = own_cpu_ns(inside, load)
         for limit in by.limits:
             value = MEASURES[limit.measure][0](load, own)
-            if value is not None and value > limit.most:
+            if value is None or value > limit.most:
                 for run in inside:
-                    if not run.warmup:
-                        found.setdefault(run.round, {})[limit.measure] = None
-    return {number: tuple(measures) for number, measures in found.items()}
+                    (open_ones if value is None else beyond).setdefault(run.round, {})[limit.measure] = None
+        for run in inside:
+            bare.pop(run.seq, None)
+    for run in bare.values():
+        open_ones.setdefault(run.round, {}).update(dict.fromkeys(limit.measure for limit in by.limits))
+    found = {number: tuple(measures) for number, measures in beyond.items() if number >= 0}
+    left = {number: tuple(each) for number, each in open_ones.items() if number >= 0 and number not in found}
+    return Judged(found, left)
+
+
+def contaminated(runs: Sequence[Run], loads: Sequence[Load], by: Rule) -> Mapping[int, tuple[str, ...]]:
+    """Rounds that lie in a load beyond the rule, with the measures that were; warm-ups left out."""
+    return judge(runs, loads, by).contaminated

@@ -3,7 +3,7 @@
 Pure: arrays in, `Finding` values out. The tests are in `becalm.stats.time_series`, the causes of outliers in
 `becalm.analysis.outlier_reasons`, the sentences in `becalm.wording.findings`.
 
-Public: of_series, contaminated, failure_numbers.
+Public: of_series, outliers, contaminated, unknown, failure_numbers.
 """
 
 from __future__ import annotations
@@ -42,10 +42,19 @@ def of_series(
         found.append(finding("short", {"median_ns": float(np.median(wall))}, name))
     if len(wall) < FEWEST:
         return tuple(found)
+    return (*found, *_shape(name, wall), *outliers(name, history, columns_of, program, loads))
+
+
+def outliers(
+    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: Sequence[Load] = ()
+) -> tuple[Finding, ...]:
+    """The finding on one program's runs that stand out, with their causes; none of fewer than FEWEST runs."""
+    wall = history.wall_ns(program).astype(np.float64)
+    if len(wall) < FEWEST or len(time_series.outliers(wall).indices) == 0:
+        return ()
     record = columns_of(program, CAUSE_COLUMNS)
     kept = np.isin(record["seq"], history.seqs(program))
-    record = {column: values[kept] for column, values in record.items()}
-    return (*found, *_shape(name, wall), *_outliers(name, wall, record, loads))
+    return _outliers(name, wall, {column: values[kept] for column, values in record.items()}, loads)
 
 
 def _shape(name: str, wall: Floats) -> list[Finding]:
@@ -66,10 +75,8 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
     return found
 
 
-def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[Load]) -> list[Finding]:
+def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[Load]) -> tuple[Finding, ...]:
     indices = time_series.outliers(wall).indices
-    if len(indices) == 0:
-        return []
     median = float(np.median(wall))
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
     alone = {load.first: load for load in loads if load.first == load.last}
@@ -83,7 +90,7 @@ def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[L
         "cause_ns": [each.bar_ns for each in reasons],
         "reasons": [each.to_json() for each in reasons],
     }
-    return [finding("outliers", numbers, name)]
+    return (finding("outliers", numbers, name),)
 
 
 def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:
@@ -99,6 +106,15 @@ def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, d
         "measures": dict(Counter(measure for measures in rounds.values() for measure in measures)),
     }
     return (finding("contaminated", numbers),)
+
+
+def unknown(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:
+    """Rounds of which the rule that was asked for cannot say whether they were contaminated."""
+    if not rounds:
+        return ()
+    measures = dict(Counter(measure for each in rounds.values() for measure in each))
+    numbers = {"rounds": sorted(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
+    return (finding("contamination_unknown", {**numbers, "measures": measures}),)
 
 
 def failure_numbers(run: Run, stderr: str, done: int) -> dict[str, Any]:

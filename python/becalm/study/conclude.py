@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
-from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series
+from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.nouns.history import History
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.run import Averages, Run
@@ -36,6 +36,10 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
         findings += (failure(looks, history.failure, kept),)
     if looks.study.kind == "run":
         findings += of_series(looks.names[0], history, kept.columns, loads=kept.loads())
+    else:
+        loads = kept.loads()
+        for index, name in enumerate(looks.names):
+            findings += outliers(name, history, kept.columns, index, loads)
     return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks)), baseline)
 
 
@@ -95,6 +99,7 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
         *_settings(looks),
         *left_behind(looks.names, looks.history),
         *contaminated(looks.contaminated, looks.rule, looks.history.complete, looks.drops),
+        *unknown(looks.unknown, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
     )
 
 

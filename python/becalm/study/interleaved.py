@@ -29,6 +29,8 @@ def measure_interleaved(
     """Measure the study's programs and conclude. Raises BecalmError; everything finished is stored by then."""
     if options.drop_contaminated is not None and not session.load:
         raise UsageError("--drop-contaminated needs the record of load. Leave --no-load out.")
+    if options.unknown_contamination == "drop" and options.drop_contaminated is None:
+        raise UsageError("--unknown-contamination says what to do beside --drop-contaminated RULE, which is missing.")
     listener = session.listener
 
     def take(event: Event) -> None:
@@ -72,6 +74,12 @@ def _nothing(looks: Looks, kept: InStore) -> WorkloadError | MachineError:
     if looks.history.failure is not None:
         return WorkloadError(failure(looks, looks.history.failure, kept).sentence)
     if looks.history.complete:
+        if looks.unknown and looks.options.unknown_contamination == "drop":
+            return MachineError(
+                f"Of {len(looks.unknown)} of {looks.history.complete} rounds it is not known whether they were "
+                f"contaminated by the rule {looks.rule.text}, and no other is clean, so none is left. "
+                "--unknown-contamination keep counts them."
+            )
         return MachineError(
             f"All {looks.history.complete} rounds were contaminated by the rule {looks.rule.text}, so none is left. "
             "Measure when the machine is quieter, or with another rule."

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from becalm.analysis.comparison import SequentialComparison, summarise
-from becalm.analysis.contamination import USUAL, Rule, contaminated, rule
+from becalm.analysis.contamination import USUAL, Rule, judge, rule
 from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
 from becalm.nouns.history import History
@@ -44,6 +44,8 @@ class Looks:
     reason: Stopped = Stopped.STORED
     contaminated: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Contaminated rounds, with the measures of the rule that were exceeded."""
+    unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Rounds of which a rule that was asked for cannot say it, with the measures that are not known."""
     _rng: np.random.Generator = field(init=False)
     _runs: list[Run] = field(default_factory=list)
     _loads: list[Load] = field(default_factory=list)
@@ -110,12 +112,15 @@ class Looks:
 
     def look_at_load(self) -> None:
         """Decide on the rounds of the last block, before their times are looked at."""
-        found = contaminated(self._runs, self._loads, self.rule) if self._loads else {}
+        judged = judge(self._runs if self._loads or self.drops else (), self._loads, self.rule)
         self._runs.clear()
         self._loads.clear()
-        self.contaminated.update(found)
-        if self.drops and found:
-            self.history.drop(found)
+        self.contaminated.update(judged.contaminated)
+        if self.drops:
+            self.unknown.update(judged.unknown)
+            strict = self.options.unknown_contamination == "drop"
+            if gone := {*judged.contaminated, *(judged.unknown if strict else ())}:
+                self.history.drop(gone)
 
     def _enough(self) -> Stopped | None:
         """Whether the question is answered: which one is the fastest, or what a limit or a precision asks."""

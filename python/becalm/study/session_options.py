@@ -206,3 +206,4 @@ class MeasureKeywords(ProfileKeywords, SessionKeywords, ProgramKeywords, total=F
     warmup: int
     confidence: float | str
     drop_contaminated: str | None
+    unknown_contamination: str

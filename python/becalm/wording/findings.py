@@ -63,6 +63,12 @@ TABLE: tuple[Row, ...] = (
         ("rounds", "complete", "rule", "limits", "dropped", "measures"),
         load.contaminated,
     ),
+    Row(
+        "contamination_unknown",
+        "rounds of which it is not known whether a limit was exceeded",
+        ("rounds", "complete", "rule", "dropped", "measures"),
+        load.contamination_unknown,
+    ),
     Row("no_load", "a stored study without a record of load", ("study",), load.no_load),
     Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
     Row("processor", "most of the variance comes from the processor's varying speed", tune.SOURCE, tune.processor),

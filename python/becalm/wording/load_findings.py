@@ -36,6 +36,19 @@ def contaminated(program: str, n: Numbers) -> str:
     return f"{said}." if every else f"{said}; --drop-contaminated '{n['rule']}' leaves such rounds out."
 
 
+def contamination_unknown(program: str, n: Numbers) -> str:
+    """Rounds of which a rule cannot say whether they were contaminated: what it needs is not known."""
+    rounds, complete = n["rounds"], n["complete"]
+    what = ", ".join(f"{measure} in {count:,}" for measure, count in n["measures"].items())
+    said = (
+        f"Of {len(rounds):,} of {complete:,} rounds it is not known whether they were contaminated by the rule "
+        f"{n['rule']}: this machine's record lacks {what}"
+    )
+    if n["dropped"]:
+        return f"{said}. They are left out (--unknown-contamination drop)."
+    return f"{said}. They are kept and counted; --unknown-contamination drop leaves them out."
+
+
 _LIMITS: Mapping[str, Callable[[float], str]] = {
     "cpu": lambda most: f"others used more than {percent(most, 0.1)} % of the CPUs",
     "queue": lambda most: f"more than {most:g} runnable tasks a CPU",

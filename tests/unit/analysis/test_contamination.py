@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import becalm.study.session as session
-from becalm.analysis.contamination import USUAL, contaminated, rule
+from becalm.analysis.contamination import USUAL, contaminated, judge, rule
 from becalm.analysis.diagnostics import of_series
 from becalm.analysis.outlier_reasons import reason
 from becalm.errors import MachineError, UsageError
@@ -117,6 +117,25 @@ def test_a_load_contaminates_every_round_in_it_and_no_warm_up():
     assert contaminated(runs, unknown, USUAL) == {}
 
 
+def test_what_is_not_known_is_neither_clean_nor_contaminated():
+    runs = [a_run(0, number=-1), *(a_run(seq, number=seq - 1) for seq in range(1, 8))]
+    loads = [
+        Load(0, 1, 0, 200 * MS, cpus=2, busy_ns=190 * MS),
+        Load(2, 3, 0, 200 * MS, cpus=2, busy_ns=190 * MS, steal_ns=0),
+        Load(4, 5, 0, 200 * MS, cpus=2, busy_ns=390 * MS),
+    ]
+    found = judge(runs, loads, rule("cpu>20%,steal>5%"))
+    # One measure beyond the rule is enough, whatever the others are; runs beside no load know nothing.
+    assert found.contaminated == {3: ("cpu",), 4: ("cpu",)}
+    assert found.unknown == {0: ("steal",), 5: ("cpu", "steal"), 6: ("cpu", "steal")}
+    nothing = judge(runs[1:2], [Load(1, 1, 0, 100 * MS)], USUAL)
+    assert nothing.unknown == {0: ("cpu", "steal", "page-outs")}
+    without_cpu = [a_run(0)._replace(user_ns=None)]
+    assert judge(without_cpu, [Load(0, 0, 0, 100 * MS, cpus=2, busy_ns=100 * MS)], rule("cpu>20%")).unknown == {
+        0: ("cpu",)
+    }
+
+
 def test_rounding_and_the_agents_own_work_contaminate_nothing():
     # One tick in an interval of 4 ms is no load; nor is what starting programs takes between two short runs.
     assert contaminated([a_run(0, wall=2, cpu=1)], [Load(0, 0, 0, 4 * MS, cpus=2, busy_ns=10 * MS)], USUAL) == {}
@@ -197,6 +216,74 @@ def test_a_verdict_from_stored_runs_heeds_the_rule(place):
     assert again.summaries[0].mean_ns == kept.summaries[0].mean_ns
     assert again.summaries[0].user_ns == kept.summaries[0].user_ns
     assert finding(again).sentence == finding(kept).sentence
+
+
+class Blind(Contaminated):
+    """No record has steal in every second round."""
+
+    def measure(self, request):
+        for event in super().measure(request):
+            if isinstance(event, Loads):
+                round_of = {run.seq: run.round for run in self.rows}
+                event = Loads([e._replace(steal_ns=None if round_of[e.first] % 2 else 0) for e in event.loads])
+            else:
+                self.rows = event.rows
+            yield event
+
+
+def unknown(verdict):
+    return next((each for each in verdict.findings if each.kind == "contamination_unknown"), None)
+
+
+def test_unknown_rounds_are_said_and_kept_or_left_out_as_asked(place, monkeypatch):
+    monkeypatch.setattr(session.hosts, "open", lambda name, access: Blind())
+    kept = run("x", runs=20, store=place, drop_contaminated="steal>5%")
+    assert kept.summaries[0].runs == 20
+    assert unknown(kept).numbers["rounds"] == list(range(1, 20, 2))
+    assert "Of 10 of 20 rounds it is not known" in unknown(kept).sentence
+    assert "lacks steal in 10. They are kept and counted; --unknown-contamination drop" in unknown(kept).sentence
+    dropped = run("x", runs=20, store=place, drop_contaminated="steal>5%", unknown_contamination="drop")
+    assert dropped.summaries[0].runs == 20
+    assert unknown(dropped).numbers["complete"] >= 39
+    assert "They are left out" in unknown(dropped).sentence
+    again = conclude(dataclasses.replace(stored(2, place), verdict=None))
+    assert (again.summaries[0].runs, unknown(again)) == (20, unknown(dropped))
+    assert unknown(run("x", runs=20, store=place)) is None, "nobody asked for a rule"
+
+
+def test_where_nothing_is_known_it_ends_and_says_so(place, monkeypatch):
+    with pytest.raises(MachineError, match="it is not known whether they were contaminated"):
+        run("x", runs=4, store=place, drop_contaminated="page-outs>1", unknown_contamination="drop")
+    with pytest.raises(UsageError, match="which is missing"):
+        run("x", runs=4, store=place, unknown_contamination="drop")
+
+
+def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monkeypatch):
+    class Slow(NullHost):
+        def measure(self, request):
+            for event in super().measure(request):
+                rng = np.random.default_rng(request.first)
+                rows = [
+                    each._replace(wall_ns=round(100 * MS * (1 + 0.002 * rng.standard_normal()))) for each in event.rows
+                ]
+                rows = [each._replace(user_ns=95 * MS, system_ns=0, wait_ns=MS) for each in rows]
+                slow = {0: (12, 0, 12 * MS), 1: (17, 45 * MS, MS)}
+                for index, each in enumerate(rows):
+                    number, cpu, wait = slow[each.workload]
+                    if each.round == number:
+                        took = 95 * MS + cpu
+                        rows[index] = each._replace(wall_ns=took + wait + 4 * MS, user_ns=took, wait_ns=wait)
+                yield Runs(rows)
+
+    monkeypatch.setattr(session.hosts, "open", lambda name, access: Slow())
+    found = compare(["x", "y"], runs=40, store=place, load=False)
+    said = {each.program: each for each in found.findings if each.kind == "outliers"}
+    assert set(said) == {"x", "y"}
+    assert "it waited for a CPU" in said["x"].sentence
+    assert "is CPU time, so the processor ran it slower" in said["y"].sentence
+    assert said["x"].sentence in str(found)
+    again = conclude(dataclasses.replace(stored(1, place), verdict=None))
+    assert again.findings == found.findings
 
 
 def test_when_every_round_is_contaminated_it_ends_and_says_so(place):

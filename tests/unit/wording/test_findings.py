@@ -28,6 +28,13 @@ EXAMPLES = {
     "failure": {
         "seq": 1, "status": 3, "outcome": "failed", "wall_ns": 10**6, "warmup": False, "stderr": "boom", "done": 4,
     },
+    "contamination_unknown": {
+        "rounds": [3],
+        "complete": 10,
+        "rule": "steal>5%",
+        "dropped": False,
+        "measures": {"steal": 1},
+    },
     "contaminated": {
         "rounds": [1, 4], "complete": 20, "rule": "cpu>20%", "limits": {"cpu": 0.2}, "dropped": True,
         "measures": {"cpu": 2},

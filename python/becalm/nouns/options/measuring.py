@@ -63,6 +63,12 @@ class RunOptions(StudyOptions):
         str | None,
         metavar="RULE",
     )
+    unknown_contamination: str = option(
+        "keep",
+        "Keep or leave out rounds of which the rule of --drop-contaminated needs something that is not known.",
+        str,
+        choices=("keep", "drop"),
+    )
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
