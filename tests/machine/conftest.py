@@ -10,6 +10,7 @@ from tests.machine.far import Far, until
 from tests.machine.restore.laptop import changed, laptop, snapshot, strays
 
 from becalm.hosts import aliases
+from becalm.nouns.elsewhere import place_in
 
 os.environ.setdefault("BECALM_INTERRUPT_WAIT", "0.2")
 """Idle devices are not waited for: nobody waits a minute after each test for interrupts that it has moved."""
@@ -33,6 +34,13 @@ def shared(tmp_path_factory):
     made.close()
 
 
+def forget_spools(state):
+    """Remove what is on "another machine" for becalms that nobody will start again."""
+    for path in state.glob("becalm/spool/*"):
+        if place := place_in(path.read_bytes().partition(b"\n")[0]):
+            Path(place["spool"]).unlink(missing_ok=True)
+
+
 @pytest.fixture
 def own_directories(tmp_path, monkeypatch):
     """Nothing of the person's; and after a test nothing of a connection is left."""
@@ -44,6 +52,7 @@ def own_directories(tmp_path, monkeypatch):
         monkeypatch.setenv("TMPDIR", temporary)
         monkeypatch.setattr(tempfile, "tempdir", temporary)
         yield
+        forget_spools(tmp_path / "XDG_STATE_HOME")
         assert not list(Path(temporary).glob("becalm-ssh-*")), "a connection's directory was left"
 
 

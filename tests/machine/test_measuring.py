@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.machine.account import MARK, nothing_lost
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
@@ -196,26 +197,24 @@ def test_a_killed_becalm_loses_no_finished_run(store, tmp_path):
     log = tmp_path / "log"
     marker = "0.0123457"
     process = becalm_process(
-        "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"sleep {marker} && echo x >> {log}"
+        "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"echo {MARK} >> {log}; sleep {marker}"
     )
     wait_for(lambda: lines(log) > 30)
     process.kill()
     process.wait()
     wait_for(lambda: not processes_with(marker))
-    finished = lines(log)
     listed = subprocess.run(
         [sys.executable, "-m", "becalm", "list", "--json"], capture_output=True, text=True, check=True
     )
     assert json.loads(listed.stdout)
-    # A run is finished when becalm has seen its end: the last line may belong to one that it had not.
-    assert finished - 1 <= stored_runs(store) <= finished + 1
+    nothing_lost(log, store)
 
 
 def test_a_killed_agent_is_said_in_a_sentence_and_loses_nothing(store, tmp_path):
     log = tmp_path / "log"
     marker = "0.0123458"
     process = becalm_process(
-        "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"sleep {marker} && echo x >> {log}"
+        "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"echo {MARK} >> {log}; sleep {marker}"
     )
     wait_for(lambda: lines(log) > 30)
     (agent,) = [pid for pid in children_of(process.pid) if "becalm-agent" in Path(f"/proc/{pid}/comm").read_text()]
@@ -225,7 +224,7 @@ def test_a_killed_agent_is_said_in_a_sentence_and_loses_nothing(store, tmp_path)
     assert "killed by signal 9" in err
     assert "Traceback" not in err
     wait_for(lambda: not processes_with(marker))
-    assert lines(log) - 1 <= stored_runs(store) <= lines(log) + 1
+    nothing_lost(log, store)
 
 
 def children_of(pid):

@@ -1,12 +1,18 @@
 """A lost connection is made again, and the study goes on: nothing is lost, nothing is left on, nothing is run twice."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.machine.account import MARK, begun, kept, nothing_lost
 from tests.machine.far import Cutting, keygen, until
 from tests.machine.test_ssh import QUICK, STAT_INTERVAL, as_root
 from tests.measuring import told
@@ -17,6 +23,7 @@ from becalm.errors import LostError, RefusedError
 from becalm.hosts import Ability, Access, Runs
 from becalm.hosts.ssh import connection, install, reconnecting
 from becalm.hosts.ssh.link import SshLink
+from becalm.nouns.progress import Quiet
 from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -104,8 +111,7 @@ def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_end
                 # Some more, of which nothing will be heard but by way of the spool.
                 until(partial(longer, made, enough))
             seen += event.rows
-        (own,) = set(Path("/dev/shm").glob("becalm-spool-*")) - spools
-    own.unlink()
+    assert set(Path("/dev/shm").glob("becalm-spool-*")) <= spools, "it goes with the conversation"
     assert [run.seq for run in seen] == list(range(100))
     assert "finished runs were still there" in said[-1]
     # The one that was running when the former agent was ended may have come so far.
@@ -173,3 +179,53 @@ def test_a_resumed_search_has_the_user_and_the_consent_that_it_had(far, monkeypa
     far.configure()
     becalm.tune(resume=1)
     assert [(each.user, each.reboot) for each in opened] == [("nobody", True)] * 2
+
+
+KILLED = "import becalm, sys; becalm.run(['sh', '-c', sys.argv[1]], host='far', warmup=0, budget='60s')"
+
+
+@pytest.mark.parametrize("asleep", [False, True], ids=["reading", "stopped"])
+def test_finished_runs_of_a_killed_becalm_are_fetched_by_the_next(far, tmp_path, asleep):
+    """Stopped before, so that it has not heard of many runs, or in the middle of its work."""
+    log = tmp_path / "log"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, f"printf {MARK} >> {log}; sleep 0.01"])
+    until(lambda: begun(log) > 10)
+    if asleep:
+        until(partial(goes_on_without, process, log))
+    process.kill()
+    process.wait()
+    until(lambda: not far.sessions())
+    before, said = kept(os.environ["BECALM_STORE"]), []
+    elsewhere = becalm.run("true", host="local", runs=1, listener=Telling(said))
+    assert (elsewhere.study, said) == (2, []), "another host leaves them where they are"
+    becalm.run("true", host="far", runs=1, listener=Telling(said))
+    nothing_lost(log, os.environ["BECALM_STORE"])
+    got = kept(os.environ["BECALM_STORE"]) - before
+    assert got > 0 or not asleep
+    assert [line for line in said if f"Recovered {got} run" in line and "of study 1" in line] or got == 0
+    said.clear()
+    becalm.run("true", host="far", runs=1, listener=Telling(said))
+    assert said == [], "once"
+
+
+def goes_on_without(process, log):
+    """Stop becalm; whether more runs finish meanwhile: it may be between two blocks, and goes on then."""
+    process.send_signal(signal.SIGSTOP)
+    seen, end = begun(log), time.monotonic() + 1
+    while time.monotonic() < end:
+        if begun(log) > seen + 3:
+            return True
+        time.sleep(0.01)
+    process.send_signal(signal.SIGCONT)
+    until(lambda: begun(log) > seen + 4)
+    return False
+
+
+class Telling(Quiet):
+    """Keeps the sentences."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def warned(self, sentence):
+        self.said.append(sentence)

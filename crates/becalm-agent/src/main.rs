@@ -1,7 +1,7 @@
 //! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`, through an `outlet` that never blocks), `session` serves them, `defined` knows what steps name, `ready`
+//! (`output`, through an `outlet` that never blocks, and into the `spool`), `session` serves them, `defined` knows what steps name, `ready`
 //! and `measure` run steps (`streams`: their output), `machine` holds settings and `guard` outlives a killed agent to
 //! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
@@ -38,6 +38,7 @@ mod restore;
 mod series;
 mod session;
 mod setup;
+mod spool;
 mod streams;
 mod tables;
 

@@ -39,6 +39,8 @@ pub struct Options {
     pub stderr: Option<RawFd>,
     pub spool: Option<RawFd>,
     pub spool_path: Option<PathBuf>,
+    /// Memory of a device that outlives this machine.
+    pub spool_memory: Option<PathBuf>,
     pub root: Option<PathBuf>,
     /// Seconds without any input after which becalm is taken for gone.
     pub silence: Option<u32>,
@@ -57,6 +59,7 @@ impl Default for Options {
             stderr: None,
             spool: None,
             spool_path: None,
+            spool_memory: None,
             root: None,
             silence: None,
             interrupt_wait: INTERRUPT_WAIT,
@@ -65,7 +68,7 @@ impl Default for Options {
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS]. It is \
+                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS]. It is \
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
@@ -96,6 +99,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--stderr-fd") => options.stderr = Some(descriptor()?),
             Some("--spool-fd") => options.spool = Some(descriptor()?),
             Some("--spool") => options.spool_path = Some(value.into()),
+            Some("--spool-memory") => options.spool_memory = Some(value.into()),
             Some("--root") => options.root = Some(value.into()),
             Some("--silence") => {
                 let seconds =

@@ -1,8 +1,7 @@
 //! Events out: whole lines on standard output, rows gathered so that writing them does not disturb runs,
 //! and the spool, which has every finished run at once.
 
-use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io;
 
 use becalm_core::exec::now_ns;
 use becalm_core::load::Load;
@@ -11,6 +10,7 @@ use serde_json::{json, Map, Value};
 
 use crate::outlet::Outlet;
 use crate::protocol::Failure;
+use crate::spool::Spool;
 
 /// A run this long is reported at once; shorter ones are gathered for as long as `GATHER_NS`.
 const LONG_RUN_NS: i64 = 100_000_000;
@@ -20,7 +20,7 @@ const GATHER_NS: i64 = 50_000_000;
 pub struct Output {
     /// What was sent, and what of it the reader has not taken yet.
     pub outlet: Outlet,
-    spool: Option<File>,
+    spool: Option<Spool>,
     spool_error: Option<io::Error>,
     id: u64,
     head: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Output {
 
 impl Output {
     /// Write events to standard output, and rows to a spool where there is one.
-    pub fn new(outlet: Outlet, spool: Option<File>) -> Self {
+    pub fn new(outlet: Outlet, spool: Option<Spool>) -> Self {
         Self {
             outlet,
             spool,
@@ -75,7 +75,7 @@ impl Output {
         self.last_flush_ns = now_ns();
         self.spool_error = None;
         if let Some(spool) = &mut self.spool {
-            self.spool_error = spool.set_len(0).and_then(|()| spool.rewind()).err();
+            self.spool_error = spool.empty().err();
         }
     }
 
@@ -92,7 +92,7 @@ impl Output {
             self.line.extend_from_slice(&self.head);
             self.line.extend_from_slice(&self.rows[own..]);
             self.line.extend_from_slice(b"]}\n");
-            if let Err(error) = spool.write_all(&self.line) {
+            if let Err(error) = spool.write(&self.line) {
                 self.spool_error.get_or_insert(error);
             }
         }
@@ -151,6 +151,13 @@ impl Output {
     /// Output of a workload that is forwarded as it comes.
     pub fn forward(&mut self, stream: &str, text: &str) -> io::Result<()> {
         self.send(&json!({"id": self.id, "event": "output", "stream": stream, "text": text}))
+    }
+
+    /// The conversation is over; `stored`: whoever asked has every run.
+    pub fn end(&mut self, stored: bool) {
+        if let Some(spool) = &mut self.spool {
+            spool.end(stored);
+        }
     }
 
     /// Why the spool does not hold all runs of this block, if it does not.

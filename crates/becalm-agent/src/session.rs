@@ -42,6 +42,8 @@ pub struct Session {
     defined: Defined,
     reading: Reading,
     observer: Observer,
+    /// Whoever asks has stored everything and said goodbye.
+    parted: bool,
 }
 
 type Answer = Result<Value, Failure>;
@@ -51,7 +53,7 @@ impl Session {
     pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
         let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns);
         let (defined, reading) = (Defined::default(), Reading::default());
-        Self { talk, runner, machine, user, base: None, defined, reading, observer }
+        Self { talk, runner, machine, user, base: None, defined, reading, observer, parted: false }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
@@ -60,6 +62,7 @@ impl Session {
         sweep();
         // A process may be forked that outlives this one: only by a single thread.
         self.observer.rest();
+        self.talk.output.end(self.parted);
         let outcomes = self.machine.release();
         for sentence in unsettled(&outcomes).iter().chain(&self.machine.lost(&outcomes)) {
             eprintln!("becalm-agent: {sentence}");
@@ -109,6 +112,7 @@ impl Session {
                     }
                 };
                 if matches!(request.action, Action::Bye {}) {
+                    self.parted = true;
                     return self.talk.output.done(request.id, json!({}));
                 }
                 let id = request.id;

@@ -1,10 +1,8 @@
 //! Make this process what the agent must be: subreaper, deaf to terminal signals, its descriptors private.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::{mem, ptr};
 
 use becalm_core::exec::spawner::Spawner;
@@ -20,6 +18,7 @@ use crate::options::Options;
 use crate::outlet::Outlet;
 use crate::output::Output;
 use crate::session::Session;
+use crate::spool::Spool;
 
 /// A session ready to serve; an error is a sentence.
 pub fn session(options: Options) -> Result<Session, String> {
@@ -35,13 +34,17 @@ pub fn session(options: Options) -> Result<Session, String> {
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is no open descriptor"))?;
     let stderr = own(options.stderr).map_err(failed("--stderr-fd is no open descriptor"))?;
-    let mut spool = own(options.spool).map_err(failed("--spool-fd is no open descriptor"))?.map(File::from);
-    if let Some(file) = &spool {
-        regular(file).map_err(failed("--spool-fd cannot be used"))?;
+    let mut spool = None;
+    if let Some(file) = own(options.spool).map_err(failed("--spool-fd is no open descriptor"))? {
+        spool = Some(Spool::of(file.into()).map_err(failed("--spool-fd cannot be used"))?);
     }
     if let Some(path) = &options.spool_path {
-        let opened = open_as_user(path, user.as_ref());
+        let opened = Spool::open(path, user.as_ref());
         spool = Some(opened.map_err(failed(&format!("The spool file {} cannot be opened", path.display())))?);
+    }
+    if let Some(path) = &options.spool_memory {
+        let mapped = Spool::shared(path);
+        spool = Some(mapped.map_err(failed(&format!("The memory {} cannot be used", path.display())))?);
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let runner =
@@ -100,36 +103,4 @@ fn private(fd: RawFd) -> io::Result<OwnedFd> {
         }
         Ok(OwnedFd::from_raw_fd(fd))
     }
-}
-
-/// Open a file with the rights of the workload's user, so that root's agent opens nothing that the user may not.
-fn open_as_user(path: &Path, user: Option<&User>) -> io::Result<File> {
-    let switch = |uid: u32, gid: u32| {
-        // SAFETY: only the credentials for file access change; they are set back below.
-        unsafe {
-            libc::setfsgid(gid);
-            libc::setfsuid(uid);
-        }
-    };
-    if let Some(user) = user {
-        switch(user.uid, user.gid);
-    }
-    // Without waiting: for the reader of a pipe, or for a device.
-    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let opened = OpenOptions::new().write(true).custom_flags(flags).open(path);
-    if user.is_some() {
-        // SAFETY: cannot fail.
-        unsafe { switch(libc::geteuid(), libc::getegid()) };
-    }
-    let file = opened?;
-    regular(&file)?;
-    Ok(file)
-}
-
-/// Whether writing to it ends in any case: a pipe that nobody reads would keep the agent for good.
-fn regular(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() {
-        return Ok(());
-    }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }

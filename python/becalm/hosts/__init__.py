@@ -7,7 +7,7 @@
 from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import open, unknown, which_machine
-from becalm.hosts.protocol import Access, Host, LoadDetail, MeasureRequest
+from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest
 from becalm.hosts.table import TABLE, Row, forms
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Can",
     "Event",
     "Host",
+    "Left",
     "LoadDetail",
     "LoadMade",
     "Loads",

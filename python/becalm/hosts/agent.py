@@ -105,6 +105,8 @@ class AgentHost:
         self._link = link
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
+        self.answered = True
+        """Everything that it was asked, to the end: whoever asked has all runs."""
         self._warned: set[str] = set()
         self._say = access.say
         greeting = self._greeting()
@@ -286,7 +288,13 @@ class AgentHost:
             self._link.interrupt(b'{"id":0,"do":"stop"}\n')
 
     def close(self) -> None:
-        """End the conversation, at which the agent kills what it started, puts everything back and exits."""
+        """End the conversation, at which the agent kills what it started, puts everything back and exits.
+
+        An agent that has answered everything is said goodbye: its spool is of no use any more.
+        """
+        if self.answered:
+            with contextlib.suppress(OSError):
+                self._link.send(b'{"id":0,"do":"bye"}\n', Patience.SOON)
         self._link.close()
 
     def rows(self, rows: Iterable[list[Any]]) -> list[Run]:
@@ -304,6 +312,7 @@ class AgentHost:
         self._next_id += 1
         ident = self._next_id
         line = json.dumps({"id": ident, **request}, separators=(",", ":")).encode() + b"\n"
+        self.answered = False
         try:
             self._link.send(line, patience)
         except BrokenPipeError:
@@ -315,10 +324,14 @@ class AgentHost:
             if event.get("id") != ident and not unread:
                 continue
             if event["event"] == "error":
+                self.answered = True
                 raise ERRORS.get(event["kind"], MachineError)(event["message"])
-            yield event
             if event["event"] == "done":
+                # Whoever takes this has taken what came before.
+                self.answered = True
+                yield event
                 return
+            yield event
 
     def _line(self) -> dict[str, Any]:
         line = self._link.read()

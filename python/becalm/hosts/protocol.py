@@ -15,6 +15,7 @@ from becalm.hosts.abilities import Abilities
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.load.live import Reading
+from becalm.nouns.elsewhere import Place
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
@@ -27,6 +28,17 @@ def _nobody(sentence: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """Where the agent of a becalm that was killed may still have finished runs.
+
+    `place`: as its host has left it in becalm's spool (`becalm.hosts.left`). `take`: takes the lines that are found.
+    """
+
+    place: Place
+    take: Callable[[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """How to reach the machine: as which user the workload runs, and whether the agent is started through sudo.
 
@@ -34,7 +46,8 @@ class Access:
     directory that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will
     read it. `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given
     for the machine, when it is not its address. `reboot`: the person consents to restarts of the machine. `say`: takes
-    sentences for the person while something takes long: a connection that was lost, a restart.
+    sentences for the person while something takes long: a connection that was lost, a restart. `left`: what earlier
+    becalms have left on machines, each for the host that finds it there.
     """
 
     user: str | None = None
@@ -46,6 +59,7 @@ class Access:
     called: str | None = None
     reboot: bool = False
     say: Callable[[str], None] = _nobody
+    left: Sequence[Left] = ()
 
 
 Parameters = tuple[str, ...]

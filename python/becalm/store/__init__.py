@@ -5,7 +5,7 @@ what people give into a database, `failure` words what a database says when it f
 until they are stored. Only this package imports SQLAlchemy.
 """
 
-from becalm.store.spool import Recovered, Spool, recover
+from becalm.store.spool import Elsewhere, Recovered, Spool, elsewhere, recover
 from becalm.store.store import Store
 
-__all__ = ["Recovered", "Spool", "Store", "recover"]
+__all__ = ["Elsewhere", "Recovered", "Spool", "Store", "elsewhere", "recover"]

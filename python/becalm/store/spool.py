@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
+from becalm.nouns.elsewhere import Place, place_in
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import made, spool_dir, state_dir
 from becalm.store.store import Store
@@ -33,6 +34,8 @@ ASIDE = ".aside"
 
 _LARGEST_PROCESS = 1 << 22
 """No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
+
+_LONGEST_PLACE = 65536
 
 _OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind))
 
@@ -47,6 +50,28 @@ class Recovered:
     study_id: int
     runs: int
     aside: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A study whose last runs may still be on another machine: `place` says where, in the words of its host."""
+
+    store: Store
+    path: Path
+    place: Place
+
+    def take(self, lines: bytes) -> list[Recovered]:
+        """What was found there, into the store. Raises MachineError when it could not be kept."""
+        with _unused(self.path) as descriptor:
+            if descriptor is None:
+                return []
+            try:
+                held = _without_place(descriptor) + lines
+                os.pwrite(descriptor, held, 0)
+                os.ftruncate(descriptor, len(held))
+            except OSError as error:
+                raise MachineError(f"{self.path} cannot be written: {error.strerror}.") from error
+        return list(_recover(self.store, self.path, heard=True))
 
 
 class Spool:
@@ -144,8 +169,32 @@ def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
     except MachineError:
         # Without a place for spools there are none, and a store elsewhere can still be read.
         return []
-    paths = sorted(path for key in {_key(store), _former_key(store)} for path in directory.glob(f"{key}-*{SUFFIX}"))
-    return [found for path in paths for found in _recover(store, path, heard)]
+    return [found for path in _paths(store, directory) for found in _recover(store, path, heard)]
+
+
+def elsewhere(store: Store) -> list[Elsewhere]:
+    """Studies of killed becalms whose last runs may still be on another machine."""
+    found = []
+    with contextlib.suppress(MachineError):
+        for path in () if store.location.memory else _paths(store, spool_dir()):
+            with _unused(path) as descriptor:
+                if descriptor is not None and (place := _place(descriptor)) is not None:
+                    found.append(Elsewhere(store, path, place))
+    return found
+
+
+def _paths(store: Store, directory: Path) -> list[Path]:
+    return sorted(path for key in {_key(store), _former_key(store)} for path in directory.glob(f"{key}-*{SUFFIX}"))
+
+
+def _place(descriptor: int) -> Place | None:
+    """What its first line says of another machine."""
+    return place_in(os.pread(descriptor, _LONGEST_PLACE, 0).partition(b"\n")[0])
+
+
+def _without_place(descriptor: int) -> bytes:
+    """All but the first line."""
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).partition(b"\n")[2]
 
 
 def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
@@ -160,7 +209,10 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
         except (StoreError, OSError):
             return
         aside = None
-        if whole and missing is not None:
+        if _place(descriptor) is not None:
+            # Until a becalm has asked there.
+            pass
+        elif whole and missing is not None:
             with contextlib.suppress(OSError):
                 path.unlink()
         elif heard:
@@ -206,7 +258,7 @@ def read(descriptor: int) -> tuple[dict[int, Run], bool]:
     for line in lines:
         found = _runs(line)
         rows |= {run.seq: run for run in found}
-        whole = whole and bool(found)
+        whole = whole and (bool(found) or place_in(line) is not None)
     # Only its end of line may be missing.
     rows |= {run.seq: run for run in _runs(last)}
     return rows, whole

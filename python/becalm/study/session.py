@@ -7,17 +7,17 @@ beside it) and the host has ended what it started and put back what it changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
-from becalm.hosts import Access, Event, Host, LoadDetail, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts import Access, Event, Host, Left, LoadDetail, Loads, Noticed, Runs, RunText, Written
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
-from becalm.store import Spool, Store, recover
+from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.rescue import rescue
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
@@ -140,8 +140,15 @@ class StudySession:
 def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession]:
     """Open store, spool and host. Raises BecalmError."""
     with Store.open(":memory:" if measuring.store is False else measuring.place) as store:
-        for found in recover(store):
-            measuring.listener.warned(measurement.recovered(found.study_id, found.runs, found.aside))
+
+        def tell(recovered: Iterable[Recovered]) -> None:
+            for found in recovered:
+                measuring.listener.warned(measurement.recovered(found.study_id, found.runs, found.aside))
+
+        def left(study: Elsewhere) -> Left:
+            return Left(study.place, lambda lines: tell(study.take(lines)))
+
+        tell(recover(store))
         with Spool.create(store) as spool:
             access = Access(
                 measuring.user,
@@ -151,6 +158,7 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 title,
                 reboot=measuring.allow_reboot,
                 say=measuring.listener.warned,
+                left=[left(study) for study in elsewhere(store)],
             )
             with hosts.open(measuring.host, access) as host:
                 opened = StudySession(store, host, measuring, spool)

@@ -123,6 +123,17 @@ def guards(root: Path | None) -> list[int]:
     return holders(root, "becalm-guard")
 
 
+def processes_of(root: Path, *names: str) -> list[int]:
+    """Processes of these names that serve this machine, not another one: they have the words of their agent."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if str(root).encode() in words and (entry / "comm").read_text().strip() in names:
+                found.append(int(entry.name))
+    return [pid for pid in found if runs(pid)]
+
+
 def end(pid: int) -> None:
     """SIGKILL a process that is not our child, and wait until it has gone."""
     with contextlib.suppress(ProcessLookupError):

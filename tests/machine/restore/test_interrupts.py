@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from tests.machine.restore.laptop import changed, laptop, put, snapshot
-from tests.machine.restore.talk import Agent, end, guards, holders, wait_for
+from tests.machine.restore.laptop import changed, laptop, snapshot
+from tests.machine.restore.laptop import put as written
+from tests.machine.restore.talk import Agent, end, guards, holders, processes_of, wait_for
 
 from becalm.hosts.agent import agent_path
 
@@ -25,17 +26,16 @@ def root(tmp_path):
     root = laptop(tmp_path / "root", cpus=4)
     put(root, "proc/interrupts", f"{QUIET:4}: 0 0 0 0 IO-APIC device{QUIET}")
     put(root, f"proc/irq/{FIXED}/effective_affinity_list", "2")
-    others = keepers()
     yield root
     # Whoever still waits has nothing to wait for.
-    (root / "run/becalm/interrupts").unlink(missing_ok=True)
-    wait_for(lambda: keepers() <= others)
+    for pid in processes_of(root, "becalm-keeper", "becalm-guard"):
+        end(pid)
 
 
-def keepers():
-    """Those who wait for interrupts, on any machine."""
-    done = subprocess.run(["pgrep", "-x", "becalm-keeper"], capture_output=True, text=True)
-    return set(map(int, done.stdout.split()))
+def put(root, path, text):
+    """Write a file of a machine that somebody may be reading: as the kernel's files, it is never empty in between."""
+    written(root, "aside", text)
+    (root / "aside").rename(root / path)
 
 
 def mask(root, irq=QUIET):
@@ -181,9 +181,8 @@ def test_the_killed_leave_it_to_the_guard_or_to_the_next(root, victims):
 
 
 def test_whoever_waits_is_killed_and_the_next_puts_back(root):
-    others = keepers()
     offline(root, LONG)
-    (waiting,) = keepers() - others
+    (waiting,) = processes_of(root, "becalm-keeper")
     end(waiting)
     fire(root)
     assert mask(root) == "2", "nobody waits"

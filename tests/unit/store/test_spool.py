@@ -14,7 +14,8 @@ from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.cli.records import command_list
 from becalm.errors import MachineError
-from becalm.store import Spool, Store, recover
+from becalm.nouns.elsewhere import elsewhere as telling
+from becalm.store import Spool, Store, elsewhere, recover
 from becalm.store.spool import read
 from becalm.study.stored import stored
 from becalm.verbs.records import export
@@ -56,6 +57,39 @@ def test_what_a_kill_left_is_recovered_once(store, tmp_path):
     assert list(store.runs(number)) == [run(0), run(1)]
     assert recover(store) == []
     assert spools(tmp_path) == []
+
+
+PLACE = {"host": "ssh://bench", "pid": 7}
+
+
+def test_a_spool_that_names_another_machine_waits_until_somebody_has_asked_there(store, tmp_path):
+    number = store.begin(STUDY, FACTS)
+    abandon(store, number, telling(PLACE) + line(run(0)))
+    (found,) = recover(store)
+    assert (found.study_id, found.runs, found.aside) == (number, 1, None), "what has come here is taken at once"
+    assert recover(store) == []
+    (left,) = elsewhere(store)
+    assert left.place == PLACE
+    (found,) = left.take(line(run(0)) + line(run(1)) + line(run(2))[:-9])
+    assert (found.runs, found.aside) == (1, None)
+    assert list(store.runs(number)) == [run(0), run(1)]
+    assert (elsewhere(store), spools(tmp_path)) == ([], [])
+    assert left.take(line(run(3))) == [], "somebody else was there first"
+
+
+def test_another_machine_that_has_nothing_is_forgotten(store, tmp_path):
+    number = store.begin(STUDY, FACTS)
+    abandon(store, number, telling(PLACE))
+    (left,) = elsewhere(store)
+    assert left.take(b"") == []
+    assert spools(tmp_path) == []
+
+
+def test_a_place_that_is_in_use_is_nobody_elses(store):
+    with Spool.create(store) as spool:
+        spool.assign(store.begin(STUDY, FACTS))
+        os.write(spool.fileno(), telling(PLACE))
+        assert elsewhere(store) == []
 
 
 def test_rubbish_is_no_run(store, tmp_path):

@@ -11,7 +11,6 @@ import gzip
 import os
 import pwd
 import re
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +28,7 @@ from becalm.hosts.guest.options import Wanted, parse
 from becalm.hosts.held import PutOn
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.scratch import Scratch
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -197,7 +197,7 @@ class GuestMachine(Wrapper[AgentHost]):
         self._conversations += 1
 
     def _machine(self) -> qemu.GuestLink:
-        scratch = tempfile.TemporaryDirectory(prefix="becalm-guest-")
+        scratch = Scratch("guest")
         place = Path(scratch.name)
         try:
             with gzip.open(place / "initramfs", "wb", compresslevel=1) as file:
@@ -210,7 +210,9 @@ class GuestMachine(Wrapper[AgentHost]):
                     f"it needs mem={least}M, not {self._wanted.mem}M."
                 )
             wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
-            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel, self._network.qemu)
+            link, self._accel = qemu.start(
+                wanted, self._kernel, scratch, self._accel, self._network.qemu, self._access.spool
+            )
             return link
         except BaseException:
             scratch.cleanup()

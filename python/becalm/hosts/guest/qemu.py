@@ -28,6 +28,9 @@ TAIL = 1 << 16
 PATIENCE_S = 5.0
 CHUNK = 1 << 16
 EMULATED = "tcg,thread=multi"
+SHARED = "ivshmem-plain"
+SPOOL_BYTES = 4 << 20
+"""Of memory shared with a guest: some 20,000 runs. Pages that nobody writes take no room."""
 KVM_LIMIT_S = 20.0
 """With a processor's own virtualisation a guest speaks within 2 s; inside some virtual machines /dev/kvm opens, and
 then nothing ever runs."""
@@ -87,6 +90,15 @@ def command(
     words += ["-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"]
     words += devices
     return [*words, "-chardev", "stdio,id=agent,signal=off", "-serial", "chardev:agent"]
+
+
+def shared_memory(spool: int | None) -> list[str]:
+    """Words for memory of the guest that is this file, into which its agent writes finished runs: they are there even
+    when QEMU is killed with becalm. Nothing but memory is written, so that no program in the guest is disturbed."""
+    if spool is None:
+        return []
+    file = f"memory-backend-file,id=spool,share=on,size={SPOOL_BYTES},mem-path=/proc/self/fd/{spool}"
+    return ["-object", file, "-device", f"{SHARED},memdev=spool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,26 +223,37 @@ def start(
     scratch: tempfile.TemporaryDirectory[str],
     accels: tuple[str, ...],
     devices: Sequence[str] = (),
+    spool: int | None = None,
 ) -> tuple[GuestLink, tuple[str, ...]]:
     """Boot with the first of the accelerators that works; gives the link and those that are left to try next time.
 
-    `scratch` holds the initramfs and goes with the machine. Raises MachineError.
+    `scratch` holds the initramfs and goes with the machine. `spool`: a file that its agent writes finished runs into.
+    Raises MachineError.
     """
     qemu, place = program(), Path(scratch.name)
     for index, accel in enumerate(accels):
         last = index == len(accels) - 1
-        words = command(qemu, wanted, kernel, place, accel, devices)
+        words = command(qemu, wanted, kernel, place, accel, [*devices, *shared_memory(spool)])
         try:
             limit_s = wanted.limit_s if last else min(KVM_LIMIT_S, wanted.limit_s)
-            return boot(words, scratch, limit_s, wanted.limit_s), accels[index:]
-        except MachineError:
+            return boot(words, scratch, limit_s, wanted.limit_s, spool), accels[index:]
+        except MachineError as error:
+            if spool is not None and SHARED in str(error):
+                # Not every distribution's QEMU has the device. Without it a killed becalm may lose some runs.
+                return start(wanted, kernel, scratch, accels, devices)
             # What the guest itself complains about would be the same without acceleration.
             if last or Console(place).text().strip():
                 raise
     raise MachineError("No accelerator was given to try.")
 
 
-def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: float, answer_s: float) -> GuestLink:
+def boot(
+    words: list[str],
+    scratch: tempfile.TemporaryDirectory[str],
+    limit_s: float,
+    answer_s: float,
+    spool: int | None = None,
+) -> GuestLink:
     """Start QEMU and wait until the agent speaks; later it may be silent for `answer_s`. Raises MachineError."""
     # Loaded here: between fork and exec nothing may be.
     prctl = ctypes.CDLL(None).prctl
@@ -248,6 +271,7 @@ def boot(words: list[str], scratch: tempfile.TemporaryDirectory[str], limit_s: f
                 stderr=errors,
                 process_group=0,
                 preexec_fn=die_with_us,
+                pass_fds=() if spool is None else (spool,),
             )
     except OSError as error:
         raise MachineError(f"QEMU cannot be started: {words[0]}: {error.strerror}.") from error

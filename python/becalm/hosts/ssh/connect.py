@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import subprocess
 from collections.abc import Iterator
@@ -17,14 +18,17 @@ from typing import Any
 
 from becalm.errors import LostError
 from becalm.hosts.agent import Surroundings, agent_path
-from becalm.hosts.protocol import Access
+from becalm.hosts.protocol import Access, Left
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
 from becalm.hosts.ssh.connection import Connection
+from becalm.nouns.elsewhere import Place
 
 SILENCE_SECONDS = 60
 """The agent puts everything back when nothing has come for so long: who has gone closes no input when the network is
 cut, and a server's own TCP keepalive (tcp_keepalive_time) waits two hours."""
+
+_BOOT, _SPOOL = re.compile(r"[0-9a-f-]{36}"), re.compile(re.escape(installing.SPOOL) + "[0-9a-f]{16}")
 
 ENDING_SECONDS = SILENCE_SECONDS + 30
 """How long an agent whose connection is gone may take to end: until it notices, and to put everything back."""
@@ -38,16 +42,46 @@ class PreviousAgent:
     boot_id: str
     spool: str
 
+    def place(self, address: Address) -> dict[str, Any]:
+        """Where it is, for whoever comes after a becalm that was killed."""
+        about = {"pid": self.pid, "boot_id": self.boot_id, "spool": self.spool}
+        return {"host": str(address), "config": address.config, **about}
+
+    @classmethod
+    def at(cls, place: Place, address: Address) -> PreviousAgent | None:
+        """The agent that a becalm has left at this address; None when it is at another one."""
+        pid, boot_id, spool = (place.get(name) for name in ("pid", "boot_id", "spool"))
+        if (place.get("host"), place.get("config")) != (str(address), address.config):
+            return None
+        # These become part of a command.
+        if not (isinstance(pid, int) and _BOOT.fullmatch(str(boot_id)) and _SPOOL.fullmatch(str(spool))):
+            return None
+        return cls(pid, str(boot_id), str(spool))
+
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """An agent that has been started. `kept`: lines of finished runs that the one before had not handed over."""
+    """An agent that has been started.
+
+    `kept`: lines of finished runs that the one before had not handed over; they are in `former`, its spool, until
+    `forget`.
+    """
 
     connection: Connection
     process: subprocess.Popen[bytes]
     surroundings: Surroundings
     spool: str
     kept: bytes = b""
+    former: str | None = None
+
+    def discard(self) -> None:
+        """Remove the spool of an agent that has not begun. Raises LostError."""
+        _forget(self.connection, self.spool)
+
+    def forget(self) -> None:
+        """What the agent before had kept is safe here."""
+        if self.former is not None:
+            _forget(self.connection, self.former)
 
     def rows(self) -> Iterator[list[Any]]:
         """What was finished: the agent's rows (docs/reference/protocol.md), up to a line that was cut off."""
@@ -83,6 +117,8 @@ class Route:
         connection = Connection(self.address, alone=former is not None or self.access.reboot)
         try:
             kept = b"" if former is None else _ended(connection, former, restarting)
+            for left in self.access.left if former is None else ():
+                self._fetch(connection, left)
             there = installing.look(connection, self.agent)
             installing.install(connection, self.agent, there)
             through_sudo = self.access.sudo and there.uid != 0
@@ -95,10 +131,30 @@ class Route:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(lines)
                 process.stdin.flush()
-            return Connected(connection, process, Surroundings(there.environment, there.directory), spool, kept)
+            return Connected(
+                connection,
+                process,
+                Surroundings(there.environment, there.directory),
+                spool,
+                kept,
+                None if former is None else former.spool,
+            )
         except BaseException:
             connection.close()
             raise
+
+    def _fetch(self, connection: Connection, left: Left) -> None:
+        """What an agent had finished whose becalm was killed, if that was here. Raises LostError."""
+        agent = PreviousAgent.at(left.place, self.address)
+        if agent is None:
+            return
+        left.take(_ended(connection, agent, restarting=False))
+        _forget(connection, agent.spool)
+
+
+def _forget(connection: Connection, spool: str) -> None:
+    """Remove a spool."""
+    connection.ask(installing.FORGET.format(spool=spool))
 
 
 def _ended(connection: Connection, former: PreviousAgent, restarting: bool) -> bytes:

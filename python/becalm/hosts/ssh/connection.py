@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from becalm.errors import LostError, MachineError
+from becalm.hosts.scratch import Scratch
 from becalm.hosts.ssh.address import Address
 
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
@@ -58,7 +57,8 @@ class Connection:
     def __init__(self, address: Address, *, alone: bool = False) -> None:
         self.address = address
         self._alone = alone
-        self._directory = Path(_private_directory())
+        self._scratch = _private_directory()
+        self._directory = Path(self._scratch.name)
         self._connected = False
         self._said: BinaryIO | None = None
 
@@ -127,7 +127,7 @@ class Connection:
             with contextlib.suppress(OSError):
                 subprocess.run(command, capture_output=True, env=_environment(), process_group=0, check=False)
             self._connected = False
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._scratch.cleanup()
 
     def _command(self, script: str) -> list[str]:
         assert not set(script) & set("'\\!\n"), "some login shell would read this as something else"
@@ -154,11 +154,11 @@ class Connection:
         return ["-T", "-a", "-x", "-e", "none", *given]
 
 
-def _private_directory() -> str:
-    made = tempfile.mkdtemp(prefix="becalm-ssh-")
-    if len(os.fsencode(made)) > LONGEST_SOCKET:
-        os.rmdir(made)
-        made = tempfile.mkdtemp(prefix="becalm-ssh-", dir="/tmp")
+def _private_directory() -> Scratch:
+    made = Scratch("ssh")
+    if len(os.fsencode(made.name)) > LONGEST_SOCKET:
+        made.cleanup()
+        made = Scratch("ssh", "/tmp")
     return made
 
 

@@ -60,10 +60,11 @@ SUDO = _PLACE + f'command -v sudo >/dev/null || exit {NO_SUDO}; exec sudo -n -- 
 SPOOL = "/dev/shm/becalm-spool-"
 """Finished runs are there until they have arrived here: in memory, because writing to a disk would disturb them."""
 
-# Where there is no room for some 5000 runs there is no spool. Spools of sessions that ended a day ago are nobody's.
+# Where there is no room for some 5000 runs there is no spool. What a becalm that was killed has not fetched in a week
+# is nobody's.
 START = (
     "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}; "
-    'find /dev/shm -maxdepth 1 -name "becalm-spool-*" -mtime +0 -delete 2>/dev/null; '
+    'find /dev/shm -maxdepth 1 -name "becalm-spool-*" -mtime +6 -delete 2>/dev/null; '
     "if (umask 077; set -C; head -c 1048576 /dev/zero > {spool} && : >| {spool}) 2>/dev/null; "
     'then set -- "$@" --spool {spool}; else rm -f {spool}; fi; '
     'if test -n "$u"; then chown -- "$u" {spool} 2>/dev/null; set -- "$@" --user "$u"; fi; '
@@ -78,8 +79,9 @@ FORMER = (
     'while test $b = {boot} && case "$(grep -e ^Name -e ^State /proc/{pid}/status 2>/dev/null)" in '
     "*zombie*) false;; *agent-*) ;; *) false;; esac; do "
     f"test $i -lt {{seconds}} || exit {NOT_ENDED}; kill -HUP {{pid}} 2>/dev/null; sleep 1; i=$((i+1)); done; "
-    "cat {spool} 2>/dev/null; rm -f {spool}"
+    "cat {spool} 2>/dev/null"
 )
+FORGET = "rm -f {spool}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ arrived: `ReconnectingHost` is a host around the agent of the moment.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.held import Planned, PutOn
+from becalm.hosts.left import leave
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.rebooting import RestartedError
 from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected, PreviousAgent, Route
@@ -162,6 +164,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
     def close(self) -> None:
         """End the agent, which puts everything back, and the connection."""
         self.part()
+        if self.inner.answered:
+            leave(self._access.spool, None)
         self.inner.close()
 
     def ask(self, call: Callable[[AgentHost], Answer]) -> Answer:
@@ -190,9 +194,14 @@ class ReconnectingHost(Wrapper[AgentHost]):
         try:
             self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
         except BaseException:
+            # Nothing was measured. Where the connection is lost it stays for a week.
+            with contextlib.suppress(MachineError):
+                reached.discard()
             link.close()
             raise
         self._number += 1
+        leave(self._access.spool, self.previous().place(self._route.address), reached.kept)
+        reached.forget()
         reached.connection.seclude()
         return self.inner.rows(reached.rows())
 

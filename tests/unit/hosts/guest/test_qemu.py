@@ -370,3 +370,19 @@ def running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_guest_writes_runs_into_a_file_of_ours_where_its_machine_can(play, tmp_path):
+    """QEMU has the descriptor; one that does not know the device is started without it."""
+    unknown = "qemu: -device ivshmem-plain: 'ivshmem-plain' is not a valid device model name"
+    with (tmp_path / "spool").open("w+b") as spool:
+        place = f"/proc/self/fd/{spool.fileno()}"
+        play(
+            f'case "$*" in *mem-path={place}*) echo seen >> {place}; echo "{unknown}" >&2; exit 1;; esac\n'
+            f"exec {agent_path()} serve"
+        )
+        assert tried(access=Access(spool=spool.fileno()))
+        assert spool.read() == b"seen\n", "the descriptor is QEMU's, too"
+    first, second = play.log.read_text().splitlines()
+    assert f"share=on,size={qemu.SPOOL_BYTES},mem-path={place}" in first
+    assert "ivshmem" not in second

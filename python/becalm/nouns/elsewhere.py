@@ -1,0 +1,30 @@
+"""A line in becalm's own spool that says where the agent's is, when that is on another machine.
+
+An agent on another machine keeps finished runs there until they have arrived. When becalm is killed, this line is what
+tells the next one where to look for them (`becalm.store.spool`, `Access.left`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Place = Mapping[str, Any]
+"""Where it is, in the words of the host that wrote it: JSON."""
+
+_EVENT = "elsewhere"
+
+
+def elsewhere(place: Place) -> bytes:
+    """The line for a place."""
+    return json.dumps({"event": _EVENT, "place": place}).encode() + b"\n"
+
+
+def place_in(line: bytes) -> Place | None:
+    """The place that a line of a spool tells; None for any other line."""
+    try:
+        event = json.loads(line)
+        return dict(event["place"]) if event["event"] == _EVENT else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
