@@ -171,9 +171,12 @@ def machines_of(pid):
     return found
 
 
-def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one(tmp_path):
+def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one(tmp_path, monkeypatch):
     """And in a guest whose load disturbs everybody, what it finds makes the program steadier."""
     needed("6.1")
+    # What a killed becalm leaves is the test's: its guest's directory, and its spool until the store is opened.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     store = str(tmp_path / "store.sqlite")
     arguments = (*STUDY, "--store", store, "--json", "--", "sh", "-c", SPIN.format(2000))
     begun = subprocess.Popen([sys.executable, "-m", "becalm", *arguments], stdout=subprocess.DEVNULL)

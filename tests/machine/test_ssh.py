@@ -297,7 +297,9 @@ def test_an_agent_that_does_not_run_there_is_removed(far, monkeypatch, tmp_path)
 def test_an_agent_of_another_protocol(far, monkeypatch, tmp_path):
     greeting = '{"becalm-agent":"9","protocol":99}'
     version = f"becalm-agent {install.VERSION}"
-    text = f"#!/bin/sh\nif [ $1 = --version ]; then echo '{version}'; else echo '{greeting}'; cat >/dev/null; fi\n"
+    # As every agent it removes its spool, the last word, when it has no runs.
+    serve = f"echo '{greeting}'; cat >/dev/null; for spool; do :; done; rm $spool"
+    text = f"#!/bin/sh\nif [ $1 = --version ]; then echo '{version}'; else {serve}; fi\n"
     carried(monkeypatch, tmp_path, text.encode())
     assert "speaks protocol 99" in refused()
 
