@@ -4,7 +4,7 @@
     python bench/search.py --seeds 200 --random 300 --document docs/explanation/methods.md  # its tables, a few minutes
     python bench/search.py --dangerous no --machines b c
 
-Every choice is confirmed on fresh runs, 10 loops of 15 runs of the untouched machine and of the choice in random
+Every choice is confirmed on fresh runs, 10 loops of 15 runs of the baseline and of the choice in random
 order. The truth is the same with very many loops. Writes bench/out/search.json.
 """
 

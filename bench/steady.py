@@ -5,7 +5,7 @@
     python bench/steady.py --report
 
 For each program `becalm tune` searches first. Then `becalm tune --try` measures what it found beside the two lists and
-the untouched machine, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none.
+the baseline, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from campaign import OUT, Log, Record, becalm_command, describe, read_log, save,
 from loop import compile_c
 
 UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
-NAMES = {"untouched": UNTOUCHED, "tuned": OURS}
+NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
 
 Made = tuple[list[str], str]
 """A command line, and the directory it runs in."""
@@ -144,10 +144,10 @@ def added(study: Record) -> float:
 
 
 def rows(record: Record) -> Iterator[list[str]]:
-    """One row an arm: spread with interval, and how many times as steady as untouched."""
+    """One row an arm: spread with interval, and how many times as steady as the baseline."""
     tried = record["tried"]
-    against = {each["arm"]: each for each in tried["steadier"]}
-    mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if arm["name"] == UNTOUCHED) / 1e6
+    against = {each["arm"]: each for each in tried["comparisons"]}
+    mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if NAMES.get(arm["name"]) == UNTOUCHED) / 1e6
     for arm in tried["arms"]:
         name = record["first"] if arm["name"] == "tuned" else NAMES.get(arm["name"], arm["name"])
         spread = arm["spread"]
@@ -173,7 +173,7 @@ def report(result: Record) -> str:
         f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}. {config['loops']} loops of "
         f"{config['runs']} runs in a row, all arms in random order in each loop; 95 % intervals.\n\n"
     )
-    columns = ["Program", "Settings", "Spread", "Times as steady as untouched", "Mean time"]
+    columns = ["Program", "Settings", "Spread", "Times as steady as the baseline", "Mean time"]
     body = table(columns, [row for record in result["rows"] for row in rows(record)])
     said = [f"- {record['program']}: {_said(record)}" for record in result["rows"]]
     return head + body + "\n\n" + "\n".join(said)

@@ -67,7 +67,7 @@ def size_bytes(value: float | str) -> int:
     if isinstance(value, str):
         match = _SIZE.fullmatch(value)
         if match is None:
-            raise UsageError(f"{value!r} is no amount of bytes. Write it like 512M, 64K or 1.5G.")
+            raise UsageError(f"{value!r} is not a valid size. Write it like 512M, 64K or 1.5G.")
         base = 1000 if match[3].lower() == "b" and match[2] else 1024
         number = float(match[1]) * float(base) ** " kmgt".index(match[2].lower() or " ")
     else:

@@ -208,5 +208,5 @@ def test_programs_without_any_spread_are_no_trouble(row, objective):
     search = SearchRun(row.load(), a_space(), dataclasses.replace(row.rule, objective=objective), 0)
     while search.ask is not None:
         search.tell([Sample(s, (np.full(search.ask.runs, 1e9),) * search.ask.loops) for s in search.ask.arms])
-    # Annealing never measures the untouched machine; its first trial is then as good as any.
+    # Annealing never measures the baseline; its first trial is then as good as any.
     assert len(search.choice.settings.values) <= 1

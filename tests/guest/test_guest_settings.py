@@ -202,5 +202,5 @@ def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one
     (boots,) = [each for each in found["findings"] if each["kind"] == "boots"]
     assert boots["numbers"]["boots"] >= 4, found["sentence"]
     assert "isolcpus" in found["settings"], found["sentence"]
-    (ratio,) = [each["ratio"] for each in found["steadier"] if each["arm"] == "tuned"]
+    (ratio,) = [each["ratio"] for each in found["comparisons"] if each["arm"] == "tuned"]
     assert ratio["low"] > 1

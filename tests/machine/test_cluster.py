@@ -79,7 +79,7 @@ def test_a_killed_worker_costs_its_own_block_only(store):
     assert "its worker does not answer" in first.lost
     assert second.lost == ""
     assert second.verdict.summaries[0].runs == 60
-    assert any("was lost, the others go on" in each for each in heard.said)
+    assert any("was lost, the others continue" in each for each in heard.said)
     with Store.open(store) as opened_store:
         kept = opened_store.study(first.study).runs
     assert 4 < kept < 61

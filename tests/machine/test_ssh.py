@@ -220,7 +220,7 @@ def refused(name="far", **access):
 
 def test_a_name_that_nobody_has(far):
     far.configure("HostName no-such-machine.invalid")
-    assert "There is no machine of the name far" in refused()
+    assert "There is no machine named far" in refused()
 
 
 def test_nothing_listens(far):

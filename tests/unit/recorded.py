@@ -32,7 +32,7 @@ def run(**changes):
 
 
 def load(**changes):
-    """What the machine did meanwhile: both CPUs busy, three runnable tasks, some disk and network."""
+    """What the machine did during the run: both CPUs busy, three runnable tasks, some disk and network."""
     values = {
         "first": 0,
         "last": 0,

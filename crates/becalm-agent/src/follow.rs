@@ -223,7 +223,7 @@ fn spent() -> i64 {
 /// Take hold of a process by its number.
 fn hold(pid: i32) -> Result<Held, Failure> {
     if pid <= 0 {
-        return Err(Failure::new("domain", format!("{pid} is no number of a process. Numbers are above 0.")));
+        return Err(Failure::new("domain", format!("{pid} is not a process number. Numbers are above 0.")));
     }
     let path = format!("/proc/{pid}");
     let directory = File::open(&path).map_err(|error| unreadable(pid, &error))?;

@@ -42,7 +42,7 @@ pub fn connect(line: &str) -> Result<(), String> {
     let (Some(name), Some(own), Some(mask), Some(gateway), None) =
         (words.next(), address(words.next()), address(words.next()), address(words.next()), words.next())
     else {
-        return Err(format!("This is no interface with its address, mask and gateway: {line}."));
+        return Err(format!("This is not an interface with its address, mask and gateway: {line}."));
     };
     let failed = |what: &'static str| {
         move |error: io::Error| match error.raw_os_error() {
@@ -50,7 +50,7 @@ pub fn connect(line: &str) -> Result<(), String> {
             _ => format!("{name} {what}: {error}."),
         }
     };
-    let mut request = request(name).map_err(failed("is no interface"))?;
+    let mut request = request(name).map_err(failed("is not an interface"))?;
     request.ifr_ifru.ifru_addr = own;
     call(libc::SIOCSIFADDR, &request).map_err(failed("takes no address"))?;
     request.ifr_ifru.ifru_netmask = mask;
@@ -140,7 +140,7 @@ mod tests {
             "eth0 10.0.2 255.0.0.0 10.0.2.2",
             "a 1.1.1.1 1.1.1.1 1.1.1.1 b",
         ] {
-            assert!(connect(line).unwrap_err().starts_with("This is no interface"), "{line}");
+            assert!(connect(line).unwrap_err().starts_with("This is not an interface"), "{line}");
         }
     }
 

@@ -45,7 +45,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, S
         match (name.to_str(), number) {
             (Some("--for-ns"), Some(ns)) => options.time_ns = Some(ns),
             (Some("--report-fd"), Some(fd)) => options.report = RawFd::try_from(fd).ok(),
-            _ => return Err(format!("{} is no option with its number; {USAGE}.", name.display())),
+            _ => return Err(format!("{} is not an option with a number; {USAGE}.", name.display())),
         }
     }
     if options.time_ns.is_some() && !options.command.is_empty() {

@@ -62,7 +62,7 @@ pub enum Action {
         #[serde(default)]
         started: Option<u64>,
         period_ns: i64,
-        /// What the machine did meanwhile, in each event but the first.
+        /// What the machine did during the run, in each event but the first.
         #[serde(default)]
         load: bool,
         #[serde(default)]

@@ -32,10 +32,10 @@ pub fn session(options: Options) -> Result<Session, String> {
     let spawner = Spawner::new().map_err(failed("The process that starts programs could not be created"))?;
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
-    let stdout = own(options.stdout).map_err(failed("--stdout-fd is no open descriptor"))?;
-    let stderr = own(options.stderr).map_err(failed("--stderr-fd is no open descriptor"))?;
+    let stdout = own(options.stdout).map_err(failed("--stdout-fd is not an open descriptor"))?;
+    let stderr = own(options.stderr).map_err(failed("--stderr-fd is not an open descriptor"))?;
     let mut spool = None;
-    if let Some(file) = own(options.spool).map_err(failed("--spool-fd is no open descriptor"))? {
+    if let Some(file) = own(options.spool).map_err(failed("--spool-fd is not an open descriptor"))? {
         spool = Some(Spool::of(file.into()).map_err(failed("--spool-fd cannot be used"))?);
     }
     if let Some(path) = &options.spool_path {

@@ -1,4 +1,4 @@
-"""From the runs that confirm a choice of settings to conclusions: how much steadier, and thanks to which knob.
+"""From the runs that confirm a choice of settings to conclusions: how much less they vary, and thanks to which knob.
 
 Pure: samples in, values of `becalm.nouns.tune_verdict` out. The runs must be fresh (none of the search) and their arms
 interleaved: every loop made all arms, in random order. `stats.spread` compares them loop by loop; the textbook tests
@@ -47,12 +47,12 @@ Arms = Mapping[str, Sequence[Sample]]
 class Confirmation:
     """What the confirmation says; nothing, while there is none. Fields as those of `TuneVerdict`.
 
-    `spare`: chosen knobs that are not shown to make any program steadier, the least useful first. Measure the chosen
-    settings without them (`leaner`), the chosen ones (TUNED) and the untouched machine once more, as RECOMMENDED.
+    `spare`: chosen knobs that are not shown to make any program vary less, the least useful first. Measure the chosen
+    settings without them (`leaner`), the chosen ones (TUNED) and the baseline once more, as RECOMMENDED.
     """
 
     arms: tuple[Arm, ...] = ()
-    steadier: tuple[ArmComparison, ...] = ()
+    comparisons: tuple[ArmComparison, ...] = ()
     contributions: tuple[AblationEffect, ...] = ()
     droppable: tuple[str, ...] = ()
     chosen: Settings = NO_SETTINGS
@@ -93,7 +93,7 @@ def judge(
 
     Intervals are each at `confidence`, not all together. A knob may be dropped when the upper end of its ratio is at
     most 1 + `margin` for every program: undecided means keep. Settings are recommended only when some program is
-    shown to be steadier with them, none to be less steady, and none fails more often. Raises ValueError when BASELINE
+    shown to vary less with them, none to vary more, and none fails more often. Raises ValueError when BASELINE
     or TUNED is missing or an arm does not have one sample a program.
     """
     for name in (BASELINE, TUNED):
@@ -102,7 +102,7 @@ def judge(
     if wrong := [name for name, samples in arms.items() if len(samples) != len(programs)]:
         raise ValueError(f"The arm {wrong[0]} has {len(arms[wrong[0]])} samples for {len(programs)} programs.")
     alpha = 1 - confidence
-    steadier, contributions, findings = [], [], []
+    comparisons, contributions, findings = [], [], []
     for index, program in enumerate(programs):
         here = {name: samples[index] for name, samples in arms.items()}
         for name, sample in here.items():
@@ -110,13 +110,13 @@ def judge(
                 findings.append(_failure(name, program, sample))
             if name == BASELINE or not _common(here[BASELINE], sample)[0]:
                 continue
-            steadier.append(_steadier(name, program, here[BASELINE], sample, objective, alpha))
+            comparisons.append(_compared(name, program, here[BASELINE], sample, objective, alpha))
             if name.startswith(WITHOUT) and _common(sample, here[TUNED])[0]:
                 knob = name.removeprefix(WITHOUT)
                 contributions.append(_contribution(knob, program, here[TUNED], sample, objective, alpha, margin))
     chosen = arms[TUNED][0].settings
     droppable = tuple(knob for knob in _droppable(contributions, len(programs)) if not _fails(arms, WITHOUT + knob))
-    settings = _recommended(arms, steadier, objective, alpha, margin)
+    settings = _recommended(arms, comparisons, objective, alpha, margin)
     described = tuple(
         _arm(name, program, sample, objective, alpha)
         for name, samples in arms.items()
@@ -124,30 +124,30 @@ def judge(
     )
     return Confirmation(
         arms=described,
-        steadier=tuple(_worded(each, described, confidence) for each in steadier),
+        comparisons=tuple(_worded(each, described, confidence) for each in comparisons),
         contributions=tuple(
             replace(each, sentence=sentences.contribution(each, margin, confidence)) for each in contributions
         ),
         droppable=droppable,
         chosen=chosen,
         settings=settings,
-        spare=_spare(contributions) if helps(steadier, TUNED) else (),
+        spare=_spare(contributions) if helps(comparisons, TUNED) else (),
         findings=tuple(findings),
     )
 
 
 def _recommended(
-    arms: Arms, steadier: Sequence[ArmComparison], objective: str, alpha: float, margin: float
+    arms: Arms, comparisons: Sequence[ArmComparison], objective: str, alpha: float, margin: float
 ) -> Settings:
     """What to recommend: nothing, the chosen settings, or RECOMMENDED where it was measured and loses nothing."""
     chosen = arms[TUNED][0].settings
-    if not helps(steadier, TUNED) or _fails(arms, TUNED):
+    if not helps(comparisons, TUNED) or _fails(arms, TUNED):
         return NO_SETTINGS
     if RECOMMENDED not in arms:
         return chosen
     ratios = [_ratio(r, t, objective, alpha) for r, t in zip(arms[RECOMMENDED], arms[TUNED], strict=True)]
     kept = all(ratio is not None and ratio.high <= 1 + margin for ratio in ratios)
-    good = kept and helps(steadier, RECOMMENDED) and not _fails(arms, RECOMMENDED)
+    good = kept and helps(comparisons, RECOMMENDED) and not _fails(arms, RECOMMENDED)
     return arms[RECOMMENDED][0].settings if good else chosen
 
 
@@ -161,13 +161,13 @@ def _spare(contributions: Sequence[AblationEffect]) -> tuple[str, ...]:
 
 
 def _fails(arms: Arms, name: str) -> bool:
-    """Whether a program fails more often than on the untouched machine."""
+    """Whether a program fails more often than on the baseline."""
     return any(mine.failed > bare.failed for mine, bare in zip(arms[name], arms[BASELINE], strict=True))
 
 
-def helps(steadier: Sequence[ArmComparison], arm: str) -> bool:
-    """Whether an arm is shown to make some program steadier and none less steady."""
-    mine = [each.ratio for each in steadier if each.arm == arm]
+def helps(comparisons: Sequence[ArmComparison], arm: str) -> bool:
+    """Whether with an arm some program is shown to vary less, and none to vary more."""
+    mine = [each.ratio for each in comparisons if each.arm == arm]
     return any(ratio.low > 1 for ratio in mine) and not any(ratio.high < 1 for ratio in mine)
 
 
@@ -188,8 +188,8 @@ def _ratio(first: Sample, second: Sample, objective: str, alpha: float) -> Ratio
     return find(objective).ratio(a, b, alpha) if a else None
 
 
-def _steadier(name: str, program: str, untouched: Sample, arm: Sample, objective: str, alpha: float) -> ArmComparison:
-    before, after = _common(untouched, arm)
+def _compared(name: str, program: str, baseline: Sample, arm: Sample, objective: str, alpha: float) -> ArmComparison:
+    before, after = _common(baseline, arm)
     ratio = find(objective).ratio(before, after, alpha)
     shift = TIME.ratio(after, before, alpha)
     x, y = np.concatenate(before), np.concatenate(after)

@@ -75,7 +75,7 @@ def rule(text: str) -> Rule:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([a-z-]+)\s*>\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", part)
         if match is None:
-            raise UsageError(f"{part.strip()!r} is no rule. Write it like cpu>20% or cpu>20%,steal>5%.")
+            raise UsageError(f"{part.strip()!r} is not a valid rule. Write it like cpu>20% or cpu>20%,steal>5%.")
         if match[1] not in MEASURES:
             known = "; ".join(f"{name}: {what}" for name, (_, what) in MEASURES.items())
             raise UsageError(f"A rule knows no measure {match[1]!r}. It knows {known}.")

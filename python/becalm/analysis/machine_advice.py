@@ -68,8 +68,8 @@ def _noise(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
     elif noise.processor_share is not None and noise.processor_share > PROCESSOR_SHARE:
         source = "CPU time varies with it, so the processor itself runs faster and slower; nobody waits."
     if noise.lag_one is not None and noise.lag_one > PERSISTENT:
-        source += " Slow and fast runs come in stretches: programs measured one after the other meet different ones."
-    way_out = "becalm compare runs programs in random order, so that all meet the same noise."
+        source += " Slow and fast runs come in stretches: programs measured one after the other get different ones."
+    way_out = "becalm compare runs programs in random order, so that all are exposed to the same noise."
     yield Advice(severity, "noisy", f"The same work varies by {cv} here.", source.strip(), way_out)
 
 
@@ -96,7 +96,7 @@ def _steal(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
             "steal",
             f"The hypervisor took {percent(share)} % of the CPU time away during the measurement.",
             "Stolen time is in every run time, and differs from run to run.",
-            "Use fewer virtual CPUs than the host has to give, a dedicated host, or measure at another hour.",
+            "Use fewer virtual CPUs than the host has to give, a dedicated host, or measure at another time.",
         )
 
 

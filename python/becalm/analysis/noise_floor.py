@@ -119,6 +119,6 @@ def overhead(bare_ns: npt.ArrayLike, own_ns: npt.ArrayLike) -> Overhead:
     """
     bare, own = series(bare_ns, "The bare costs"), series(own_ns, "The own costs")
     if len(bare) != len(own):
-        raise ValueError(f"{len(bare)} bare costs and {len(own)} own ones are no pairs.")
+        raise ValueError(f"{len(bare)} bare costs and {len(own)} own ones cannot be paired.")
     low, middle, high = (float(q) for q in np.quantile(own - bare, (0.25, 0.5, 0.75)))
     return Overhead(len(bare), float(np.median(bare)), middle, low, high)

@@ -41,7 +41,7 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         if option is None:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.BadParameter(f"{value}: there is no option {name!r}.{hint}")
+            raise click.BadParameter(f"{value}: unknown option {name!r}.{hint}")
         assert option.name is not None
         defaults[option.name] = _entry(value, name, option, entry)
     ctx.default_map = {**(ctx.default_map or {}), **defaults}

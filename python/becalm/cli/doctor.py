@@ -17,11 +17,11 @@ from becalm.units import duration_ns
     type=options.Checked("duration", duration_ns),
     default="5s",
     show_default=True,
-    help="Measure noise for so long.",
+    help="How long to measure the noise.",
 )
 @click.option("--no-measure", is_flag=True, help="Look only, measure nothing.")
 @options.one(becalm.SessionOptions, "host")
-@click.option("--sudo", is_flag=True, help="Look as root: some facts only root may read.")
+@click.option("--sudo", is_flag=True, help="Look as root: some facts are readable by root only.")
 @output.options
 def command_doctor(budget: str, no_measure: bool, host: str | None, sudo: bool, **given: Any) -> None:
     """What this machine is and allows, how much noise it makes, and what to do about it.

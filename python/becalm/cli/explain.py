@@ -19,14 +19,18 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
 @click.argument("studies", nargs=-1)
 @click.option("--program", metavar="TEXT", help="Programs with TEXT in their name, of all studies or those given.")
 @click.option("--last", is_flag=True, help="The last study  [default without studies and --program].")
-@click.option("--designed", is_flag=True, help="Run a program beside known loads by plan first: --designed -- COMMAND.")
+@click.option(
+    "--designed",
+    is_flag=True,
+    help="First run a program under known loads, by plan: --designed -- COMMAND.",
+)
 @options.of(*PLAN, without=("host", "allow_reboot"))
 @output.options
 @click.option("--html", metavar="FILE", hidden=True)
 def command_explain(
     studies: tuple[str, ...], designed: bool, program: str | None, last: bool, html: str | None, **given: Any
 ) -> None:
-    """Say what made stored runs slow: which load beside them, or that it cannot be told.
+    """Say what made stored runs slow: which other load, or that this is not known.
 
     \b
     becalm explain
@@ -58,7 +62,7 @@ def _older(studies: tuple[str, ...], html: str | None, given: dict[str, Any]) ->
         studies, given["markdown"] = tuple(each for each in studies if each not in texts), False
         files += texts
     if files:
-        output.warned("--html FILE and --markdown FILE go: write --report FILE.html or --report FILE.md.")
+        output.warned("--html FILE and --markdown FILE will be removed: write --report FILE.html or --report FILE.md.")
     return studies, [output.checked(each) for each in files]
 
 

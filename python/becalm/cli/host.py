@@ -13,7 +13,7 @@ from becalm.cli.echo import echo
 
 @click.group("host")
 def command_host() -> None:
-    """Give other machines names, for --host; and see whether they answer (docs/how-to/remote.md).
+    """Give other machines names, for --host; and check whether they answer (docs/how-to/remote.md).
 
     \b
     becalm host add bench ssh://ada@bench.example

@@ -37,7 +37,7 @@ def command_load(command: tuple[str, ...], duration: str | None, as_json: bool, 
     """
     demand = options.keywords(given, becalm.Demand)
     if becalm.Demand.of(**demand).empty:
-        raise UsageError("How much of what? For example: becalm load --cpu 2 --for 10s")
+        raise UsageError("Which load? For example: becalm load --cpu 2 --for 10s")
     made = becalm.make_load(duration=duration, command=command, **demand)
     if as_json:
         asked = {"demand": becalm.Demand.of(**demand).to_json()}

@@ -48,7 +48,7 @@ class Verbs(click.Group):
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], VERBS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " `becalm --help` lists the verbs."
-            raise click.UsageError(f"There is no verb {args[0]!r}.{hint}")
+            raise click.UsageError(f"Unknown command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -133,13 +133,13 @@ def command_export(
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--study", metavar="NUMBER|last", help="The files are load of this study's time, written by sadf -j.")
+@click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
 @STORE
 @output.as_json
 def command_import(files: tuple[str, ...], study: str | None, store: str | None, as_json: bool) -> None:
     """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store.
 
-    With --study: give runs that have no record of load the one that sysstat made meanwhile.
+    With --study: give runs without a record of load the one that sysstat made at that time.
 
     \b
     hyperfine --export-json old.json './old input'

@@ -64,7 +64,11 @@ class Apart(click.Command):
 @click.command("apply", cls=Apart, options_metavar="[OPTIONS]")
 @click.argument("profiles", nargs=-1, metavar="[PROFILE]... [-- PROGRAM ...]")
 @click.option(
-    "--set", "settings", type=options.Setting(), multiple=True, help="One setting, beside or instead of a profile."
+    "--set",
+    "settings",
+    type=options.Setting(),
+    multiple=True,
+    help="One setting, with or without a profile.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
 @click.option("--strict", is_flag=True, help="Refuse if this machine lacks one of the settings.")
@@ -173,7 +177,7 @@ def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> N
 
 
 @click.command("install-service")
-@click.option("--remove", is_flag=True, help="Take it away again.")
+@click.option("--remove", is_flag=True, help="Remove it.")
 def command_install_service(remove: bool) -> None:
     """Have systemd put back, at every start, what a killed becalm or a power cut left.
 

@@ -32,7 +32,7 @@ class Searching(click.Command):
 @click.option(
     "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"
 )
-@click.option("--resume", metavar="STUDY", help="Go on with a study that was stopped: its number, or last.")
+@click.option("--resume", metavar="STUDY", help="Continue a study that was stopped: its number, or last.")
 @click.option("--save", metavar="NAME|FILE", help="Save what is recommended as a profile.")
 @click.option("--fast", is_flag=True, help="The same as --method fast: greedy with five runs a trial.")
 @options.of(*VALUES, without=("host", "settings"))
@@ -84,7 +84,7 @@ def _resumed_alone() -> None:
     names = (parameter.name or "" for parameter in click.get_current_context().command.params)
     if given := options.typed(*(name for name in names if name not in WHILE_RESUMING)):
         what = given[0] if given[0].startswith("-") else "the program"
-        raise UsageError(f"--resume goes on with the study's own programs and options. Leave out {what}.")
+        raise UsageError(f"--resume continues with the study's own programs and options. Leave out {what}.")
 
 
 def _save(found: Any, name: str, store: str | None) -> None:

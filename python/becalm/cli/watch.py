@@ -34,10 +34,10 @@ VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, beca
     type=options.Checked("duration", duration_ns),
     default="1s",
     show_default=True,
-    help="Between two readings.",
+    help="Time between two readings.",
 )
 @click.option("--count", type=click.IntRange(1), metavar="N", help="Stop after N intervals.")
-@click.option("--prometheus", metavar="FILE|:PORT", help="Expose it: a file for node_exporter, or a local port.")
+@click.option("--prometheus", metavar="FILE|:PORT", help="Expose metrics: a file for node_exporter, or a local port.")
 @options.of(*VALUES, without=("load",), output="inherit")
 @output.options
 def command_watch(
@@ -56,14 +56,15 @@ def command_watch(
     becalm watch --pid 4711                            a program that runs already
     becalm watch -- gzip -c FILE > FILE.gz             its output goes on, the report to standard error
 
-    Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe gets a line an interval.
+    Without a program a terminal shows a view that redraws itself (q or Ctrl-C ends it), a pipe
+    gets one line per interval.
     """
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     if command:
         _alone(LIVE_ONLY, "A program is watched for one run, in samples of its own rate")
         _run(command, chosen, out)
     names = {parameter.name or "" for parameter in click.get_current_context().command.params}
-    _alone(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to be run")
+    _alone(frozenset(names) - LIVE_ONLY - BOTH, "There is no program to run")
     _live(pid, {"interval": interval, "count": count, **chosen}, prometheus, out)
 
 

@@ -31,9 +31,13 @@ class Ability(StrEnum):
     REBOOT = "reboot", "settings of the next boot", "some settings are parameters of the kernel"
     READ_LOAD = "read_load", "the load of the machine", "what else it does is what disturbs"
     FOLLOW = "follow", "running programs can be followed", "what delays a service shows without starting it again"
-    LOADED = "loaded", "known load beside programs", "it tells which load makes a program slow"
+    LOADED = "loaded", "known load alongside programs", "it tells which load makes a program slow"
     RECONNECT = "reconnect", "a lost connection is made again", "a study of hours outlives a network that fails"
-    REAL_TIME = "real_time", "times of a real processor", "emulated and simulated times tell nothing of a real machine"
+    REAL_TIME = (
+        "real_time",
+        "times of a real processor",
+        "other times say nothing about a real machine",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def agent_path() -> str:
 
 NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
 AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
-NO_WAY_BACK = Can(False, "when its agent is lost the conversation is over", "the same command, started again, goes on")
+NO_WAY_BACK = Can(False, "a conversation ends with its agent", "the same command, started again, continues")
 
 ELSEWHERE = Can(False, "load is made on the machine that becalm runs on", "run becalm there")
 

@@ -33,7 +33,7 @@ class Known:
 def add(name: str, url: str, config: str | None = None) -> Known:
     """Give a machine a name. Raises UsageError (name taken, address malformed), MachineError (cannot be written)."""
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a machine. Use letters, digits, dots and dashes.")
+        raise UsageError(f"{name!r} is not a valid machine name. Use letters, digits, dots and dashes.")
     if name in {row.kind for row in TABLE}:
         raise UsageError(f"{name!r} is a kind of host already. Choose another name.")
     if config is not None:
@@ -64,7 +64,7 @@ def find(name: str) -> Known:
     if not NAME.fullmatch(name) or not path.is_file():
         have = names()
         which = f"Known: {', '.join(have)}" if have else f"Add it: becalm host add {name} ssh://user@machine"
-        raise UsageError(f"There is no machine of the name {name!r}. {which}.")
+        raise UsageError(f"There is no machine named {name!r}. {which}.")
     try:
         value = toml(path.read_text())
     except (OSError, ValueError) as error:

@@ -228,7 +228,7 @@ def _failed(
                 said.append(f"{why}: its nice value is {around.nice}.")
             elif within and around.grouped is not False:
                 said.append(
-                    f"{why}: groups (autogroup, control group) share as wholes, and its own is crowded or light."
+                    f"{why}: groups (autogroup, control group) share as wholes, and its own has more or fewer tasks."
                 )
             else:
                 said.append(f"{why}: it may use only some of them, or the queue was sampled too seldom to see it.")

@@ -148,7 +148,7 @@ PROCESS: tuple[Measure[Followed], ...] = (
     Measure("process_written", "writes", Unit.BYTES, "io", "to storage", _moved("written_bytes")),
     Measure("process_faults", "major faults", Unit.RATE, "stat", "pages that had to be read",
             _moved("major_faults"), minor=True),
-    Measure("process_switches", "switches", Unit.RATE, "status", "context switches, of its own will and not",
+    Measure("process_switches", "switches", Unit.RATE, "status", "context switches, voluntary and involuntary",
             lambda found: found.switches),
 )  # fmt: skip
 """Measures of a process that is followed."""

@@ -207,7 +207,7 @@ LEVELS = (
 def _more(level: int, load: Load | None) -> list[str]:
     """What would let more be known, as sentences."""
     if load is None:
-        return ["Nothing was recorded beside the run: this host cannot observe its machine."]
+        return ["Nothing was recorded during the run: this host cannot observe its machine."]
     said = []
     if level == 0:
         said.append(
@@ -215,7 +215,7 @@ def _more(level: int, load: Load | None) -> list[str]:
             "(CONFIG_SCHED_INFO), or /proc is restricted."
         )
     if level < 2:
-        said.append("With --sudo the kernel tells the waits of all threads and child processes (taskstats).")
+        said.append("With --sudo the kernel reports the waits of all threads and child processes (taskstats).")
     if level == 2:
         said.append(
             "Waits for disk and memory are not counted. `sudo sysctl kernel.task_delayacct=1` has the kernel count "
@@ -224,5 +224,5 @@ def _more(level: int, load: Load | None) -> list[str]:
     elif level < 2:
         said.append("Waits for disk and memory take that and kernel.task_delayacct=1.")
     if load.lost:
-        said.append("The kernel could not tell the end of some child processes: the sums are too small.")
+        said.append("The kernel did not report the end of some child processes: the sums are too small.")
     return said

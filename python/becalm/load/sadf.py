@@ -68,11 +68,11 @@ def read(text: str, host: str | None = None) -> list[Interval]:
         ]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise UsageError(
-            f"This is no record of sysstat: {type(error).__name__} {error}. Write one with: sadf -j FILE -- -A"
+            f"This is not a sysstat record: {type(error).__name__} {error}. Write one with: sadf -j FILE -- -A"
         ) from error
     if not found:
         names = ", ".join(sorted({str(machine.get("nodename")) for machine in machines})) or "no machine"
-        raise UsageError(f"The record holds nothing of {host or 'any machine'}: it is of {names}.")
+        raise UsageError(f"The record has nothing about {host or 'any machine'}: it is of {names}.")
     return sorted(found, key=lambda each: each.begin_ns)
 
 
@@ -81,7 +81,7 @@ def _interval(said: Mapping[str, Any], machine: Mapping[str, Any]) -> Interval |
     if stamp is None or stamp["interval"] <= 0:
         return None
     if not stamp.get("utc"):
-        raise UsageError("The record is in local time, which does not tell when it was. Leave -T and -t of sadf out.")
+        raise UsageError("The record is in local time, which is ambiguous. Leave out the options -T and -t of sadf.")
     moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
     end_ns, seconds = round(moment.timestamp()) * 10**9, int(stamp["interval"])
     cpus = machine.get("number-of-cpus")

@@ -21,7 +21,7 @@ from becalm.nouns.search_space import Candidate, Group, Space
 def greedy(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search as algorithm 4 does; see the module."""
     trials = Trials(rule)
-    yield from trials.measure(NO_SETTINGS, "the untouched machine")
+    yield from trials.measure(NO_SETTINGS, "the baseline")
     kept = () if trials.reached else space.of(Group.ESSENTIAL)
     for candidate in _order(space, rng):
         if trials.reached or not trials.affordable:

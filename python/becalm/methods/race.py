@@ -1,14 +1,14 @@
 """The race: many combinations on few runs each, and runs only where they can still change the choice.
 
 1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
-2. The untouched machine and the leaders again. Where all arms look alike (`Surface.evidence`), a duel follows: the
-   untouched machine against the leader and the strongest settings there are, which are all together and the union of
+2. The baseline and the leaders again. Where all arms look alike (`Surface.evidence`), a duel follows: the
+   baseline against the leader and the strongest settings there are, which are all together and the union of
    the known profiles. Where none of them wins it, not counting the first look at each, no settings help: the race ends.
 3. Batches of arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
    surface that all runs support together: an arm gets runs as often as it may be the best.
-4. A final on the last quarter of the runs: the leaders against each other, and against the untouched machine.
+4. A final on the last quarter of the runs: the leaders against each other, and against the baseline.
 5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
-   one chance in twenty that one of the next best is better by the resolution, or the untouched machine at all. After
+   one chance in twenty that one of the next best is better by the resolution, or the baseline at all. After
    ten times only 4.
 
 Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 ask for at most a tenth of the
@@ -68,7 +68,7 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
     if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
-        yield from here.ask(again, "the best so far against the untouched machine, again")
+        yield from here.ask(again, "the best so far against the baseline, again")
     for number in itertools.count():
         used = here.used
         yield from _round(here, wide=number < ROUNDS)
@@ -125,7 +125,7 @@ class _Race:
         return self.open()
 
     def undecided(self) -> bool:
-        """Whether the untouched machine, or one of the next best, may still be better than the leader by the
+        """Whether the baseline, or one of the next best, may still be better than the leader by the
         resolution, as all runs together have it."""
         if not self.arms.tried or self._futile or self.reached():
             return False
@@ -162,19 +162,19 @@ class _Race:
         return gain < PROMISING and self.surface().evidence() < 0.0
 
     def duel(self) -> Asking:
-        """The leader and the strongest settings against the untouched machine, not judged by the first look at them."""
+        """The leader and the strongest settings against the baseline, not judged by the first look at them."""
         self._duelled = True
         rivals = self._rivals()
-        yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the untouched machine", times=2)
+        yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the baseline", times=2)
         self._futile = rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
 
     def _rivals(self) -> list[Arm]:
-        """Who may beat the untouched machine: the leader, and the strongest settings as far as they work."""
+        """Who may beat the baseline: the leader, and the strongest settings as far as they work."""
         leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
         return list(dict.fromkeys([leader, *(arm for arm in self.arms.strongest() if arm in self.arms.tried)]))
 
     def _wins(self, arm: Arm) -> bool:
-        """Whether an arm beats the untouched machine when it is looked at again."""
+        """Whether an arm beats the baseline when it is looked at again."""
         if arm == UNTOUCHED or arm not in self.arms.tried:
             return False
         if UNTOUCHED not in self.arms.tried:
@@ -222,7 +222,7 @@ class _Race:
         return [pool[index] for index in draws.argmin(axis=0)] if wins.any() else []
 
     def finalists(self, width: int) -> list[Arm]:
-        """The leader, and of the next those that may be better by the resolution; the untouched machine while it is
+        """The leader, and of the next those that may be better by the resolution; the baseline while it is
         unclear whether that is worse."""
         first, *rest = self.leaders(width)
         rivals = [arm for arm in rest if arm == UNTOUCHED or self._gain(arm, first, self._better) < CLEAR]
@@ -252,7 +252,7 @@ class _Race:
         )
 
     def choice(self) -> Choice:
-        """The end: the leader, or nothing when nothing is clearly better than the untouched machine."""
+        """The end: the leader, or nothing when nothing is clearly better than the baseline."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
         failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
         runs = f"{self.used} runs of {count} combinations{failed}"
@@ -263,11 +263,11 @@ class _Race:
             return Choice(self.arms.settings(reached[0]), why)
         best = self._best()
         if best == UNTOUCHED:
-            why = f"Nothing is clearly steadier than the untouched machine after {runs}"
+            why = f"No setting clearly varies less than the baseline after {runs}"
             if all(arm in tried and self.arms.again(arm)[1] for arm in self.arms.strongest()):
                 why += (
-                    ", not even all settings together: what makes this program vary seems to lie outside of what "
-                    "these settings change."
+                    ", not even all settings together: what makes this program vary seems to be outside the "
+                    "reach of these settings."
                 )
             return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs would say more.")
         chosen = self.arms.settings(best)

@@ -102,7 +102,7 @@ def decode(hint: Any, value: Json, where: str) -> Any:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
     if not isinstance(value, Mapping):
-        raise TypeError(f"{where} is {value!r}, which is no object")
+        raise TypeError(f"{where} is {value!r}, which is not an object")
     if origin is Mapping:
         return {str(key): decode(parts[1], found, f"{where}.{key}") for key, found in value.items()}
     if hasattr(hint, "from_json"):
@@ -124,7 +124,7 @@ def _one_of(parts: tuple[Any, ...], value: Json, where: str) -> Any:
 
 def _tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{where} is {value!r}, which is no list")
+        raise TypeError(f"{where} is {value!r}, which is not a list")
     if len(parts) == 2 and parts[1] is Ellipsis:
         return tuple(decode(parts[0], each, f"{where}[{index}]") for index, each in enumerate(value))
     if len(parts) != len(value):

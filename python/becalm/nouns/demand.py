@@ -20,7 +20,7 @@ class Demand:
     """How much load of which kind. Zero and None: none of that."""
 
     cpu: float = option(
-        0.0, "Keep N processors busy; 2.5 are two spinners and one that runs half of the time.", float, metavar="N"
+        0.0, "Keep N processors busy; 2.5 means two full spinners and one at half load.", float, metavar="N"
     )
     nice: int | None = option(None, "Nice value of the load.", int | None, metavar="N", shown="yours")
     cpus: tuple[int, ...] | None = option(
@@ -32,7 +32,7 @@ class Demand:
     )
     memory_bytes: int | None = option(
         None,
-        "Write to so much memory again and again; needs --limit.",
+        "Keep writing to this much memory; needs --limit.",
         float | str | None,
         name="memory",
         unit="bytes",
@@ -41,7 +41,7 @@ class Demand:
     )
     limit_bytes: int | None = option(
         None,
-        "Memory that this may have; what is above is swapped out.",
+        "Memory that the load may have; the rest is swapped out.",
         float | str | None,
         name="limit",
         unit="bytes",
@@ -70,10 +70,10 @@ class Demand:
         metavar="SIZE",
         parse=size_bytes,
     )
-    syscalls: int = option(0, "N processes that do nothing but call the kernel.", int, metavar="N", least=0)
+    syscalls: int = option(0, "N processes that only make system calls.", int, metavar="N", least=0)
     session: str = option(
         "same",
-        "The terminal's session, or one of its own (matters with autogroup).",
+        "Run in the terminal's session or in a new one (matters with autogroup).",
         str,
         choices=("same", "new"),
     )

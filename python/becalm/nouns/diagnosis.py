@@ -12,10 +12,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from becalm._version import VERSION
-
-SCHEMA = 1
-"""Version of the JSON that `becalm doctor --json` prints (docs/reference/doctor.md)."""
+from becalm._version import SCHEMA, VERSION
 
 
 class Severity(StrEnum):

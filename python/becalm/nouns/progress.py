@@ -31,7 +31,7 @@ class SearchProgress:
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
     this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
-    known yet); `untouched`: the same of the machine as it is.
+    known yet); `baseline`: the same of the machine as it is.
     """
 
     phase: str
@@ -42,7 +42,7 @@ class SearchProgress:
     arms: int
     best: Mapping[str, Any]
     spread: float | None
-    untouched: float | None
+    baseline: float | None
     left_ns: float | None = None
 
 

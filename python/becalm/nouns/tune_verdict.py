@@ -2,7 +2,7 @@
 
 `becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
 `becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
-untouched over tuned where not said otherwise, so that 3 means three times as steady.
+baseline over tuned where not said otherwise, so that 3 means a third of the variation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from becalm.nouns.excluded import Excluded
 from becalm.nouns.settings import Settings
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
 
-BASELINE = "untouched"
+BASELINE = "baseline"
 """Name of the arm without any settings."""
 
 TUNED = "tuned"
@@ -77,9 +77,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class ArmComparison:
-    """An arm against the untouched machine, for one program.
+    """An arm against the baseline, for one program.
 
-    `ratio`: spread untouched over spread of the arm, with its interval from the paired loops, so many `loops`.
+    `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops, so many `loops`.
     `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops would
     have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where that
     is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
@@ -128,7 +128,7 @@ class AblationEffect:
 class Transfer:
     """Settings found for one program or on one host (`column`), tried on another (`row`).
 
-    `ratio`: spread untouched over spread with the settings.
+    `ratio`: spread of the baseline over spread with the settings.
     """
 
     row: str
@@ -160,9 +160,9 @@ class TuneVerdict:
     confirm_runs: int
     settings: Mapping[str, Any]
     chosen: Mapping[str, Any]
-    course: tuple[Trial, ...] = ()
+    trials: tuple[Trial, ...] = ()
     arms: tuple[Arm, ...] = ()
-    steadier: tuple[ArmComparison, ...] = ()
+    comparisons: tuple[ArmComparison, ...] = ()
     contributions: tuple[AblationEffect, ...] = ()
     droppable: tuple[str, ...] = ()
     margin: float = 0.1
@@ -184,7 +184,8 @@ def settings_of(found: TuneVerdict) -> Settings:
 
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
-    """Read back what `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    """Read back what `TuneVerdict.to_json` wrote, of any schema. Raises KeyError, TypeError or ValueError otherwise."""
+    value = _renamed(value)
 
     def number(found: float | None, missing: float) -> float:
         return missing if found is None else found
@@ -203,7 +204,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         }
         return Arm(**{**found, **changed})
 
-    def steadier(found: Mapping[str, Any]) -> ArmComparison:
+    def comparison(found: Mapping[str, Any]) -> ArmComparison:
         changed = {
             "ratio": interval(found["ratio"]),
             "shift": interval(found["shift"]),
@@ -221,9 +222,9 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
     changed = {
         "stopped": Stopped(value["stopped"]),
         "programs": tuple(value["programs"]),
-        "course": tuple(Trial(**found) for found in value["course"]),
+        "trials": tuple(Trial(**found) for found in value["trials"]),
         "arms": tuple(map(arm, value["arms"])),
-        "steadier": tuple(map(steadier, value["steadier"])),
+        "comparisons": tuple(map(comparison, value["comparisons"])),
         "contributions": tuple(map(contribution, value["contributions"])),
         "droppable": tuple(value["droppable"]),
         "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
@@ -231,3 +232,20 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "findings": tuple(Finding(**found) for found in value["findings"]),
     }
     return TuneVerdict(**{**fields, **changed})
+
+
+_OF_SCHEMA_1 = {"course": "trials", "steadier": "comparisons"}
+_BASELINE_OF_SCHEMA_1 = "untouched"
+
+
+def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The value with the names of today: schema 1 called the trials `course`, and the baseline `untouched`."""
+    if value.get("schema") != 1:
+        return value
+    found = {_OF_SCHEMA_1.get(name, name): each for name, each in value.items()}
+
+    def named(each: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+        return {**each, field: BASELINE if each[field] == _BASELINE_OF_SCHEMA_1 else each[field]}
+
+    arms = [named(each, "name") for each in found["arms"]]
+    return {**found, "arms": arms, "comparisons": [named(each, "arm") for each in found["comparisons"]]}

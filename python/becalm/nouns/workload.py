@@ -52,7 +52,7 @@ class Workload:
     directory: str | None = option(None, "Working directory.", str | None, metavar="DIR")
     environment: tuple[tuple[str, str], ...] = option(
         (),
-        "Variables of the environment, beside becalm's own.",
+        "Environment variables, in addition to becalm's own.",
         Mapping[str, str],
         flag="--env",
         metavar="K=V",

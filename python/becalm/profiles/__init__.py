@@ -117,7 +117,7 @@ def check_name(name: str) -> None:
 
 
 def write(profile: Profile, path: Path | None = None) -> Path:
-    """Save a profile, by default among one's own. Raises UsageError for a name that is no file name, MachineError."""
+    """Save a profile, by default among one's own. Raises UsageError for a bad file name, MachineError."""
     if path is None:
         check_name(profile.name)
         path = config_dir() / "profiles" / f"{profile.name}.toml"

@@ -228,7 +228,7 @@ def overhead(cost: Overhead) -> str:
     bare = f"starting and waiting for an empty program alone, which takes {duration(cost.bare_ns)}"
     middle = f"middle half {_micro(cost.low_ns)} to {_micro(cost.high_ns)} µs of {counted(cost.runs, 'pair')}"
     if cost.low_ns <= 0 <= cost.high_ns:
-        return f"A measured run costs no more than {bare}, as far as the noise lets see ({middle})."
+        return f"A measured run costs no more than {bare}, within the noise ({middle})."
     more = "more" if cost.added_ns > 0 else "less"
     return f"A measured run costs {_micro(abs(cost.added_ns))} µs {more} than {bare} ({middle})."
 

@@ -240,8 +240,8 @@ def search(state: SearchProgress) -> list[str]:
     """Where a search stands: what is measured now, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
     lines = [f"{PHASES[state.phase]}: {state.why}{arms}"]
-    if state.untouched is not None and math.isfinite(state.untouched):
-        lines.append(f"baseline: spread {percent(state.untouched)} %")
+    if state.baseline is not None and math.isfinite(state.baseline):
+        lines.append(f"baseline: spread {percent(state.baseline)} %")
     if state.best:
         seen = "" if state.spread is None or not math.isfinite(state.spread) else f" (seen: {percent(state.spread)} %)"
         lines.append(f"best so far{seen}: {', '.join(f'{name}={value}' for name, value in state.best.items())}")

@@ -258,7 +258,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
             Text(f"{entry.damaged} cannot be understood: docs/how-to/reboot.md says how to remove a boot entry.", "red")
         ]
     parts: list[RenderableType] = []
-    words = " ".join(entry.parameters) or "no parameters of its own"
+    words = " ".join(entry.parameters) or "no parameters of becalm's"
     if entry.running:
         which = f", {entry.entry}, with {words}," if entry.entry else " that was removed since,"
         parts.append(Text(f"This machine runs becalm's boot entry{which} until its next restart.", "bold"))

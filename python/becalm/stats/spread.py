@@ -1,4 +1,4 @@
-"""How much steadier one set of runs is than another: ratios of spreads from paired loops.
+"""How much less one set of runs varies than another: ratios of spreads from paired loops.
 
 A loop makes k runs in a row of every arm, the arms in random order. A loop's spread is taken within its k runs, so a
 drift from loop to loop is in none of them; what changes the whole loop (a busy neighbour, a hot afternoon) changes
@@ -181,7 +181,7 @@ def spread_ratio(
     alpha: float = 0.05,
     resolution: float = RESOLUTION,
 ) -> Ratio:
-    """Spread of `first` over that of `second`: above 1, the second is steadier. Loop i of both was one loop.
+    """Spread of `first` over that of `second`: above 1, the second varies less. Loop i of both was one loop.
 
     With one loop the F interval, which holds for independent normal times only. Raises ValueError for sequences of
     different length, empty ones, and as `loop_spread`.

@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from becalm.errors import StoreError
 
 KNOWN = (
-    ("database is locked", "is in use by another program that does not let go", "Try again, or use another --store."),
-    ("database or disk is full", "cannot grow: the disk is full", "Free some space, then go on."),
-    ("no space left", "cannot grow: the disk is full", "Free some space, then go on."),
+    ("database is locked", "is locked by another program", "Try again, or use another --store."),
+    ("database or disk is full", "cannot grow: the disk is full", "Free some space, then continue."),
+    ("no space left", "cannot grow: the disk is full", "Free some space, then continue."),
     ("readonly database", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
     ("read-only transaction", "may only be read", "Give a place you may write with --store or BECALM_STORE."),
     (
@@ -20,7 +20,7 @@ KNOWN = (
         "refuses this user",
         "Ask its owner for the right to create tables.",
     ),
-    ("file is not a database", "is no becalm store: it is no SQLite file", "Give another file with --store."),
+    ("file is not a database", "is not a becalm store: it is not an SQLite file", "Give another file with --store."),
     ("malformed", "is damaged", "Move it aside, and save what can be saved with: sqlite3 FILE .recover"),
     (
         "disk i/o error",
@@ -32,7 +32,7 @@ KNOWN = (
     ("could not connect", "cannot be reached", "Start PostgreSQL, or use another --store."),
     ("connection failed", "cannot be reached", "Check host, user and database, or use another --store."),
     ("connection is bad", "cannot be reached", "Check host, user and database, or use another --store."),
-    ("server closed the connection", "went away in the middle", "Start PostgreSQL again, then go on."),
+    ("server closed the connection", "went away in the middle", "Start PostgreSQL again, then continue."),
 )
 
 

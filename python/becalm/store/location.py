@@ -66,7 +66,7 @@ def _postgresql(given: str) -> Location:
 
 def _sqlite(given: str) -> Location:
     if "://" in given:
-        raise StoreError(f"{given.partition('://')[0]!r} is no kind of store. Give a file or a postgresql:// URL.")
+        raise StoreError(f"{given.partition('://')[0]!r} is not a store. Give a file or a postgresql:// URL.")
     try:
         path = Path(given).expanduser()
     except RuntimeError:

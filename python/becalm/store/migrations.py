@@ -68,7 +68,7 @@ def version(db: Connection) -> int:
             return int(found)
     if tables:
         raise StoreError(
-            f"The database holds other tables ({', '.join(sorted(tables)[:3])}) and is no becalm store. "
+            f"The database holds other tables ({', '.join(sorted(tables)[:3])}) and is not a becalm store. "
             "Nothing in it was changed. Give another one with --store."
         )
     return 0

@@ -218,7 +218,7 @@ class Store:
             return int(newest)
         # Longer numbers than a database can count to are none of a study.
         if not text.isdecimal() or len(text) > 18:
-            raise UsageError(f"{text!r} is no study. Give its number (`becalm list` shows them) or 'last'.")
+            raise UsageError(f"{text!r} is not a study. Give its number (`becalm list` shows them) or 'last'.")
         self.began_ns(int(text))
         return int(text)
 

@@ -35,9 +35,9 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         confirm_runs=tuned.confirm_runs,
         settings=judged.settings.to_json(),
         chosen=tuned.choice.settings.to_json(),
-        course=tuple(tuned.course),
+        trials=tuple(tuned.trials),
         arms=judged.arms,
-        steadier=judged.steadier,
+        comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
         margin=options.margin,
@@ -55,7 +55,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         first = tuned.tried[0]
         transfer = tuple(
             Transfer(each.program, first if each.arm == TUNED else each.arm, each.ratio)
-            for each in found.steadier
+            for each in found.comparisons
             if each.arm != BASELINE
         )
         found = replace(found, transfer=transfer)

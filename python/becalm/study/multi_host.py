@@ -154,7 +154,7 @@ def _one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress
         found = measure(host, heard)
     except BecalmError as error:
         if not interrupts.stopped():
-            gathered.listener.warned(f"{name} was lost, the others go on: {error}")
+            gathered.listener.warned(f"{name} was lost, the others continue: {error}")
         return _Outcome(None, error, heard.study)
     except BaseException as error:
         return _Outcome(None, None, heard.study, error)

@@ -9,7 +9,6 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile, load
-from becalm.store import Store
 
 OWN = "single settings"
 """Title of settings without a profile."""
@@ -53,14 +52,14 @@ def together(references: Sequence[str], more: Settings | None = None, store: str
 
 def _of_study(reference: str, store: str | None) -> Profile:
     """What a tune study recommends."""
+    from becalm.store import Store  # It is heavy, and most profiles are files.
+
     with Store.open(store) as opened:
         studies = opened.studies(limit=1, kind="tune") if reference == "last" else ()
         number = studies[0].number if studies else opened.resolve(reference)
         verdict, study = opened.verdict(number), opened.study(number)
     if study.study.kind != "tune" or verdict is None:
-        raise UsageError(
-            f"Study {number} is no finished tune, so it recommends no settings. `becalm list --kind tune` shows those."
-        )
+        raise UsageError(f"Study {number} is not a finished tune study. `becalm list --kind tune` lists those.")
     if not verdict["settings"]:
         raise UsageError(f"Study {number} recommends no settings: nothing was shown to help. See: becalm show {number}")
     name = study.study.title or f"study-{number}"

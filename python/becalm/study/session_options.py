@@ -47,7 +47,9 @@ class SessionOptions:
         parse=Settings.of,
         kept=Settings(),
     )
-    seed: int | None = option(None, "Repeat the same random choices.", int | None, metavar="N", least=0)
+    seed: int | None = option(
+        None, "Seed of the random choices; the same repeats them.", int | None, metavar="N", least=0
+    )
     title: str = option("", "What to call the study.", str)
     host: str | Host = option("local", WHERE, str | Host)
     user: str | None = option(None, "Run the programs as this user (root only).", str | None)

@@ -105,7 +105,7 @@ class TuneStudy:
         self.refused.append(finding("refused", {"settings": values, "error": str(error)}))
 
     def _check(self, asked: NumberedAsk) -> None:
-        """A program that fails on the untouched machine cannot be tuned."""
+        """A program that fails on the baseline cannot be tuned."""
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             if not arm.values and self.course.trials.lost(asked.wanted, settings):
                 run = self.course.trials.failure_of(settings)
@@ -137,7 +137,7 @@ class TuneStudy:
                 arms=len(request.ask.arms),
                 best=request.ask.best.to_json(),
                 spread=self._spread(request.ask.best),
-                untouched=self._spread(NO_SETTINGS),
+                baseline=self._spread(NO_SETTINGS),
                 left_ns=None if budget_ns is None else max(0.0, budget_ns - self.course.trials.elapsed_ns),
             )
         )

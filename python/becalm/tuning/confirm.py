@@ -54,7 +54,7 @@ def confirm(
     run_ns: float,
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
-    """Fresh, interleaved runs of what was chosen, of the untouched machine, and of what people would do instead."""
+    """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
     if options.allowed.tried:
         arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
@@ -127,9 +127,9 @@ def _with_contributions(
             *(each for each in first.arms if each.name not in measured),
             *(each for each in again.arms if each.name in measured),
         ),
-        steadier=(
-            *(each for each in first.steadier if each.arm not in measured),
-            *(each for each in again.steadier if each.arm in measured),
+        comparisons=(
+            *(each for each in first.comparisons if each.arm not in measured),
+            *(each for each in again.comparisons if each.arm in measured),
         ),
         contributions=(*(each for each in first.contributions if each.knob not in instead), *again.contributions),
         droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
@@ -163,7 +163,7 @@ def _decide(
     more often than one time in twenty. Doing without what does not help comes after it, and is left the time for that.
     """
     chosen, open_ones = tuned.choice.settings, _undecided(tuned.judged)
-    if not open_ones or not confirmation.helps(tuned.judged.steadier, TUNED):
+    if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
         return left_ns
     requires = {each.knob: each.requires for each in space.candidates}
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
@@ -236,7 +236,7 @@ def _backward_elimination(
             tuned.judged = replace(
                 first,
                 arms=(*last.arms, *(each for each in first.arms if each.name.startswith(WITHOUT))),
-                steadier=(*last.steadier, *(each for each in first.steadier if each.arm.startswith(WITHOUT))),
+                comparisons=(*last.comparisons, *(each for each in first.comparisons if each.arm.startswith(WITHOUT))),
                 settings=fewer,
             )
             return
@@ -255,7 +255,7 @@ def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
 def _affordable(
     arms: dict[str, Settings], space: Space, options: TuneOptions, run_ns: float, left_ns: float | None
 ) -> tuple[dict[str, Settings], Shape]:
-    """The arms that the time allows, and how they are measured: what was chosen and the untouched machine always."""
+    """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
     shape = _shape(arms, space, options, run_ns)
     if left_ns is None:
         return arms, shape

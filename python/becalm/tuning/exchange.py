@@ -40,7 +40,7 @@ class SearchResult:
     """What a study came to; `judged` is empty when nothing was there to confirm."""
 
     choice: Choice
-    course: list[Trial] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     judged: confirmation.Confirmation = field(default_factory=confirmation.Confirmation)
     findings: list[Finding] = field(default_factory=list)
     search_runs: int = 0

@@ -111,7 +111,7 @@ def _search(
     tuned.choice = search.choice
     for number, (ask, sample) in enumerate(tried, 1):
         spread = sample.value(objective)
-        tuned.course.append(
+        tuned.trials.append(
             Trial(
                 number=number,
                 why=ask.why,

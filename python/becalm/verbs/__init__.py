@@ -126,13 +126,13 @@ TABLE = (
     Verb("status", "Say what becalm has set, who did it and when.", "settings.status", module="settings"),
     Verb(
         "explain",
-        "Say what made stored runs slow: which load beside them.",
+        "Say which load made stored runs slow.",
         "explain load_experiment",
         Kind(_SUMMARY),
     ),
     Verb(
         "watch",
-        "What the machine does meanwhile, live; and what a program gets of it.",
+        "Watch the machine live, and what a program gets of it.",
         "watch_run.watch watch.watch_machine watch.watch_process",
         Kind("becalm.verbs.watch_run:conclude"),
     ),
@@ -144,7 +144,7 @@ TABLE = (
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(
         "host",
-        "Give other machines names, and see whether they answer.",
+        "Give other machines names, and check whether they answer.",
         "host.add_host host.remove_host host.list_hosts host.check_host",
     ),
     Verb("list", "List what was measured.", "records.list_studies", module="records"),
@@ -169,7 +169,7 @@ TABLE = (
     ),
     Verb(
         "install-service",
-        "Have systemd restore at boot what a power cut left.",
+        "Have systemd restore settings at boot after a power cut.",
         "restore_service.install_service restore_service.remove_service",
         module="settings",
     ),

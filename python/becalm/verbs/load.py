@@ -26,7 +26,7 @@ def make_load(
     """
     demand = Demand.of(**given)
     if duration is not None and command:
-        raise UsageError("A load lasts for a time (--for) or as long as a command, not both. Leave one out.")
+        raise UsageError("A load lasts for a time (--for) or as long as a command runs, not both. Leave one out.")
     if demand.memory_bytes is not None and demand.limit_bytes is None:
         raise UsageError(
             "Memory load needs a limit, so that the machine survives it: --limit 256M keeps it in a control group that "

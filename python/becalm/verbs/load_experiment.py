@@ -69,7 +69,7 @@ class Campaign:
         names = ", ".join(each.name for each in self.design.factors)
         left = "".join(f" Without {name}: {why}" for name, why in self.excluded.items())
         return (
-            f"{self.runs} runs in {len(self.design.steps)} steps beside designed load of {names} "
+            f"{self.runs} runs in {len(self.design.steps)} steps under designed load of {names} "
             f"(variance inflation at most {self.design.worst:.2f}). Study {self.study}.{left}"
         )
 

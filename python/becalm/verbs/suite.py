@@ -118,7 +118,7 @@ def conclude_stored(document: Document) -> Ratings | Verdict:
 def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
     if wanted == "peak" and not found.has_peak:
         raise UsageError(
-            f"{file} says nothing of peak. Give it a table [peak] with settings, or a program a line peak_command = …"
+            f"{file} does not define peak. Give it a table [peak] with settings, or a program a line peak_command = …"
         )
     if wanted is not None:
         return (wanted,)

@@ -122,9 +122,9 @@ def tune(
     several = hosts is not None or cluster is not None
     if resume is not None:
         if several:
-            raise UsageError("A study that is resumed has its own host: name none, and then --try it on others.")
+            raise UsageError("A resumed study has its own host: leave out --host, and --try the result on others.")
         if programs:
-            raise UsageError("A study that is resumed has its own programs: name none.")
+            raise UsageError("A resumed study has its own programs: leave them out.")
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
@@ -234,7 +234,7 @@ def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
         finished = store.verdict(stored.number) is not None
     study = stored.study
     if study.kind != "tune":
-        raise UsageError(f"Study {stored.number} is no tune. `becalm list --kind tune` shows those.")
+        raise UsageError(f"Study {stored.number} is not a tune study. `becalm list --kind tune` shows those.")
     if finished:
         raise UsageError(f"Study {stored.number} is finished. `becalm show {stored.number}` shows what it found.")
     options = TuneOptions.from_json(study.options)
@@ -248,7 +248,7 @@ def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
     with open_session(session, _title(study.workloads)) as opened:
         if options.allowed.privileged and not opened.host.abilities()[Ability.MACHINE_SETTINGS]:
             raise UsageError(
-                f"Study {stored.number} changes settings of the machine. Go on with: "
+                f"Study {stored.number} changes settings of the machine. Continue it with: "
                 f"becalm tune --sudo --resume {stored.number}"
             )
         begun, here = machine_of(stored.facts), machine_of(opened.host.facts())

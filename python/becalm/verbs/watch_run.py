@@ -73,7 +73,7 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
         measure(opened.host, once, log, take, detail=LoadDetail.SERIES if session.load else LoadDetail.NONE)
         opened.settle()
         if not log.rows:
-            raise MachineError("Interrupted before the program was started: there is nothing to say of it.")
+            raise MachineError("Interrupted before the program was started: there is nothing to report.")
         facts = opened.host.facts()
         document = Document(study, log.rows, facts=facts, number=opened.shown, loads=tuple(loads), series=tuple(series))
         found = conclude(document)

@@ -103,7 +103,7 @@ def _unsampled(a: Attribution) -> str:
     """Why nothing may be said of the CPUs; empty where something may."""
     if "queue" not in a.missing:
         return ""
-    return " The run queue is not known beside many of its runs, so load on the CPUs could not be judged by it."
+    return " The run queue is not known for many of its runs, so the load on the CPUs could not be assessed by it."
 
 
 def _disagrees(found: Case, a: Attribution) -> str:
@@ -129,7 +129,7 @@ def _few(found: Case, a: Attribution) -> str:
 
 def _no_load(found: Case, a: Attribution) -> str:
     most = f" Most of what came on top of the reference is {found.bottleneck}." if found.bottleneck else ""
-    return f"hardly any load varied beside its runs, so there is nothing to explain them by.{most}{_unsampled(a)}"
+    return f"hardly any load varied during its runs, so there is nothing to explain them by.{most}{_unsampled(a)}"
 
 
 _ANSWERS = {

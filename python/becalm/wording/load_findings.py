@@ -29,9 +29,7 @@ def contaminated(program: str, n: Numbers) -> str:
     )
     said = f"{head} rounds were contaminated by other load ({beyond}{which})"
     if n["dropped"]:
-        return (
-            f"{said}. They are left out by the rule {n['rule']}, all programs alike; {complete - len(rounds):,} count."
-        )
+        return f"{said}. They are left out by the rule {n['rule']}, for all programs; {complete - len(rounds):,} count."
     said += ". They are kept and counted. `becalm explain` says what it did"
     return f"{said}." if every else f"{said}; --drop-contaminated '{n['rule']}' leaves such rounds out."
 

@@ -300,5 +300,5 @@ def drift(found: Mapping[str, Any]) -> str:
     return (
         f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "
         "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "
-        "those that run; --set services=pause stops them meanwhile."
+        "those that run; --set services=pause pauses them."
     )

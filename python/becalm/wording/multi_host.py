@@ -47,7 +47,7 @@ def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
 
 def _average(found: PooledDifference) -> str:
     if found.hosts < 2:
-        return "One host says nothing of others."
+        return "One host says nothing about others."
     level = f"{100 * found.confidence:g} %"
     half = (found.high - found.low) / 2
     span = f"{percent(found.low, half, sign=True)} to {percent(found.high, half, sign=True)} %"

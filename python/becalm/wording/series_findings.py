@@ -82,7 +82,7 @@ _REASONS: Mapping[str, Callable[[Numbers], str]] = {
     QUEUE: _bar("it waited for a CPU"),
     IO: _bar("it waited for a disk"),
     MEMORY: _bar("memory was short (swapping and reclaim)"),
-    STEAL: _bar("the hypervisor ran others meanwhile (steal)"),
+    STEAL: _bar("the hypervisor ran other guests (steal)"),
     SLOWER: _bar("is CPU time, so the processor ran it slower"),
     UNEXPLAINED: _bar("neither CPU nor run queue explain: it slept, or waited for a file or another process"),
     "kernel": _bar("is time inside the kernel"),

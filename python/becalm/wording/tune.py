@@ -187,7 +187,7 @@ def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
     """For each program the comparison that a person wants first: of what is recommended, else of what was chosen."""
     order = [arm.name for arm in found.arms if arm.settings == found.settings and arm.name != BASELINE]
     for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
-        if mine := tuple(each for each in found.steadier if each.arm == name):
+        if mine := tuple(each for each in found.comparisons if each.arm == name):
             return mine
     return ()
 
@@ -196,9 +196,9 @@ def verdict(found: TuneVerdict) -> str:
     """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
     lines = [each.sentence for each in headline(found)]
     if not lines and not found.chosen:
-        tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.course), 'trial')}"
+        tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
         who = found.programs[0] if len(found.programs) == 1 else "the programs together"
-        seen = [(each.runs, each.spread) for each in found.course if not each.settings and each.spread is not None]
+        seen = [(each.runs, each.spread) for each in found.trials if not each.settings and each.spread is not None]
         runs = sum(number for number, _ in seen)
         bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
         now = "" if bare is None else f", whose spread is about {share(bare)}"
@@ -233,13 +233,15 @@ def verdict(found: TuneVerdict) -> str:
 def _lists(found: TuneVerdict) -> list[ArmComparison]:
     """Comparisons of known profiles that are shown to help where the chosen settings are not."""
     ours = (BASELINE, TUNED, RECOMMENDED)
-    return [each for each in found.steadier if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm]
+    return [
+        each for each in found.comparisons if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm
+    ]
 
 
 def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
     """What to type now, and what it does."""
     if not found.settings:
-        return (("becalm compare 'OLD' 'NEW'", "sees small differences all the same: in turn, in random order"),)
+        return (("becalm compare 'OLD' 'NEW'", "detects small differences all the same: in random order"),)
     where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
     return (
         (f"becalm apply {where} -- PROGRAM", "runs a program once under these settings, as they were measured"),

@@ -91,7 +91,7 @@ class Script:
             raise self._failed(said)
         if not isinstance(suite, dict) or not suite.get("benchmarks"):
             raise UsageError(
-                f"{self.path} is no pyperf script: it ran, but no benchmark came of it. "
+                f"{self.path} is not a pyperf script: it ran, but produced no benchmark. "
                 "It must make a pyperf.Runner and call its bench_func, bench_time_func, timeit or bench_command."
             )
         return suite
@@ -99,7 +99,7 @@ class Script:
     def _failed(self, said: Said) -> UsageError | WorkloadError:
         if b"pyperf" not in self.path.read_bytes():
             return UsageError(
-                f"{self.path} is no pyperf script: it never names pyperf, and does not know the options of a worker. "
+                f"{self.path} is not a pyperf script: it neither imports pyperf nor knows the options of a worker. "
                 f"To measure it as a program, name it as a command: {os.path.basename(self.python)} {self.path.name}"
             )
         look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pyperf') is None)"

@@ -70,7 +70,7 @@ UNSUITABLE = {
     "zfs": (lambda root: mounts(root, on("zfs", "0:35")), "is on zfs"),
     "no mounts": (lambda root: (root / "proc/self/mountinfo").unlink(), "on which file system"),
     "no block": (lambda root: (root / GRUBENV).unlink(), "grub-editenv /boot/grub/grubenv create"),
-    "a cut block": (lambda root: put(root, GRUBENV, b"# GRUB Environment Block\n"), "no environment block"),
+    "a cut block": (lambda root: put(root, GRUBENV, b"# GRUB Environment Block\n"), "not an environment block"),
     "another choice": (lambda root: put(root, GRUBENV, grubenv("next_entry=2")), "somebody has already chosen"),
     "no custom.cfg": (lambda root: put(root, GRUB_CFG, menu(custom=False)), "does not read custom.cfg"),
     "no one-shot": (lambda root: edit(root, GRUB_CFG, "next_entry", "older"), "never asks for a choice"),

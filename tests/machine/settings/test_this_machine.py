@@ -153,7 +153,7 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     with Store.open() as store:
         runs_kept = list(store.runs(found.study))
     assert [run.seq for run in runs_kept] == list(range(len(runs_kept))), "no run is lost and none counted twice"
-    assert found.confirm_runs == 0 or found.steadier
+    assert found.confirm_runs == 0 or found.comparisons
 
 
 def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
@@ -161,7 +161,7 @@ def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
         ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="3s", seed=1,
         confirm_loops=4, compare_profiles=False,
     )  # fmt: skip
-    tried = {knob for trial in found.course for knob in trial.settings}
+    tried = {knob for trial in found.trials for knob in trial.settings}
     assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
     assert "stat_interval" in tried or STAT.read_text().strip() == "20"
     assert found.search_runs > 0
@@ -221,7 +221,7 @@ def test_without_rights_only_settings_of_the_program_are_tried(as_before, nobody
     done = nobody("tune", "--seed", "1", "--budget", "3s", "--confirm-loops", "4", "--json", "--", "true")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert {knob for trial in found["course"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
+    assert {knob for trial in found["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
     reasons = {each["knob"]: each["reason"] for each in found["excluded"]}
     for knob in ("nice", "io_priority", "isolation", "stat_interval"):
         assert reasons[knob] in ("needs root: --sudo", "is 20 already")
@@ -300,7 +300,7 @@ def test_a_study_through_sudo_changes_the_machine_and_keeps_its_runs(sudo, as_be
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    tried = {knob for trial in found["course"] for knob in trial["settings"]}
+    tried = {knob for trial in found["trials"] for knob in trial["settings"]}
     assert tried <= {"stat_interval", "transparent_hugepages"}
     assert tried or (STAT.read_text().strip(), "[never]" in HUGE.read_text()) == ("20", True)
     assert json.loads(sudo("list", "--json").stdout)["studies"][0]["runs"] >= found["search_runs"]

@@ -28,7 +28,7 @@ TRUTH = {
     "llvm-tips": (Settings.of({"aslr": "off", "governor": "performance", "smt": "off", "turbo": False}), 0.011, 1.05),
     "pyperf": (Settings.of({"aslr": "off", "governor": "performance", "perf_rate": 1, "turbo": False}), 0.009, 1.03),
 }
-"""Settings, spread, and mean over that of the untouched machine."""
+"""Settings, spread, and mean over that of the baseline."""
 
 Truth = Mapping[str, tuple[Settings, float, float]]
 
@@ -68,12 +68,12 @@ def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,),
         confirm_runs=sum(arm.runs for arm in judged.arms),
         settings=judged.settings.to_json(),
         chosen=judged.chosen.to_json(),
-        course=tuple(
+        trials=tuple(
             Trial(number + 1, why, {"nice": -number}, 45, spread, number in kept)
             for number, (why, spread) in enumerate(zip(tried, spreads, strict=True))
         ),
         arms=judged.arms,
-        steadier=judged.steadier,
+        comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
         margin=margin,

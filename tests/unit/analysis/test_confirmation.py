@@ -28,7 +28,7 @@ def test_leave_one_out_takes_along_what_has_no_meaning_by_itself() -> None:
 
 
 def test_the_truth_is_found(study: TuneVerdict) -> None:
-    mine = {each.arm: each for each in study.steadier}
+    mine = {each.arm: each for each in study.comparisons}
     truth = TRUTH[BASELINE][1] / TRUTH[TUNED][1]
     assert mine[TUNED].ratio.low <= truth <= mine[TUNED].ratio.high
     assert mine[TUNED].shift.low <= 0.02 <= mine[TUNED].shift.high
@@ -45,7 +45,7 @@ def test_the_truth_is_found(study: TuneVerdict) -> None:
 
 def test_ratio_of_the_spreads_that_are_shown_is_the_ratio_that_is_shown(study: TuneVerdict) -> None:
     arms = {arm.name: arm for arm in study.arms}
-    for each in study.steadier:
+    for each in study.comparisons:
         assert arms[BASELINE].spread.value / arms[each.arm].spread.value == pytest.approx(each.ratio.value)
         assert each.f == pytest.approx((arms[BASELINE].overall / arms[each.arm].overall) ** 2)
 
@@ -59,7 +59,7 @@ def test_f_of_the_source() -> None:
         BASELINE: [Sample(Settings(), (1e9 * (1 + 0.001 * math.sqrt(0.22) * white),))],
         TUNED: [Sample(CHOSEN, (1e9 * (1 + 0.001 * math.sqrt(0.06) * rng.permutation(white)),))],
     }
-    found = judge(arms, ("x",)).steadier[0]
+    found = judge(arms, ("x",)).comparisons[0]
     assert found.f == pytest.approx(3.67, abs=0.005)
     assert found.f_df == (40, 40)
     assert found.f_p < 2 * 0.001
@@ -123,11 +123,11 @@ def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
     arms[TUNED] = [replace(whole, loops=cut, failed=14)]
     arms["pyperf"] = [Sample(TRUTH["pyperf"][0], (np.empty(0),) * 6, 90)]
     found = judge(arms, (PROGRAM,))
-    assert [each.loops for each in found.steadier] == [5]
+    assert [each.loops for each in found.comparisons] == [5]
     assert [each.numbers["arm"] for each in found.findings] == [TUNED, "pyperf"]
     assert "failed in 14 runs" in found.findings[0].sentence
     # Far steadier, but programs have to work.
-    assert found.steadier[0].ratio.low > 10
+    assert found.comparisons[0].ratio.low > 10
     assert found.settings == Settings()
     assert "a program fails with them" in verdict(found).sentence
     nothing = next(arm for arm in found.arms if arm.name == "pyperf")

@@ -99,7 +99,7 @@ def test_rules():
         ("cpu", 0.2), ("steal", 0.05), ("page-outs", 1.0), ("queue", 1.5),
     ]  # fmt: skip
     for wrong in ("", "cpu", "cpu<5", "cpu>x", "cpu>1;steal>2"):
-        with pytest.raises(UsageError, match="is no rule"):
+        with pytest.raises(UsageError, match="is not a valid rule"):
             rule(wrong)
     with pytest.raises(UsageError, match="no measure 'wall'"):
         rule("wall>5")
@@ -203,7 +203,7 @@ def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
     assert found.differences[0].pairs == 40
     assert max(summary.max_ns for summary in found.summaries) < 150 * MS
     said = finding(found)
-    assert "left out by the rule cpu>30%, all programs alike; 40 count" in said.sentence
+    assert "left out by the rule cpu>30%, for all programs; 40 count" in said.sentence
     assert said.numbers["complete"] >= 48
     assert stored(1, place).study.options["drop_contaminated"] == "cpu>30%"
 
@@ -295,5 +295,5 @@ def test_when_every_round_is_contaminated_it_ends_and_says_so(place):
 def test_the_rule_needs_the_record_of_load(place):
     with pytest.raises(UsageError, match="needs the record of load"):
         run("x", runs=4, store=place, drop_contaminated="cpu>1%", load=False)
-    with pytest.raises(UsageError, match="is no rule"):
+    with pytest.raises(UsageError, match="is not a valid rule"):
         run("x", runs=4, store=place, drop_contaminated="much")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from becalm._version import SCHEMA
 from becalm.cli.main import VERBS, becalm
 from becalm.errors import UsageError
 from becalm.workloads.parameters import expand, values
@@ -117,7 +118,7 @@ def test_compare_prints_a_verdict_and_json(home):
     assert 0.03 < found["low"] < found["estimate"] < found["high"] < 0.07
     assert {"wall_ns", "user_ns", "system_ns"} <= set(value["runs"]["columns"])
     assert value["kind"] == "compare"
-    assert value["schema"] == 1
+    assert value["schema"] == SCHEMA
 
 
 def test_fail_above_ends_with_one(home):

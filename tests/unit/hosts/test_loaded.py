@@ -103,6 +103,6 @@ def test_a_stop_before_the_first_run_ends_the_block(log):
 
 
 def test_another_machine_is_refused():
-    with pytest.raises(UsageError, match=r"Not available on null: known load beside programs\."):
+    with pytest.raises(UsageError, match=r"Not available on null: known load alongside programs\."):
         LoadedHost(NullHost())
     assert len(ran(NullHost())) == 1

@@ -185,7 +185,7 @@ def test_others_are_named_when_they_matter():
 
 
 def test_what_is_not_told_is_named():
-    assert tables.untold(make()) == "Not told here: NFS calls, frequency."
+    assert tables.untold(make()) == "Not available here: NFS calls, frequency."
 
 
 def document(**changes):

@@ -9,6 +9,7 @@ import signal
 import pytest
 from rich.console import Console
 
+from becalm._version import SCHEMA
 from becalm.analysis.machine_advice import advise
 from becalm.errors import UsageError
 from becalm.nouns.diagnosis import Diagnosis, Overhead
@@ -86,7 +87,7 @@ def test_json_holds_everything_and_no_nan(facts, replay, name):
     value = json.loads(json.dumps(doctor(budget=1.0).to_json(), allow_nan=False))
     assert {"becalm", "schema", "kind", "host", "facts", "noise", "overhead", "findings"} <= set(value)
     assert value["kind"] == "doctor"
-    assert value["schema"] == 1
+    assert value["schema"] == SCHEMA
     assert value["noise"]["runs"] > 0
     assert all(each["sentence"].startswith(each["what"]) for each in value["findings"])
     assert {each["severity"] for each in value["findings"]} <= {"warning", "note", "good"}
@@ -97,7 +98,7 @@ def test_an_infinite_number_is_null_in_json(floor):
 
 
 def test_the_screen_of_each_machine(facts, name, floor):
-    """After a wanted change: BECALM_RECORD=1 pytest tests/unit/doctor, then read the difference."""
+    """After a wanted change: BECALM_RECORD=1 pytest tests/unit/report/test_doctor.py, then read the difference."""
     noise = floor()
     shown = screen(Diagnosis("local", facts, noise, Overhead(200, 520e3, 41e3, 33e3, 52e3), advise(facts, noise)))
     file = GOLDEN / f"{name}.txt"

@@ -38,7 +38,7 @@ def test_a_log_has_a_line_a_question_and_the_best_only_when_it_is_another():
 @pytest.mark.parametrize("unknown", [None, float("inf"), float("nan")])
 def test_spreads_that_are_not_known_are_not_shown(unknown):
     out = Console(file=io.StringIO(), width=400)
-    Lines(out, clock=lambda: 0.0).searching(replace(RACE, spread=unknown, untouched=unknown))
+    Lines(out, clock=lambda: 0.0).searching(replace(RACE, spread=unknown, baseline=unknown))
     assert "%" not in out.file.getvalue()
     assert "aslr=off" in out.file.getvalue()
 

@@ -85,7 +85,7 @@ def test_what_cannot_be_a_store(tmp_path):
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE things (x)")
     for path, words in (
-        (damaged, "no SQLite file"),
+        (damaged, "not an SQLite file"),
         (other, "other tables"),
         (tmp_path, "directory"),
         ("/proc/nowhere/x.db", "cannot be made"),
@@ -114,7 +114,7 @@ def test_a_locked_store_says_so(tmp_path, monkeypatch):
         number = store.begin(STUDY, FACTS)
         with sqlite3.connect(path, isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="in use"):
+            with pytest.raises(StoreError, match="locked"):
                 store.append(number, [run(0)])
             other.execute("ROLLBACK")
         store.append(number, [run(0)])

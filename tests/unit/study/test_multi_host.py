@@ -132,7 +132,7 @@ def test_a_lost_host_whose_runs_are_not_kept(odd):
     assert found.hosts[0].verdict is None
     assert found.hosts[0].study is None
     assert found.across[0].hosts == 1
-    assert "One host says nothing of others" in found.sentence
+    assert "One host says nothing about others" in found.sentence
 
 
 def test_an_interrupt_ends_all_and_keeps_all(store, odd):

@@ -45,9 +45,9 @@ def test_look_search_confirm_with_fresh_interleaved_runs():
     assert {"a", "b"} <= set(dict(tuned.choice.settings.values))
     assert confirm.ask.arms[:2] == (NO_SETTINGS, tuned.choice.settings)
     assert set(dict(tuned.judged.settings.values)) >= {"a", "b"}
-    assert [each.number for each in tuned.course] == list(range(1, len(tuned.course) + 1))
-    assert tuned.search_runs == sum(each.runs for each in tuned.course)
-    assert any(each.best for each in tuned.course)
+    assert [each.number for each in tuned.trials] == list(range(1, len(tuned.trials) + 1))
+    assert tuned.search_runs == sum(each.runs for each in tuned.trials)
+    assert any(each.best for each in tuned.trials)
 
 
 def test_each_chosen_knob_is_measured_by_leaving_it_out():
@@ -199,7 +199,7 @@ def test_knobs_that_do_nothing_are_left_out_after_another_confirmation():
     assert tuned.judged.settings == Settings.of({"a": 1})
     assert wishes[-1].ask.arms == (NO_SETTINGS, tuned.choice.settings, tuned.judged.settings)
     assert RECOMMENDED in arms(tuned)
-    assert any(each.arm == RECOMMENDED for each in tuned.judged.steadier)
+    assert any(each.arm == RECOMMENDED for each in tuned.judged.comparisons)
 
 
 def test_two_that_stand_in_for_each_other_do_not_both_go():
@@ -245,7 +245,7 @@ def test_tried_profiles_are_confirmed_without_a_search():
     tuned, wishes, _ = conduct(World(GOOD), space("a", "b"), chooses("b"), tried=tried)
     assert [wish.phase for wish in wishes][:2] == ["look", "confirm"]
     assert wishes[1].ask.arms == (NO_SETTINGS, Settings.of({"a": 1}), Settings.of({"b": 1}))
-    assert tuned.course == []
+    assert tuned.trials == []
     assert "mine" in tuned.choice.why
     assert arms(tuned) == {BASELINE, TUNED, "yours"}
 

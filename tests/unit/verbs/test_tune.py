@@ -45,7 +45,7 @@ def stored(store, number):
 def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
     found = small()
     assert found.settings.items() >= HELPFUL
-    (best,) = [each for each in found.steadier if each.arm in (RECOMMENDED, TUNED)][-1:]
+    (best,) = [each for each in found.comparisons if each.arm in (RECOMMENDED, TUNED)][-1:]
     assert best.ratio.low > 3
     assert "the run-to-run variation of p falls" in found.sentence
     runs, study, verdict = stored(store, found.study)
@@ -90,7 +90,7 @@ def test_what_is_not_tried_has_a_reason(trouble):
 def test_without_rights_only_what_needs_none_is_tried(trouble):
     trouble.privileged = False
     found = small(only=())
-    assert {knob for trial in found.course for knob in trial.settings} == {"aslr"}
+    assert {knob for trial in found.trials for knob in trial.settings} == {"aslr"}
     assert {each.knob: each.reason for each in found.excluded}["nice"] == "needs root: --sudo"
 
 
@@ -101,7 +101,7 @@ def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
 
 def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
     found = small(only=(), compare_profiles=True, budget="10min", single_out=False)
-    assert {"llvm-tips", "pyperf"} <= {each.arm for each in found.steadier}
+    assert {"llvm-tips", "pyperf"} <= {each.arm for each in found.comparisons}
     assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(found, "partial").sentence
 
 
@@ -117,7 +117,7 @@ def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(tr
 def test_several_programs_get_settings_together(trouble):
     found = small(("p", "q"), budget="200s")
     assert found.programs == ("p", "q")
-    assert {each.program for each in found.steadier} == {"p", "q"}
+    assert {each.program for each in found.comparisons} == {"p", "q"}
     assert found.settings.items() >= HELPFUL
     assert {each.program for each in found.contributions} == {"p", "q"}
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_resumed_is_said(trouble, store):
     with pytest.raises(UsageError, match="its own programs"):
         tune(["p"], resume=1)
     becalm.run("spin 1ms", host="sim:calm", runs=3)
-    with pytest.raises(UsageError, match="is no tune"):
+    with pytest.raises(UsageError, match="is not a tune study"):
         tune(resume=1)
     with pytest.raises(UsageError, match="no study 9"):
         tune(resume=9)
@@ -232,14 +232,14 @@ def test_settings_under_which_a_program_fails_are_never_recommended(trouble):
     found = small(method="greedy", budget="10min", confirm_loops=40)
     assert "aslr" not in found.settings
     assert found.settings["governor"] == "performance"
-    assert any(trial.spread is None for trial in found.course if "aslr" in trial.settings)
+    assert any(trial.spread is None for trial in found.trials if "aslr" in trial.settings)
 
 
 def test_the_failure_that_is_told_is_the_one_of_the_untouched_machine(trouble, monkeypatch):
     from tests.unit.small_machine import Repeatable
 
     whole = Repeatable._bad
-    # Later on, the untouched machine fails; and so do settings, for another reason.
+    # Later on, the baseline fails; and so do settings, for another reason.
     monkeypatch.setattr(Repeatable, "_bad", lambda self, step, settings: step.round >= 2 or whole(self, step, settings))
     with pytest.raises(WorkloadError, match="it went wrong"):
         small()
@@ -254,7 +254,7 @@ def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, 
     reasons = {each.knob: each.reason for each in found.excluded}
     for name in refused:
         assert reasons[name] == (f"{name} cannot be off here." if early else f"{name} does not take off.")
-        assert all(name not in trial.settings for trial in found.course)
+        assert all(name not in trial.settings for trial in found.trials)
 
 
 @pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
@@ -263,10 +263,10 @@ def test_settings_that_do_not_go_together_are_never_tried_together(trouble, stor
     found = small(method=method, budget="5min")
     assert found.settings.items() >= HELPFUL
     assert [each for each in found.findings if each.kind == "refused"] == []
-    tried = [set(trial.settings) for trial in found.course]
+    tried = [set(trial.settings) for trial in found.trials]
     assert not any({"governor", "turbo"} <= knobs or {"turbo", "swap"} <= knobs for knobs in tried)
     assert any("governor" in knobs for knobs in tried)
-    assert all(trial.spread is not None for trial in found.course)
+    assert all(trial.spread is not None for trial in found.trials)
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -331,7 +331,7 @@ def test_tried_settings_make_a_transfer_table(trouble, profiles):
     good, idle = profiles("good", aslr="off", governor="performance"), profiles("idle", swap="off")
     found = small(("p", "q"), tried=(good, idle), budget="10min")
     assert found.method == "try"
-    assert found.course == ()
+    assert found.trials == ()
     assert found.search_runs == 0
     table = {(each.row, each.column): each.ratio for each in found.transfer}
     assert set(table) == {("p", "good"), ("p", "idle"), ("q", "good"), ("q", "idle")}
@@ -353,10 +353,10 @@ def test_profiles_of_one_name_do_not_hide_each_other(trouble, profiles, tmp_path
     from becalm.profiles import write
 
     other = write(Profile("good", Settings.of({"swap": "off"})), tmp_path / "other.toml")
-    reserved = write(Profile("untouched", Settings.of({"turbo": "off"})), tmp_path / "reserved.toml")
+    reserved = write(Profile("baseline", Settings.of({"turbo": "off"})), tmp_path / "reserved.toml")
     found = small(tried=(profiles("good", aslr="off"), str(other), str(reserved)), budget="10min")
     columns = [each.column for each in found.transfer]
-    assert columns == ["good", f"good ({other})", f"untouched ({reserved})"]
+    assert columns == ["good", f"good ({other})", f"baseline ({reserved})"]
 
 
 def test_trying_nothing_that_is_here_says_so(trouble, profiles):
@@ -434,7 +434,7 @@ def test_the_listener_hears_where_the_search_stands(trouble):
     phases = [state.phase for state in heard.states]
     assert phases[0] == "look"
     assert phases[-1] == "confirm"
-    assert heard.states[0].untouched is None
-    assert heard.states[-1].untouched > 0.01
+    assert heard.states[0].baseline is None
+    assert heard.states[-1].baseline > 0.01
     assert [state.runs for state in heard.states] == sorted(state.runs for state in heard.states)
     assert all(state.planned > state.runs for state in heard.states)

@@ -46,7 +46,7 @@ def plan(trouble, monkeypatch):
         world = World({"aslr": 0.4, "governor": 0.5, "swap": 1.5, "turbo": 1.3})
         tuned, requests, _ = world.conduct(course.phases())
         asked = [(each.phase, each.ask.arms, each.ask.loops, each.ask.runs, each.ask.warmups) for each in requests]
-        return asked, tuned.judged.steadier, tuned.judged.contributions, tuned.judged.settings
+        return asked, tuned.judged.comparisons, tuned.judged.contributions, tuned.judged.settings
 
     def made(**given):
         return verb.tune(["p"], **{**USUAL, **given})

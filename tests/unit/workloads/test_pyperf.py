@@ -120,12 +120,12 @@ def test_a_missing_file_is_said(tmp_path):
 
 @pytest.mark.parametrize("text", ["import sys; sys.exit(len(sys.argv) > 1)", "x = 1", "import argparse; 1/0"])
 def test_what_never_names_pyperf_is_no_pyperf_script(bench, text):
-    with pytest.raises(UsageError, match="is no pyperf script"):
+    with pytest.raises(UsageError, match="is not a pyperf script"):
         workloads.open([bench(text)])
 
 
 def test_a_script_that_makes_no_benchmark_is_no_pyperf_script(bench):
-    with pytest.raises(UsageError, match="is no pyperf script: it ran, but no benchmark came of it"):
+    with pytest.raises(UsageError, match="is not a pyperf script: it ran, but produced no benchmark"):
         workloads.open([bench("import pyperf")])
 
 

@@ -159,7 +159,7 @@ fn from_menu(menu: &grub_menu::Menu, choice: &str, words: &[String]) -> Result<D
         }
         if matches!(command, "linux" | "linuxefi" | "linux16") {
             if line.ends_with('\\') {
-                return Err(format!("the kernel's line of {:?} goes on in the next one", item.title));
+                return Err(format!("the kernel's line of {:?} continues on the next one", item.title));
             }
             kernels += 1;
             text.push_str(&with(line, words));

@@ -26,7 +26,7 @@ impl Block {
         let bytes = tree.bytes(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not text"))?;
         if text.len() != SIZE || !text.starts_with(SIGNATURE) {
-            return Err(format!("{shown} is no environment block of GRUB's"));
+            return Err(format!("{shown} is not an environment block of GRUB"));
         }
         Ok(Self { text: text.trim_end_matches('#').to_owned() })
     }

@@ -54,7 +54,7 @@ fn config(machine: &Machine) -> Known<String> {
     let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
     // A release is a file name here; one with a slash would name a file elsewhere.
     if release.contains('/') {
-        return Err(format!("the release {release:?} is no file name"));
+        return Err(format!("the release {release:?} is not a file name"));
     }
     if let Some(text) = places.iter().find_map(|place| machine.text(place).ok()) {
         return Ok(text);

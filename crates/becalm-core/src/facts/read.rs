@@ -112,7 +112,8 @@ impl Machine {
         if !self.live {
             return self.recorded_writable(path);
         }
-        let full = std::ffi::CString::new(format!("/{path}")).map_err(|_| format!("/{path} is no path"))?;
+        let full =
+            std::ffi::CString::new(format!("/{path}")).map_err(|_| format!("/{path} is not a path"))?;
         // SAFETY: the string is live and ended by zero; the call only asks.
         match unsafe { libc::faccessat(libc::AT_FDCWD, full.as_ptr(), libc::W_OK, libc::AT_EACCESS) } {
             0 => Ok(()),

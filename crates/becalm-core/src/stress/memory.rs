@@ -59,7 +59,7 @@ fn fill(bytes: usize, slot: &Slot) -> LoadError {
     };
     if at == libc::MAP_FAILED {
         return LoadError(format!(
-            "{} MiB of memory cannot be had: {}.",
+            "{} MiB of memory is not available: {}.",
             bytes >> 20,
             std::io::Error::last_os_error()
         ));

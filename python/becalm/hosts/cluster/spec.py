@@ -56,7 +56,7 @@ def parse(text: str) -> Spec:
         return Spec("ssh", 0, rest)
     if kind == "slurm":
         return _slurm(rest) if colon else Spec("slurm", 1, wait_s=600.0)
-    raise UsageError(f"--cluster {text!r} is none of {FORMS}. See docs/how-to/cluster.md.")
+    raise UsageError(f"--cluster {text!r} is not one of {FORMS}. See docs/how-to/cluster.md.")
 
 
 def _slurm(rest: str) -> Spec:
@@ -85,7 +85,7 @@ def hosts_of(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             lines = [line.partition("#")[0].strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"The file of hosts {path} cannot be read: {why}.") from None
     found = [line for line in lines if line]
     if not found:

@@ -76,7 +76,7 @@ def notes(data: bytes) -> dict[str, str]:
                 return {key: value for key, _, value in pairs}
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise NotSuitable("it is an ELF file that is cut off or damaged") from error
-    raise NotSuitable("it is no kernel module: it has no section .modinfo")
+    raise NotSuitable("it is not a kernel module: it has no section .modinfo")
 
 
 def _check(data: bytes) -> None:

@@ -122,7 +122,7 @@ def release_of(image: Path) -> str:
     if head[0x202:0x206] != b"HdrS":
         if head[0x38:0x3C] == b"ARM\x64":
             raise MachineError(f"{image} is a kernel for 64-bit ARM; guests here are x86-64.")
-        raise MachineError(f"{image} is no kernel image for x86 (bzImage): a vmlinuz of a distribution is one.")
+        raise MachineError(f"{image} is not a kernel image for x86 (bzImage), such as a distribution's vmlinuz.")
     (where,) = struct.unpack_from("<H", head, 0x20E)
     (loading,) = struct.unpack_from("<H", head, 0x236)
     if not loading & 1:  # XLF_KERNEL_64

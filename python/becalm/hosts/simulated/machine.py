@@ -52,7 +52,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One thing that disturbs; `size` is its standard deviation on the untouched machine, as a fraction."""
+    """One thing that disturbs; `size` is its standard deviation on the baseline, as a fraction."""
 
     name: str
     kind: str

@@ -47,7 +47,7 @@ def parse(url: str, config: str | None = None) -> Address:
     """Read `ssh://[user@]name[:port]`, name may be an IPv6 address in brackets. Raises UsageError."""
 
     def refused(why: str) -> UsageError:
-        return UsageError(f"{url!r} is no address of a machine: {why}. Write it like ssh://ada@bench.example:22.")
+        return UsageError(f"{url!r} is not a valid machine address: {why}. Write it like ssh://ada@bench.example:22.")
 
     scheme, _, rest = url.partition("://")
     if scheme != "ssh" or not rest:
@@ -56,16 +56,16 @@ def parse(url: str, config: str | None = None) -> Address:
     if ":" in user:
         raise refused("a password does not belong there; ssh uses your keys and agent, or asks for it")
     if at and not _USER.fullmatch(user):
-        raise refused(f"{user!r} is no user name")
+        raise refused(f"{user!r} is not a valid user name")
     if place.startswith("["):
         name, bracket, port = place[1:].partition("]")
         if not bracket or not _IPV6.fullmatch(name) or (port and not port.startswith(":")):
-            raise refused("what is in brackets is no IPv6 address")
+            raise refused("what is in brackets is not an IPv6 address")
         colon, port = port[:1], port[1:]
     else:
         name, colon, port = place.partition(":")
         if not _NAME.fullmatch(name):
-            raise refused(f"{name!r} is no name of a machine")
+            raise refused(f"{name!r} is not a valid machine name")
     if colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise refused(f"{port!r} is no port")
+        raise refused(f"{port!r} is not a valid port")
     return Address(name, user or None, int(port) if port else None, config)

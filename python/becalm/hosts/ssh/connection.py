@@ -179,14 +179,14 @@ def _no_ssh(error: OSError) -> MachineError:
 
 _SENTENCES = (
     (True, r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key .* has changed",
-     "The key of {name} is not the one that is known. Somebody may be in between, or the machine was set up anew. "
+     "The key of {name} has changed. Somebody may be intercepting the connection, or the machine was reinstalled. "
      "becalm does not connect. Ask who runs that machine; `{by_hand}` says which key is wrong and how to remove it."),
     (True, r"revoked",
      "The key of {name} is revoked. becalm does not connect. Ask who runs that machine."),
     (True, r"Host key verification failed|No \S+ host key is known",
      "The key of {name} is not known yet. Connect once by hand: `{by_hand}` shows its fingerprint and keeps the key "
      "when you accept it."),
-    (False, r"Could not resolve hostname", "There is no machine of the name {name}: {last}. Check the spelling, the "
+    (False, r"Could not resolve hostname", "There is no machine named {name}: {last}. Check the spelling, the "
      "network, and Host in your ssh configuration."),
     (False, r"Connection refused", "{name} is there, but nothing answers for SSH on its port: {last}. Is sshd running "
      "there, and is the port right (ssh://name:port)?"),

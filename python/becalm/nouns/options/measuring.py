@@ -59,7 +59,7 @@ class RunOptions(StudyOptions):
     confidence: float = confidence()
     drop_contaminated: str | None = option(
         None,
-        "Leave out whole rounds beside which others used more than this: cpu>20%,steal>5%,page-outs>1,queue>2.",
+        "Leave out rounds during which other processes used more than this: cpu>20%,steal>5%,page-outs>1,queue>2.",
         str | None,
         metavar="RULE",
     )

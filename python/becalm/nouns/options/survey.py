@@ -38,7 +38,7 @@ def _rate(given: float | str) -> float:
 class SurveyOptions(StudyOptions):
     """How machines are surveyed: `loops` times `runs_of_loop` runs in a row of each piece of work."""
 
-    loops: int = option(10, "How often the work is gone through.", int, metavar="N", least=LEAST_LOOPS)
+    loops: int = option(10, "Number of passes over the work.", int, metavar="N", least=LEAST_LOOPS)
     runs_of_loop: int = option(
         10, "Runs in a row of each piece of work in a loop.", int, name="runs", metavar="N", least=LEAST_RUNS
     )

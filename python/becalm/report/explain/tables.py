@@ -33,7 +33,7 @@ def summary(found: Explanation) -> Table:
         rows.append(tuple(row))
     note = (
         "What most of the delay is in, with its share of all that came on top of the reference; the mean delay factor; "
-        "the cause that was named, if one was; n runs. Over several, each counts alike."
+        "the cause that was named, if one was; n runs. Over several, each has the same weight."
     )
     return Table(SUMMARY, ("", *(m or "all machines" for m in across)), tuple(rows), (), note)
 

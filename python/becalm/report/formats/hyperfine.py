@@ -82,7 +82,7 @@ def imported(
 ) -> Run:
     """A run of another tool: what it does not tell is None, never zero."""
     if not 0 <= seconds < 1e9:
-        raise ValueError(f"{seconds!r} seconds is no run time")
+        raise ValueError(f"{seconds!r} seconds is not a run time")
     return Run(
         seq, workload, 0, number, 0, started_ns, round(seconds * 1e9), None, None, None, memory, None, None, None,
         None, str(Outcome.OK), status, 0,

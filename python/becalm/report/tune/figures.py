@@ -27,7 +27,7 @@ ROW = 0.42
 
 def course(found: TuneVerdict) -> str:
     """Every trial's spread in the order of the search, and the best so far."""
-    tried = [step for step in found.course if step.spread is not None and step.spread > 0]
+    tried = [step for step in found.trials if step.spread is not None and step.spread > 0]
     if len(tried) < 2:
         return ""
     with picture(3.3) as (figure, axes):
@@ -39,7 +39,7 @@ def course(found: TuneVerdict) -> str:
             edge = AFTER if kept else OTHER
             points = [step.number for step in mine], [_percent(step.spread) for step in mine]
             axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
-        for step in found.course:
+        for step in found.trials:
             if step.spread is None:
                 axes.plot([step.number], [0.97], "x", color=ALARM, transform=axes.get_xaxis_transform())
         axes.set_yscale("log")
@@ -48,11 +48,11 @@ def course(found: TuneVerdict) -> str:
         axes.set_ylabel("spread, %")
         plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
-        failed = sum(step.spread is None for step in found.course)
+        failed = sum(step.spread is None for step in found.trials)
         return svg(
             figure,
             "course",
-            f"Spread of each of {len(found.course)} trials in the order of the search, on a logarithmic axis: from "
+            f"Spread of each of {len(found.trials)} trials in the order of the search, on a logarithmic axis: from "
             f"{sentences.share(tried[0].spread or 0.0)} in the first to {best[-1]:.2g} % at best"
             + (f"; {failed} failed." if failed else "."),
         )
@@ -149,7 +149,7 @@ def costs(found: TuneVerdict, program: str) -> str:
     rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
     rows += [
         (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)
-        for each in found.steadier
+        for each in found.comparisons
         if each.program == program and not each.arm.startswith(WITHOUT)
     ]
     rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]

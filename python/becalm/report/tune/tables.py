@@ -28,7 +28,7 @@ def arm_name(arm: str) -> str:
 
 
 def shown(found: TuneVerdict, program: str) -> tuple[Arm, ...]:
-    """The arms of one program that are compared, untouched and recommended first, those "without" a knob left out."""
+    """The arms of one program that are compared, baseline and recommended first, those "without" a knob left out."""
     first = [BASELINE, *(each.arm for each in sentences.headline(found)), TUNED]
     mine = [arm for arm in found.arms if arm.program == program and arm.runs]
     ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
@@ -36,8 +36,8 @@ def shown(found: TuneVerdict, program: str) -> tuple[Arm, ...]:
 
 
 def against(found: TuneVerdict, arm: Arm) -> ArmComparison | None:
-    """The comparison of an arm with the untouched machine."""
-    return next((s for s in found.steadier if s.arm == arm.name and s.program == arm.program), None)
+    """The comparison of an arm with the baseline."""
+    return next((s for s in found.comparisons if s.arm == arm.name and s.program == arm.program), None)
 
 
 def compared(found: TuneVerdict, program: str) -> Table:
@@ -157,8 +157,8 @@ def excluded(found: TuneVerdict) -> Table:
 
 def facts(found: TuneVerdict) -> str:
     """How it was found, in one line."""
-    trials = counted(len(found.course), "trial")
-    bad = sum(step.spread is None for step in found.course)
+    trials = counted(len(found.trials), "trial")
+    bad = sum(step.spread is None for step in found.trials)
     failed = f", {bad} failed" if bad else ""
     again = f" Show again: becalm show {found.study}." if found.study is not None else ""
     which = f"Study {found.study}. " if found.study is not None else ""

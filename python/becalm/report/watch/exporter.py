@@ -34,7 +34,7 @@ def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) ->
         return
     path = Path(target)
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--prometheus: {target!r} is no file in a directory that exists.")
+        raise UsageError(f"--prometheus: {target!r} cannot be written: its directory does not exist.")
 
     def write(text: str) -> None:
         replace(path, text)
@@ -62,7 +62,7 @@ def replace(path: Path, text: str) -> None:
 def _port(target: str) -> int:
     text = target[1:]
     if not text.isdecimal() or int(text) > 65535:
-        raise UsageError(f"--prometheus {target}: there is no such port. Write :9101, or a file's name.")
+        raise UsageError(f"--prometheus {target}: not a valid port. Write :9101, or a file's name.")
     return int(text)
 
 
@@ -104,7 +104,7 @@ def _served(port: int, said: Callable[[str], None]) -> Iterator[Callable[[str], 
         server = _Server(("127.0.0.1", port), _Handler)
     except OSError as error:
         raise MachineError(
-            f"Port {port} of this machine cannot be had: {error.strerror}. Give another one, or :0 for any free one."
+            f"Port {port} of this machine is not available: {error.strerror}. Give another one, or :0 for any free one."
         ) from error
     with server:
         thread = threading.Thread(target=server.serve_forever, name="becalm-prometheus", daemon=True)

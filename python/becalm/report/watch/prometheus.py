@@ -82,7 +82,7 @@ HELP = {
     "becalm_process_block_seconds_total": "Time its threads waited for block devices.",
     "becalm_process_minor_faults_total": "Page faults for which nothing was read.",
     "becalm_process_major_faults_total": "Page faults for which something was read.",
-    "becalm_process_voluntary_switches_total": "Context switches of its own will.",
+    "becalm_process_voluntary_switches_total": "Voluntary context switches.",
     "becalm_process_involuntary_switches_total": "Context switches against its will.",
     "becalm_process_read_bytes_total": "Read from storage by the process.",
     "becalm_process_written_bytes_total": "Written to storage by the process.",

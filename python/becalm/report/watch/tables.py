@@ -11,7 +11,7 @@ from becalm.report.watch.numbers import number
 from becalm.wording.measurement import counted, duration
 
 WHERE = "Where the time went"
-MACHINE = "What the machine did meanwhile"
+MACHINE = "What the machine did during the run"
 DELAY = "Delay factor"
 
 
@@ -96,4 +96,4 @@ def untold(found: Watched) -> str:
     if found.load is None:
         return ""
     missing = [each.label for each in MEASURES if each.of(found.load) is None and not find(each.name).minor]
-    return f"Not told here: {', '.join(missing)}." if missing else ""
+    return f"Not available here: {', '.join(missing)}." if missing else ""

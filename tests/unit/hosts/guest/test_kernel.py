@@ -52,8 +52,8 @@ def test_the_release_is_in_the_header(tmp_path):
     [
         (b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(4096), "64-bit ARM"),
         (vmlinuz(loading=0), "32-bit kernel"),
-        (b"\x7fELF" + bytes(4096), "no kernel image for x86"),
-        (b"", "no kernel image"),
+        (b"\x7fELF" + bytes(4096), "not a kernel image for x86"),
+        (b"", "not a kernel image"),
     ],
 )
 def test_what_is_no_kernel_for_a_guest(tmp_path, data, says):

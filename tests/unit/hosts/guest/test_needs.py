@@ -54,7 +54,7 @@ def test_what_is_no_elf_file_or_cut_off_is_said():
 
 def test_a_modules_notes():
     assert elf.notes(module("zram", "zsmalloc,lzo"))["depends"] == "zsmalloc,lzo"
-    with pytest.raises(elf.NotSuitable, match="no kernel module"):
+    with pytest.raises(elf.NotSuitable, match="not a kernel module"):
         elf.notes(program())
 
 

@@ -204,7 +204,7 @@ def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> N
     need_module("jinja2")
     need_module("matplotlib")
     Page(html.page(unhelpful()))
-    empty = replace(study, arms=(), steadier=(), contributions=(), course=(), settings={}, transfer=())
+    empty = replace(study, arms=(), comparisons=(), contributions=(), trials=(), settings={}, transfer=())
     for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
         found = replace(empty, chosen=chosen)
         found = replace(found, sentence=sentences.verdict(found))

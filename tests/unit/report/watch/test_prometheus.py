@@ -129,6 +129,6 @@ def test_a_port_of_this_machine_gives_the_newest_text():
             urllib.request.urlopen(url.replace("metrics", "etc/passwd"))
         assert refused.value.code == 404
         port = url.split(":")[2].split("/")[0]
-        with pytest.raises(MachineError, match="cannot be had"), exposed(f":{port}"):
+        with pytest.raises(MachineError, match="not available"), exposed(f":{port}"):
             pass
     assert not any(thread.name == "becalm-prometheus" for thread in threading.enumerate())

@@ -31,7 +31,7 @@ impl Act for Interrupts {
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let path = self.mask;
         let mask = tree.read(path).map_err(|_| knob.absent.to_owned())?;
-        let set = cpus::unmask(&mask).ok_or_else(|| format!("{path} holds {mask:?}, which is no mask"))?;
+        let set = cpus::unmask(&mask).ok_or_else(|| format!("{path} holds {mask:?}, which is not a mask"))?;
         let (present, online) = tree.cpus();
         if online.len() < 2 {
             return Err("only one CPU is online: there is no other to move to".to_owned());
