@@ -1,0 +1,161 @@
+"""`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same for every verb that has them."""
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.unit.verbs.test_explain import fill
+
+import becalm
+from becalm._version import SCHEMA
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as group
+from becalm.cli.output import NAMES
+from becalm.errors import UsageError
+from becalm.load.simulated import Sensitivity
+from becalm.store import Store
+
+SIM = ("--host", "sim:drift")
+MEASURED = ("--seed", "1")
+CALLS = {
+    "run": (*SIM, *MEASURED, "--runs", "6", "spin 20ms"),
+    "compare": (*SIM, *MEASURED, "--runs", "6", "spin 20ms", "spin 21ms"),
+    "doctor": (*SIM, "--no-measure"),
+    "tune": (
+        "--host", "sim:laptop-a", "--seed", "3", "--method", "fast", "--no-single-out", "--no-profiles", "--",
+        "spin 1s",
+    ),
+    "survey": (
+        "--host", "sim:normal:1", "--host", "sim:normal:2", *MEASURED, "--no-kernels", "--loops", "5", "--runs", "2",
+        "spin 20ms",
+    ),
+    "explain": ("--program", "gzip"),
+    "watch": (*SIM, *MEASURED, "--output", "discard", "--", "spin 20ms"),
+    "suite": (*SIM, *MEASURED, "--no-rate", "--runs", "1", "suite.toml"),
+    "show": ("last",),
+    "knobs": SIM,
+    "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
+    "list": (),
+    "export": (),
+    "import": ("exported.json",),
+}  # fmt: skip
+"""One call of each verb that can be made without a machine."""
+
+ELSEWHERE = {
+    "apply": "simulated machines have nothing to be set", "reset": "the machine's", "status": "the machine's",
+    "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
+    "install-service": "prints nothing",
+}  # fmt: skip
+"""Verbs that are tried on real machines (tests/machine)."""
+
+
+def commands():
+    """Every command, those of groups too, by its words."""
+    for name in VERBS:
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {each}", command.commands[each]) for each in command.commands)
+        else:
+            yield name, command
+
+
+def options_of(command):
+    return {each.name: each for each in command.params if isinstance(each, click.Option) and each.name in NAMES}
+
+
+REPORTS = [name for name, command in commands() if "report" in options_of(command)]
+JSON = [name for name, command in commands() if "as_json" in options_of(command)]
+
+
+@pytest.fixture
+def here(store, tmp_path, monkeypatch):
+    """A directory with a file for `suite` and one for `import`, and a study for verbs that show one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.toml").write_text('[[program]]\nname = "a"\ncommand = "spin 20ms"\nreference = "30ms"\n')
+    with Store.open(store) as opened:
+        fill(opened, "gzip -9 big", Sensitivity(spinners=1), "vm", 0)
+    said("run", *CALLS["run"])
+    (tmp_path / "exported.json").write_text(said("export"))
+    return tmp_path
+
+
+def said(*words):
+    """What a command writes to standard output."""
+    done = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(*words):
+    """The sentence with which it is refused, before anything was measured."""
+    with pytest.raises(UsageError) as error:
+        CliRunner().invoke(group, words, catch_exceptions=False)
+    assert len(becalm.list_studies().studies) == 2
+    return str(error.value)
+
+
+def test_verbs_that_show_something_have_all_five_and_others_json():
+    """Nobody has two of three: a verb with a report has all of them."""
+    for name, command in commands():
+        found = set(options_of(command))
+        assert found in (set(NAMES), {"as_json", "plain"}, {"as_json"}, set()), name
+    assert set(REPORTS) >= {"run", "compare", "doctor", "tune", "survey", "explain", "watch", "suite", "show"}
+
+
+def test_an_option_is_the_same_option_everywhere():
+    first = {}
+    for name, command in commands():
+        for option in options_of(command).values():
+            one = (option.opts, option.help, option.metavar, option.is_flag, option.default)
+            assert first.setdefault(option.name, one) == one, name
+
+
+def test_every_verb_is_tried_here_or_on_a_machine():
+    assert set(CALLS) | set(ELSEWHERE) == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", [name for name in JSON if name in CALLS and name not in ELSEWHERE])
+def test_json_is_one_object_that_says_what_it_is_and_nothing_else(verb, here):
+    value = json.loads(said(verb, *with_option(verb, "--json")))
+    assert value["schema"] == SCHEMA
+    assert value["becalm"]
+    assert value["kind"]
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_markdown_is_what_is_printed_and_what_a_report_holds(verb, here):
+    printed = said(verb, *with_option(verb, "--markdown"))
+    assert printed.startswith(("**", "# ", "## ", "|"))
+    again = said(verb, *with_option(verb, "--markdown", "--report", "a.md"))
+    assert (here / "a.md").read_text() == again, "beside what is printed, and the same"
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_a_report_is_written_beside_what_is_printed_in_the_form_of_its_name(verb, here):
+    quietly = said(verb, *with_option(verb, "--quiet"))
+    for ending in (".html", ".json", ".md"):
+        shown = said(verb, *with_option(verb, "--quiet", "--report", f"r{ending}"))
+        assert len(shown.splitlines()) == len(quietly.splitlines()), "a report changes nothing of what is printed"
+    assert (here / "r.html").read_text().lower().startswith("<!doctype html>")
+    value = json.loads((here / "r.json").read_text())
+    printed = json.loads(said(verb, *with_option(verb, "--json")))
+    assert value["kind"] == printed["kind"]
+    assert set(value) <= set(printed), "what is printed may have the runs, too"
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_done(verb, here):
+    assert "r.txt" in refused(verb, *with_option(verb, "--report", "r.txt"))
+    assert "nowhere" in refused(verb, *with_option(verb, "--report", "nowhere/r.md"))
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_two_forms_at_once_are_refused(verb, here):
+    for two in (("--json", "--markdown"), ("--json", "--quiet"), ("--markdown", "--quiet")):
+        assert f"{two[0]} and {two[1]} contradict each other" in refused(verb, *with_option(verb, *two))
+
+
+def with_option(verb, *more):
+    """The words of a call with options: before a program."""
+    return (*more, *CALLS[verb])
