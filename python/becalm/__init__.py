@@ -36,12 +36,17 @@ if TYPE_CHECKING:
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
+    from becalm.nouns.design import Design as Design
+    from becalm.nouns.design_fit import DesignFit as DesignFit
     from becalm.nouns.diagnosis import Diagnosis as Diagnosis
+    from becalm.nouns.factor import Factor as Factor
     from becalm.nouns.knob import Knob as Knob
     from becalm.nouns.knob import catalogue as catalogue
     from becalm.nouns.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.nouns.option import Option as Option
     from becalm.nouns.option import options as options
+    from becalm.nouns.options.design import DesignOptions as DesignOptions
+    from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.load_experiment import LoadExperimentOptions as LoadExperimentOptions
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
@@ -92,10 +97,14 @@ _VALUES = {
     "becalm.load.run_report": "Watched",
     "becalm.methods": "search_methods",
     "becalm.nouns.codec": "toml",
+    "becalm.nouns.design": "Design",
+    "becalm.nouns.design_fit": "DesignFit",
     "becalm.nouns.diagnosis": "Diagnosis",
+    "becalm.nouns.factor": "Factor",
     "becalm.nouns.knob": "Knob catalogue",
     "becalm.nouns.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
+    "becalm.nouns.options.design": "DesignOptions FitOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",

@@ -205,6 +205,25 @@ def test_fields_of_the_json_of_an_explanation_are_documented():
         assert f"`{answer}`" in text
 
 
+def test_fields_of_the_json_of_designs_are_documented():
+    import dataclasses
+
+    from becalm.nouns import design_fit
+    from becalm.nouns.design import Design, DesignRun
+    from becalm.nouns.factor import Factor
+    from becalm.nouns.goal import Goal
+
+    planned, fitted = chapter("A design"), chapter("A filled design")
+    wholes = {design_fit.DesignFit, design_fit.ResponseFit}
+    for text, kind in ((planned, Design), *((fitted, kind) for kind in wholes)):
+        for each in dataclasses.fields(kind):
+            assert f"`{each.name}`" in text, f"{kind.__name__}.{each.name}"
+    rest = {kind for kind in vars(design_fit).values() if dataclasses.is_dataclass(kind)}
+    own = {kind for kind in rest if kind.__module__ == design_fit.__name__} - wholes
+    for text, kind in ((planned, DesignRun), (planned, Factor), (fitted, Goal), *((fitted, kind) for kind in own)):
+        assert f"`{{{', '.join(each.name for each in dataclasses.fields(kind))}}}`" in text, kind.__name__
+
+
 def test_fields_of_the_json_of_settings_are_documented():
     import dataclasses
 

@@ -74,7 +74,7 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
     cube = made.cube
     varied = [each for each in chosen if cube is not None and (kind == "factorial" or not each.categorical)]
     return Design(
-        kind=kind,
+        family=kind,
         factors=chosen,
         runs=runs,
         blocks=int(made.blocks.max()) + 1,

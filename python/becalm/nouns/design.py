@@ -36,14 +36,15 @@ class DesignRun:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A design. `seed` None: in standard order. `alpha`: distance of the axial points in units of the cube's.
+    """A design of a `family` (factorial, central, box-behnken). `seed` None: in standard order. `alpha`: distance of the
+    axial points in units of the cube's.
 
     Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
     all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what
     cannot be told from blocks.
     """
 
-    kind: str
+    family: str
     factors: tuple[Factor, ...]
     runs: tuple[DesignRun, ...]
     blocks: int
@@ -66,7 +67,7 @@ class Design:
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""
-        return document(self)
+        return document(self, "design")
 
 
 def text(design: Design) -> str:
@@ -80,9 +81,9 @@ def text(design: Design) -> str:
     return out.getvalue()
 
 
-def document(value: Any) -> dict[str, Json]:
+def document(value: Any, kind: str) -> dict[str, Json]:
     """A value with what all documents begin with; what JSON has no number for is null."""
-    found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, **encode(value_fields(value))})
+    found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
     return found
 
 

@@ -53,7 +53,12 @@ def plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
 
 @contextmanager
 def figure(
-    height: float, columns: int = 1, *, rows: int = 1, width_ratios: Sequence[float] | None = None
+    height: float,
+    columns: int = 1,
+    *,
+    rows: int = 1,
+    width_ratios: Sequence[float] | None = None,
+    projection: str | None = None,
 ) -> Iterator[tuple[Figure, Any]]:
     """A figure in our style that no screen shows. Raises UsageError where matplotlib is missing."""
     try:
@@ -77,10 +82,11 @@ def figure(
         "axes.spines.right": False,
         "xtick.color": INK,
         "ytick.color": INK,
+        "grid.color": FAINT,
     }
     with rc_context(style):
         drawn = Figure(figsize=(WIDTH, height), layout="constrained")
-        yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios)
+        yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
 
 
 def _clean(text: str) -> str:

@@ -34,6 +34,8 @@ HOMES = {
     "Explanation": "explain.report",
     "Ratings": "suite",
     "Diagnosis": "doctor",
+    "Design": "design.planned",
+    "DesignFit": "design.report",
 }
 """Where the report of a value stands whose module is not called like its class."""
 

@@ -16,6 +16,8 @@ from becalm.errors import UsageError
 
 if TYPE_CHECKING:
     from becalm.verbs.compare import compare as compare
+    from becalm.verbs.design import design as design
+    from becalm.verbs.design import fit_design as fit_design
     from becalm.verbs.doctor import doctor as doctor
     from becalm.verbs.explain import explain as explain
     from becalm.verbs.guest import list_guests as list_guests
@@ -141,6 +143,7 @@ TABLE = (
         "Rate a suite of your own programs against reference times.",
         kind=Kind("becalm.verbs.suite:conclude_stored"),
     ),
+    Verb("design", "Design an experiment for a spreadsheet, and fit the filled one.", "design design.fit_design"),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(
         "host",

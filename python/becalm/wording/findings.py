@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.nouns.verdict import Finding
+from becalm.wording import design_findings as design
 from becalm.wording import load_findings as load
 from becalm.wording import series_findings as series
 from becalm.wording import study_findings as study
@@ -99,6 +100,34 @@ TABLE: tuple[Row, ...] = (
     Row("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
     Row("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
     Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
+    Row(
+        "lack_of_fit",
+        "a surface misses by more than repeated runs differ",
+        ("model", "p_value", "larger", "power", "curvature"),
+        design.lack_of_fit,
+    ),
+    Row("no_effect", "no factor changes the response visibly", ("detectable", "mean", "runs"), design.no_effect),
+    Row("saturated", "a model takes all runs and leaves none for its error", ("model", "real"), design.saturated),
+    Row("aliased_terms", "terms that the runs cannot tell apart", ("model", "terms"), design.aliased_terms),
+    Row("power", "a power of the response fits better", ("power", "low", "high", "advised"), design.power),
+    Row("no_power", "a response that is not above 0, and has no power", ("smallest",), design.no_power),
+    Row(
+        "fit_outlier", "a run far from what the others say of it", ("run", "studentised", "p_value"), design.fit_outlier
+    ),
+    Row("influential", "runs on which a fit hangs", ("runs", "run", "cook"), design.influential),
+    Row("imprecise", "a surface that hardly rises above its noise", ("precision", "needed"), design.imprecise),
+    Row("overfitted", "a model predicts worse than it fits", ("adjusted", "predicted"), design.overfitted),
+    Row("untested_fit", "no repeated runs to test the fit with", ("model",), design.untested_fit),
+    Row("at_border", "the best place is at the end of a range", ("factors", "goal"), design.at_border),
+    Row(
+        "stationary",
+        "the surface is level outside the ranges, or not as wanted",
+        ("kind", "inside", "wanted", "levels", "factors"),
+        design.stationary,
+    ),
+    Row("extrapolated", "the best place is far from all runs", ("leverage", "largest"), design.extrapolated),
+    Row("missing_runs", "runs of a design without a value", ("missing", "runs"), design.missing_runs),
+    Row("outside_range", "a design has runs beyond its ranges", ("ends",), design.outside_range),
 )
 """Every kind of finding. One more is a row and its sentence."""
 

@@ -11,6 +11,7 @@ from tests.places import ROOT
 import becalm
 from becalm.nouns.demand import Demand, DemandKeywords
 from becalm.nouns.option import options
+from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
 from becalm.nouns.options.suite import SuiteOptions, SuiteParts
@@ -20,6 +21,7 @@ from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
 from becalm.verbs.compare import CompareKeywords
+from becalm.verbs.design import DesignKeywords, FitKeywords
 from becalm.verbs.load_experiment import LoadExperimentKeywords
 from becalm.verbs.suite import SuiteKeywords
 from becalm.verbs.survey import SurveyKeywords
@@ -36,6 +38,8 @@ VERBS = [
     (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.load_experiment, LoadExperimentKeywords, (LoadExperimentOptions, SessionOptions, *PROGRAM)),
     (becalm.make_load, DemandKeywords, (Demand,)),
+    (becalm.design, DesignKeywords, (DesignOptions,)),
+    (becalm.fit_design, FitKeywords, (FitOptions,)),
 ]
 OWN = {"resume"}
 """Keywords that are arguments of their function, and no option of a value."""

@@ -1,0 +1,53 @@
+"""A filled design as a whole: every response by itself, then the best compromise of all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.analysis.response_fit import response_fit
+from becalm.analysis.surface_places import Model, compromise
+from becalm.errors import UsageError
+from becalm.nouns.design_fit import DesignFit, ResponseFit
+from becalm.nouns.goal import Goal
+from becalm.nouns.options.design import FitOptions
+from becalm.nouns.sheet import Sheet
+from becalm.nouns.verdict import Finding
+from becalm.wording import design as sentences
+
+
+def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
+    """What a filled sheet says. Raises UsageError for goals of no column, and for data without an answer."""
+    goals = dict(options.goals or {})
+    if unknown := [name for name in goals if name not in sheet.responses]:
+        raise UsageError(
+            f"--goal {unknown[0]}: there is no response {unknown[0]!r}. There are: {', '.join(sheet.responses)}."
+        )
+    fits: list[ResponseFit] = []
+    found: list[Finding] = []
+    models: list[Model] = []
+    for name in sheet.responses:
+        made, noticed, model = response_fit(sheet, name, goals.get(name, Goal()), options)
+        fits.append(replace(made, sentence=sentences.response(made, sheet.factors, 1 - options.confidence)))
+        found += noticed
+        models.append(model)
+    rng = np.random.default_rng(options.seed)
+    best = compromise(models, rng, 1 - options.confidence) if _several(models) else None
+    result = DesignFit(
+        file=file,
+        factors=sheet.factors,
+        runs=len(sheet.coded),
+        blocks=len(set(sheet.blocks)),
+        confidence=options.confidence,
+        seed=options.seed,
+        responses=tuple(fits),
+        compromise=best,
+        findings=tuple(found),
+    )
+    return replace(result, sentence=sentences.whole(result))
+
+
+def _several(models: list[Model]) -> bool:
+    """Whether there are responses to weigh against each other: two or more that depend on the factors."""
+    return len(models) > 1 and all(each.surface.terms for each in models)

@@ -1,0 +1,210 @@
+"""Points of a fitted surface in the factors' own units: the best one, the stationary one, ridges, a compromise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from becalm.nouns.design_fit import BestPlace, Compromise, Place, Stationary
+from becalm.nouns.factor import Factor
+from becalm.nouns.goal import Goal
+from becalm.nouns.verdict import Interval
+from becalm.stats.arrays import Floats
+from becalm.surfaces.box_cox import restored
+from becalm.surfaces.canonical import Quadratic, canonical, path, ridge, steepest
+from becalm.surfaces.desirability import best, overall, pooled
+from becalm.surfaces.optimum import Bounds, around, optimum
+from becalm.surfaces.surface import Surface
+
+RADII = tuple(round(0.2 * step, 1) for step in range(11))
+"""Distances from the centre, or from the stationary point, in coded units."""
+
+CLOSE = 512
+"""Points about the best compromise that are looked at besides those that fill the ranges."""
+
+DRAWS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A surface with what its numbers mean. `power` None: the response itself."""
+
+    surface: Surface
+    factors: tuple[Factor, ...]
+    power: float | None
+    goal: Goal
+
+    def back(self, z: Floats | float) -> Floats:
+        """Values of the response from those that were fitted."""
+        found = np.atleast_1d(np.asarray(z, dtype=np.float64))
+        return found if self.power is None else restored(found, self.power)
+
+    def interval(self, value: float, low: float, high: float) -> Interval:
+        """The same of an interval: the fitted value rises with the response."""
+        return Interval(*(float(each) for each in self.back(np.array([value, low, high]))))
+
+    def place(self, coded: Floats) -> Place:
+        """A point with its levels and the response there."""
+        value = float(self.back(self.surface.predict(coded[None, :]))[0])
+        levels = tuple(each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True))
+        return Place(tuple(float(each) for each in coded), levels, value)
+
+    @property
+    def ranges(self) -> tuple[int, ...]:
+        """Numbers of the factors that are ranges."""
+        return tuple(index for index, each in enumerate(self.factors) if not each.categorical)
+
+
+def best_place(model: Model, rng: np.random.Generator, level: float) -> BestPlace:
+    """The best point within the ranges."""
+    bounds = Bounds.of(model.surface.data.frame)
+    if model.goal.kind == "target":
+        found = compromise((model,), rng, level)
+        point = np.array(found.at.coded)
+        value, _, half, run = around(model.surface, point, level)
+        ends = found.place
+        return BestPlace(
+            found.at,
+            model.interval(value, value - half, value + half),
+            Interval(found.at.value, math.nan, math.nan),
+            model.interval(value, value - run, value + run),
+            ends,
+            tuple(() for _ in model.factors),
+            (),
+        )
+    made = optimum(model.surface, bounds, rng, largest=model.goal.kind == "max", level=level)
+    return BestPlace(
+        at=model.place(made.point),
+        value=model.interval(made.value, made.low, made.high),
+        band=model.interval(made.value, made.lowest, made.highest),
+        next_run=model.interval(made.value, made.run_low, made.run_high),
+        place=_ends(model.factors, made.point, made.place_low, made.place_high),
+        shares=made.shares,
+        border=tuple(model.factors[index].name for index in made.border),
+    )
+
+
+def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) -> Compromise:
+    """The most desirable point, and where it lies in polynomials drawn from what the data leave open."""
+    first = models[0]
+    frame = first.surface.data.frame
+    bounds = Bounds.of(frame)
+
+    def desirable(model: Model, points: Floats) -> Floats:
+        return model.goal.desirability(model.back(model.surface.predict(points)))
+
+    made = best(frame, [partial(desirable, each) for each in models], bounds, rng)
+    near = np.clip(made.point + 0.15 * rng.standard_normal((CLOSE, len(made.point))), bounds.low, bounds.high)
+    near = np.where(np.array(frame.choices) > 0, made.point, near)
+    pool = np.vstack([made.point[None, :], near, pooled(frame, bounds, rng)])
+    parts = [_drawn(model, pool, rng) for model in models]
+    if all(each is not None for each in parts):
+        total = overall([each for each in parts if each is not None])
+        places = pool[total.argmax(axis=1)]
+        low, high = np.quantile(places, [level / 2, 1 - level / 2], axis=0)
+        low, high = np.fmin(low, made.point), np.fmax(high, made.point)
+    else:
+        low = high = np.full(len(made.point), math.nan)
+    values = []
+    for model in models:
+        value, _, half, _ = around(model.surface, made.point, level)
+        values.append(model.interval(value, value - half, value + half))
+    return Compromise(
+        at=first.place(made.point),
+        desirability=made.overall,
+        desirabilities=made.each,
+        responses=tuple(values),
+        place=_ends(first.factors, made.point, low, high),
+    )
+
+
+def _drawn(model: Model, pool: Floats, rng: np.random.Generator) -> Floats | None:
+    """Desirabilities of drawn polynomials at points, shape (draws, points)."""
+    if not model.surface.fit.freedom or not model.surface.fit.mse > 0:
+        return None
+    polynomial = model.surface.polynomial
+    own = model.surface.data.frame.expanded(pool)
+    every = np.prod(own[:, None, :] ** polynomial.exponents, axis=2)
+    values = model.surface.drawn(DRAWS, rng) @ every.T
+    return model.goal.desirability(model.back(values.ravel())).reshape(values.shape)
+
+
+def stationary(model: Model, at: Place | None) -> Stationary | None:
+    """The canonical analysis, at the choices of a point; None for a model of another order than the second."""
+    surface = _quadratic(model, at)
+    if surface is None:
+        return None
+    found = canonical(surface)
+    place, inside = None, False
+    if found.point is not None:
+        place = model.place(_with(model, at, found.point))
+        inside = bool((np.abs(found.point) <= 1 + 1e-9).all())
+    return Stationary(
+        place,
+        inside,
+        found.kind,
+        tuple(map(float, found.eigenvalues)),
+        tuple(tuple(map(float, row)) for row in found.vectors.T),
+        len(found.flat),
+    )
+
+
+def ridges(model: Model, at: Place | None) -> tuple[Place, ...]:
+    """The best points at growing distances from the centre."""
+    surface = _quadratic(model, at)
+    if surface is None or model.goal.kind == "target":
+        return ()
+    found = ridge(surface, RADII, largest=model.goal.kind == "max")
+    return tuple(model.place(_with(model, at, each)) for each in found)
+
+
+def canonical_path(model: Model, at: Place | None) -> tuple[Place, ...]:
+    """Points to both sides of the stationary point, in the direction in which the response improves most."""
+    surface = _quadratic(model, at)
+    if surface is None or model.goal.kind == "target":
+        return ()
+    both = sorted({-each for each in RADII[::2]} | set(RADII[::2]))
+    found = path(canonical(surface), both, largest=model.goal.kind == "max")
+    return tuple(model.place(_with(model, at, each)) for each in found)
+
+
+def steepest_way(model: Model, at: Place | None) -> tuple[float, ...]:
+    """The direction in which the response improves most from the centre, by ranges; empty where there is none."""
+    ranges = model.ranges
+    if not ranges or not model.surface.terms or model.goal.kind == "target":
+        return ()
+    centre = model.surface.data.frame.expanded(_with(model, at, np.zeros(len(ranges)))[None, :])[0]
+    slope = model.surface.polynomial.gradient(centre, np.array(model.surface.data.frame.ranges))
+    return tuple(map(float, steepest(slope, ascent=model.goal.kind == "max")))
+
+
+def _quadratic(model: Model, at: Place | None) -> Quadratic | None:
+    surface, ranges = model.surface, model.surface.data.frame.ranges
+    orders = {each.order for each in surface.terms}
+    if not ranges or "quadratic" not in orders or "cubic" in orders or surface.fit.aliased:
+        return None
+    variables = surface.data.frame.expanded(_with(model, at, np.zeros(len(ranges)))[None, :])[0]
+    return Quadratic.of(surface.polynomial, variables, ranges)
+
+
+def _with(model: Model, at: Place | None, ranges: Floats) -> Floats:
+    """A point with these places of the ranges and the choices of another."""
+    point = np.zeros(len(model.factors)) if at is None else np.array(at.coded)
+    point[list(model.ranges)] = ranges
+    return point
+
+
+def _ends(factors: Sequence[Factor], point: Floats, low: Floats, high: Floats) -> tuple[Interval, ...]:
+    """Ends of places in the factors' own units; NaN for choices and where nothing is known."""
+    found = []
+    for index, factor in enumerate(factors):
+        if factor.categorical or not math.isfinite(low[index]):
+            found.append(Interval(math.nan, math.nan, math.nan))
+        else:
+            ends = (float(factor.natural(float(each))) for each in (point[index], low[index], high[index]))
+            found.append(Interval(*ends))
+    return tuple(found)

@@ -1,0 +1,98 @@
+"""`becalm design`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+from becalm.errors import UsageError
+
+FACTORS = click.argument("factors", nargs=-1, metavar="NAME=LOW..HIGH[UNIT][:log][:whole] …")
+CSV = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
+
+OF_CUBE = ("resolution", "runs", "generators", "replicates")
+"""Options of two-level designs alone."""
+
+
+@click.group("design")
+def command_design() -> None:
+    """Design an experiment for a spreadsheet, and fit the filled one (docs/how-to/design.md).
+
+    \b
+    becalm design central time=80..90min temp=170..180C --csv > runs.csv
+    becalm design fit runs.csv --goal yield=max --report fit.html
+    """
+
+
+def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None]], click.Command]:
+    """A command of one kind of design with its options."""
+
+    def decorate(described: Callable[..., None]) -> click.Command:
+        def command(factors: tuple[str, ...], as_csv: bool, **given: Any) -> None:
+            out = output.Output.of(given)
+            if as_csv and (out.as_json or out.markdown or out.quiet):
+                raise UsageError("--csv and --json, --markdown or --quiet contradict each other. Leave one out.")
+            found = becalm.design(kind, list(factors), **options.keywords(given, becalm.DesignOptions))
+            if not as_csv:
+                out.end(found)
+            echo(found.csv, nl=False)
+            for each in found.findings:
+                output.warned(each.sentence)
+            if out.report is not None:
+                output.write(found, out.report)
+
+        command.__doc__ = described.__doc__
+        decorated = output.together(FACTORS, CSV, options.of(becalm.DesignOptions, without=without), output.options)
+        return command_design.command(kind)(decorated(command))
+
+    return decorate
+
+
+@_design("factorial", without=("alpha",))
+def factorial() -> None:
+    """Two levels of each factor, all combinations or a fraction: which factors matter.
+
+    \b
+    becalm design factorial workers=1..8:whole policy=other,batch cache=on,off --replicates 3
+    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 --resolution 5 --centre 4
+    """
+
+
+@_design("central", without=OF_CUBE)
+def central() -> None:
+    """Central composite: a surface of second order of two factors or more.
+
+    \b
+    becalm design central time=80..90min temp=170..180C --csv
+    becalm design central slice=0.1..100ms:log workers=1..64:log:whole --alpha face-centred --blocks 2
+    """
+
+
+@_design("box-behnken", without=("alpha", *OF_CUBE))
+def box_behnken() -> None:
+    """Box-Behnken: a surface of second order of three to seven factors, without runs at corners.
+
+    \b
+    becalm design box-behnken weight=4..8lb counter=10..20lb missile=2..3oz --response distance --csv
+    """
+
+
+@command_design.command("fit")
+@click.argument("file")
+@options.of(becalm.FitOptions)
+@output.options
+def fit(file: str, **given: Any) -> None:
+    """Fit a filled design: the model, its tests, and the best place.
+
+    \b
+    becalm design fit runs.csv
+    becalm design fit runs.csv --goal yield=max --report fit.html
+    becalm design fit runs.csv --goal time=min --goal spread=min:0..5 --transform auto
+    """
+    out = output.Output.of(given)
+    out.end(becalm.fit_design(file, **options.keywords(given, becalm.FitOptions)))

@@ -1,0 +1,25 @@
+"""The report of a filled design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from becalm.nouns.design_fit import DesignFit
+from becalm.report.design import html, terminal
+from becalm.report.design.tables import every
+from becalm.report.table import Table
+
+
+def on_terminal(found: DesignFit, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees of it."""
+    return terminal.report(found, plain=plain)
+
+
+def tables(found: DesignFit) -> Iterator[Table]:
+    """All tables, for Markdown."""
+    yield from every(found)
+
+
+as_html = html.page

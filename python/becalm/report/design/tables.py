@@ -1,0 +1,275 @@
+"""The tables of a filled design, as text in cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from becalm.nouns.design_fit import DesignFit, Place, ResponseFit
+from becalm.nouns.verdict import Interval
+from becalm.report.table import Table
+from becalm.wording.design import at, interval, number, p_value
+from becalm.wording.measurement import counted
+
+NARROW = ("model", "left", "sd", "p added", "p lack of fit", "R²", "predicted", "precision")
+"""Columns of the models that fit 80 characters."""
+
+SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
+
+
+def every(found: DesignFit) -> Iterator[Table]:
+    """All tables, in the order of a reader's questions."""
+    if found.compromise is not None:
+        yield compromise(found)
+    for each in found.responses:
+        for table in of_response(found, each):
+            yield _titled(table, found, each)
+
+
+def short(found: DesignFit) -> Iterator[Table]:
+    """Those of the terminal."""
+    if found.compromise is not None:
+        yield compromise(found)
+    for each in found.responses:
+        chosen = (best(found, each), narrow(models(each)), anova(each), coefficients(each), effects(each))
+        yield from (_titled(table, found, each) for table in chosen if table.rows)
+
+
+def of_response(found: DesignFit, each: ResponseFit) -> Iterator[Table]:
+    """All tables of one response that have rows."""
+    yield from (
+        table
+        for table in (
+            best(found, each),
+            models(each),
+            anova(each),
+            coefficients(each),
+            effects(each),
+            canonical(found, each),
+            places(found, each, "Best at each distance from the centre", each.ridge),
+            places(found, each, "Along the canonical path", each.path),
+            runs(found, each),
+        )
+        if table.rows
+    )
+
+
+def _titled(table: Table, found: DesignFit, each: ResponseFit) -> Table:
+    title = f"{table.title}: {each.name}" if len(found.responses) > 1 else table.title
+    return Table(title, table.head, table.rows, table.numbers, table.note)
+
+
+def facts(found: DesignFit) -> str:
+    """What it rests on, in a line."""
+    blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
+    return f"{found.file}: {counted(found.runs, 'run')}{blocks}; intervals at {100 * found.confidence:g} %."
+
+
+def compromise(found: DesignFit) -> Table:
+    """The best point for all responses."""
+    made = found.compromise
+    assert made is not None
+    rows = [
+        (factor.name, factor.worded(level), _between(place))
+        for factor, level, place in zip(found.factors, made.at.levels, made.place, strict=True)
+    ]
+    rows += [
+        (each.name, interval(value), f"desirability {share:.3f}")
+        for each, value, share in zip(found.responses, made.responses, made.desirabilities, strict=True)
+    ]
+    note = "The factors with the interval of where the best point lies, then the mean of each response there."
+    return Table("Best compromise", ("", "value", ""), tuple(rows), note=note)
+
+
+def best(found: DesignFit, each: ResponseFit) -> Table:
+    """The best point of one response."""
+    head = ("", "value", "interval")
+    if (top := each.best) is None:
+        return Table("Best place", head, ())
+    rows = [
+        (factor.name, factor.worded(level), _between(place) or _choice(factor.choices, shares))
+        for factor, level, place, shares in zip(found.factors, top.at.levels, top.place, top.shares, strict=True)
+    ]
+    rows.append((f"{each.name}, mean", number(top.value.value, 6), _between(top.value)))
+    if math.isfinite(top.band.low) or math.isfinite(top.band.high):
+        rows.append((f"{each.name}, best wherever it is", number(top.band.value, 6), _between(top.band)))
+    rows.append((f"{each.name}, one more run", number(top.next_run.value, 6), _between(top.next_run)))
+    note = (
+        "Within the ranges. Intervals of places are from surfaces drawn from what the data leave open, that of the "
+        "mean is "
+        "for this point (Student), that of the best for all points at once (Scheffe)."
+    )
+    return Table("Best place", head, tuple(rows), note=note)
+
+
+def _between(found: Interval) -> str:
+    if math.isnan(found.low) and math.isnan(found.high):
+        return ""
+    return f"{number(found.low, 6)} to {number(found.high, 6)}"
+
+
+def _choice(choices: tuple[str, ...], shares: tuple[float, ...]) -> str:
+    return ", ".join(f"{each} {100 * share:.0f} %" for each, share in zip(choices, shares, strict=False) if share > 0)
+
+
+def models(each: ResponseFit) -> Table:
+    """The models that were tried."""
+    rows = tuple(
+        (
+            ("* " if row.model == each.model else "") + row.model,
+            str(row.terms),
+            str(row.freedom),
+            number(row.sd),
+            p_value(row.added_p),
+            p_value(row.lack_p),
+            _share(row.r_squared),
+            _share(row.adjusted),
+            _share(row.predicted),
+            number(row.precision, 3),
+            "; ".join(row.aliased[:3]) + ("; …" if len(row.aliased) > 3 else ""),
+        )
+        for row in each.models
+    )
+    head = ("model", "terms", "left", "sd", "p added", "p lack of fit", "R²", "adjusted", "predicted", "precision")
+    note = (
+        "p added: whether its terms add something; p lack of fit: whether it misses by more than repeated runs differ; "
+        "precision should be above 4. * chosen: " + ("as asked for." if each.asked else "the simplest that fits.")
+    )
+    shown = any(row[-1] for row in rows)
+    return Table(
+        "Models",
+        (*head, "cannot be told from") if shown else head,
+        rows if shown else tuple(row[:-1] for row in rows),
+        tuple(range(1, len(head))),
+        note,
+    )
+
+
+def narrow(table: Table) -> Table:
+    """The table of models without what a terminal has no room for."""
+    kept = [index for index, head in enumerate(table.head) if head in NARROW]
+    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
+    numbers = tuple(range(1, len(kept)))
+    return Table(table.title, tuple(table.head[index] for index in kept), rows, numbers, table.note)
+
+
+def _share(value: float) -> str:
+    # Adding nought takes the sign off a rounded one.
+    return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else "–"
+
+
+def anova(each: ResponseFit) -> Table:
+    """The analysis of variance."""
+    rows = tuple(
+        (
+            SOURCES.get(row.source, row.source),
+            str(row.freedom),
+            number(row.sum_of_squares, 6),
+            number(row.mean_square, 6),
+            number(row.f),
+            p_value(row.p_value),
+        )
+        for row in each.anova
+    )
+    head = ("source", "df", "sum of squares", "mean square", "F", "p")
+    return Table("Analysis of variance", head, rows, tuple(range(1, 6)), "Sequential sums of squares.")
+
+
+def coefficients(each: ResponseFit) -> Table:
+    """The coefficients."""
+    rows = tuple(
+        (
+            row.term,
+            number(row.estimate, 6),
+            number(row.error),
+            number(row.t),
+            p_value(row.p_value),
+            "–" if math.isnan(row.low) else f"{number(row.low)} to {number(row.high)}",
+        )
+        for row in each.coefficients
+    )
+    note = "In coded units: a range goes from -1 to 1."
+    return Table("Coefficients", ("term", "estimate", "error", "t", "p", "interval"), rows, (1, 2, 3, 4), note)
+
+
+def effects(each: ResponseFit) -> Table:
+    """Effects of a two-level design."""
+    head = ("effect", "from low to high", "share", "stands out")
+    if (found := each.effects) is None:
+        return Table("Effects", head, ())
+    rows = tuple(
+        (
+            row.term,
+            number(row.effect),
+            f"{100 * row.share:.1f} %",
+            "surely" if row.certain else "yes" if row.real else "",
+        )
+        for row in found.effects
+    )
+    note = (
+        f"Lenth's pseudo standard error {number(found.error)}: by itself an effect stands out above "
+        f"{number(found.margin)}, of all of them above {number(found.simultaneous)}. Share: of the sum of squares."
+    )
+    return Table("Effects", head, rows, (1, 2), note)
+
+
+def canonical(found: DesignFit, each: ResponseFit) -> Table:
+    """Eigenvalues with their directions."""
+    ranges = [factor.name for factor in found.factors if not factor.categorical]
+    head = ("eigenvalue", *ranges)
+    if (made := each.stationary) is None:
+        return Table("Canonical analysis", head, ())
+    rows = tuple(
+        (number(value, 6), *(f"{part:.4f}" for part in way))
+        for value, way in zip(made.eigenvalues, made.directions, strict=True)
+    )
+    if made.place is None:
+        note = f"A {made.kind}: the surface has no single stationary point."
+    else:
+        where = "within" if made.inside else "outside"
+        note = (
+            f"Stationary point: a {made.kind}, {where} the ranges, at {at(made.place, found.factors)}; {each.name} "
+            "there "
+            f"{number(made.place.value, 6)}."
+        )
+    return Table("Canonical analysis", head, rows, tuple(range(len(head))), note)
+
+
+def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[Place, ...]) -> Table:
+    """Points with the response there."""
+    rows = tuple(
+        (
+            *(level if isinstance(level, str) else number(level, 6) for level in place.levels),
+            number(place.value, 6),
+            "" if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)) else "outside",
+        )
+        for place in some
+    )
+    head = (*(factor.name for factor in found.factors), each.name, "ranges")
+    return Table(title, head, rows, tuple(range(len(head) - 1)))
+
+
+def _ranges(found: DesignFit, place: Place) -> list[float]:
+    return [at for factor, at in zip(found.factors, place.coded, strict=True) if not factor.categorical]
+
+
+def runs(found: DesignFit, each: ResponseFit) -> Table:
+    """Every run with its residual and what it does to the fit."""
+    blocks = found.blocks > 1
+    rows = tuple(
+        (
+            str(run.run),
+            *([str(run.block)] if blocks else []),
+            number(run.observed, 6),
+            number(run.fitted, 6),
+            number(run.residual),
+            number(run.leverage, 3),
+            number(run.studentised, 3),
+            number(run.deleted, 3),
+            number(run.cook, 3),
+        )
+        for run in sorted(each.fitted, key=lambda one: one.run)
+    )
+    head = ("run", *(["block"] if blocks else []), "measured", "fitted", "residual", "leverage")
+    head += ("studentised", "without it", "Cook's distance")
+    return Table("Runs", head, rows, tuple(range(len(head))), "Residuals are in units of what was fitted.")

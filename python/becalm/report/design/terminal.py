@@ -1,0 +1,47 @@
+"""A filled design on the terminal: the answer, what to know of it, then what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from becalm.nouns.design_fit import DesignFit
+from becalm.report.design import tables
+from becalm.report.table import Table
+from becalm.report.terminal import apart, findings
+
+
+def report(found: DesignFit, *, plain: bool = False) -> RenderableType:
+    """Everything a person sees. `plain`: ASCII but for the units, no colours."""
+    return apart(_parts(found, plain))
+
+
+def _parts(found: DesignFit, plain: bool) -> Iterator[RenderableType]:
+    yield Group(*(Text(_ascii(line, plain), "" if plain else "bold") for line in found.sentence.splitlines()))
+    if found.findings:
+        yield findings(found.findings, plain)
+    for table in tables.short(found):
+        yield grid(table, plain)
+    yield Text(_ascii(tables.facts(found), plain), "" if plain else "dim")
+
+
+def grid(table: Table, plain: bool) -> RenderableType:
+    """A table of text."""
+    made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="" if plain else "dim")
+    for index, head in enumerate(table.head):
+        justify: Literal["left", "right"] = "right" if index in table.numbers else "left"
+        made.add_column(
+            _ascii(head, plain), justify=justify, overflow="fold", no_wrap=index in table.numbers or not index
+        )
+    for row in table.rows:
+        made.add_row(*(_ascii(cell, plain) for cell in row))
+    title = Text(table.title, "" if plain else "bold")
+    return Group(title, made, *([Text(_ascii(table.note, plain), "" if plain else "dim")] if table.note else []))
+
+
+def _ascii(text: str, plain: bool) -> str:
+    return text.replace("R²", "R2").replace("–", "-") if plain else text

@@ -1,0 +1,127 @@
+"""`becalm design`: an experiment to be run by hand or by any other program, and what its filled sheet says.
+
+Needs no machine: designs are `becalm.designs`, surfaces `becalm.surfaces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from becalm.analysis.design_fit import fit
+from becalm.designs.assemble import assemble
+from becalm.errors import UsageError
+from becalm.nouns.design import Design
+from becalm.nouns.design_fit import DesignFit
+from becalm.nouns.factor import Factor
+from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.options.design import DesignOptions, FitOptions
+from becalm.nouns.sheet import read
+from becalm.nouns.signature import takes
+from becalm.nouns.verdict import Finding
+from becalm.wording.design import designed
+from becalm.wording.findings import finding
+
+MOST_BYTES = 16 << 20
+"""Of a sheet: a thousand times what a large experiment has."""
+
+
+class DesignKeywords(TypedDict, total=False):
+    """The options of `design` as type checkers see them."""
+
+    alpha: float | str
+    resolution: int | None
+    runs: int | None
+    generators: Sequence[str]
+    centre: int | str | None
+    blocks: int
+    replicates: int
+    responses: Sequence[str]
+    seed: int | None
+    randomize: bool
+
+
+class FitKeywords(TypedDict, total=False):
+    """The options of `fit_design` as type checkers see them."""
+
+    model: str | None
+    transform: float | str
+    goals: Mapping[str, str] | None
+    factors: Sequence[str]
+    responses: Sequence[str]
+    confidence: float | str
+    seed: int
+
+
+@takes(DesignOptions)
+def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKeywords]) -> Design:
+    """A design of experiments: which runs to make, in which order.
+
+    Arguments:
+        kind: "factorial", "central" (central composite) or "box-behnken".
+        factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
+            "workers=1..64:log:whole", "policy=other,batch".
+
+    Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for what is measured.
+    Raises UsageError for what such a design cannot have.
+    """
+    refuse_unknown(given, DesignOptions)
+    options = DesignOptions(**parsed(DesignOptions, given))
+    chosen = [each if isinstance(each, Factor) else Factor.parse(each) for each in factors]
+    seed = options.seed if options.seed is not None else int(np.random.default_rng().integers(2**31))
+    made = assemble(kind, chosen, options, seed)
+    made = replace(made, findings=tuple(_outside(made)))
+    return replace(made, sentence=designed(made))
+
+
+@takes(FitOptions)
+def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
+    """What a filled design says: the model that fits each response, its tests, and the best place.
+
+    Arguments:
+        file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
+            columns (docs/how-to/design.md).
+
+    Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
+    """
+    refuse_unknown(given, FitOptions)
+    options = FitOptions(**parsed(FitOptions, given))
+    ranges = [Factor.parse(each) for each in options.factors]
+    sheet = read(_content(Path(file)), str(file), ranges, options.responses)
+    return fit(sheet, str(file), options)
+
+
+def _outside(found: Design) -> Iterator[Finding]:
+    """Axial points beyond the ranges: how far they go."""
+    ends = []
+    for index, factor in enumerate(found.factors):
+        if factor.categorical:
+            continue
+        places = {run.coded[index]: run.levels[index] for run in found.runs}
+        if max(places) > 1 + 1e-9 or min(places) < -1 - 1e-9:
+            low, high = places[min(places)], places[max(places)]
+            ends.append(f"{factor.name} goes from {factor.worded(low)} to {factor.worded(high)}")
+    if ends:
+        yield finding("outside_range", {"ends": tuple(ends)})
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as opened:
+            found = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    if len(found) > MOST_BYTES:
+        raise UsageError(f"{path} has more than {MOST_BYTES >> 20} MiB: that is no sheet of an experiment.")
+    try:
+        return found.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    if b"\0" in found:
+        raise UsageError(f"{path} is no text. Save the sheet as comma-separated values (CSV), not as a workbook.")
+    # What older spreadsheets write; digits and commas are the same.
+    return found.decode("cp1252", "replace")

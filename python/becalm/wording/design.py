@@ -1,0 +1,162 @@
+"""What a design is, and what came out of a filled one, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from becalm.nouns.design import Design
+from becalm.nouns.design_fit import BestPlace, DesignFit, Place, ResponseFit
+from becalm.nouns.factor import Factor
+from becalm.nouns.verdict import Interval
+from becalm.wording.measurement import counted, listed
+
+FAMILIES = {"factorial": "Two-level", "central": "Central composite", "box-behnken": "Box-Behnken"}
+MODELS = {
+    "mean": "constant",
+    "linear": "linear",
+    "2fi": "two-factor interaction",
+    "quadratic": "quadratic",
+    "cubic": "cubic",
+}
+ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
+WANTED = {"min": "smallest", "max": "largest", "target": "nearest to the target"}
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number to so many significant digits; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}g}"
+
+
+def p_value(value: float) -> str:
+    """A p-value: below 0.0001 that is all that is said."""
+    return "–" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def interval(found: Interval) -> str:
+    """ "12.3 (11.9 to 12.7)": three digits more than the interval leaves open."""
+    width = found.high - found.low
+    if not math.isfinite(width) or width <= 0:
+        return number(found.value)
+    places = max(0, 2 - math.floor(math.log10(width)))
+    if abs(found.value) >= 1e7 or 0 < abs(found.value) < 1e-4 or places > 8:
+        return f"{number(found.value, 5)} ({number(found.low, 5)} to {number(found.high, 5)})"
+    return f"{found.value:.{places}f} ({found.low:.{places}f} to {found.high:.{places}f})"
+
+
+def at(place: Place, factors: Sequence[Factor]) -> str:
+    """ "time 86.86 min, temp 176.7 C"."""
+    return ", ".join(
+        f"{factor.name} {factor.worded(level) if isinstance(level, str) else factor.worded(float(f'{level:.5g}'))}"
+        for factor, level in zip(factors, place.levels, strict=True)
+    )
+
+
+def model(name: str) -> str:
+    """ "quadratic model", "constant"."""
+    return "constant" if name == "mean" else f"{MODELS[name]} model"
+
+
+def power(value: float | None) -> str:
+    """What is fitted instead of the response; empty for itself."""
+    return "" if value is None else "its logarithm" if value == 0 else f"its power {value:g}"
+
+
+def transform(value: float) -> str:
+    """A power as --transform takes it."""
+    return "log" if value == 0 else f"{value:.4g}"
+
+
+def designed(found: Design) -> str:
+    """What a design is."""
+    blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
+    lines = [
+        f"{FAMILIES[found.family]} design: {counted(len(found.runs), 'run')} of "
+        f"{counted(len(found.factors), 'factor')}{blocks}"
+    ]
+    points = [run.point for run in found.runs]
+    parts = [f"{points.count(each)} {each}" for each in ("cube", "edge", "axial", "centre") if each in points]
+    lines[0] += f" ({', '.join(parts)})."
+    if found.alpha is not None:
+        lines.append(f"Axial points lie at {number(found.alpha, 6)} times the distance of the cube's faces.")
+    if found.resolution is not None:
+        relation = " = ".join(["I", *found.defining[:8], *(["…"] if len(found.defining) > 8 else [])])
+        lines.append(
+            f"Fraction of resolution {ROMAN.get(found.resolution, found.resolution)}: {relation}. {_clear(found)}"
+        )
+    if found.confounded:
+        lines.append(f"Blocks cannot be told from {listed(found.confounded)}.")
+    if found.letters and (found.defining or found.confounded):
+        lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in found.letters.items()) + ".")
+    order = "standard order" if found.seed is None else f"random order (seed {found.seed})"
+    lines.append(f"The runs are in {order}: make them in this order, and write what they give beside them.")
+    return "\n".join(lines)
+
+
+def _clear(found: Design) -> str:
+    if found.resolution == 3:
+        return "Factors cannot be told from interactions of two others."
+    if found.resolution == 4:
+        return "Factors are clear of interactions of two; these cannot be told from each other."
+    return "Factors and interactions of two are clear of each other."
+
+
+def whole(found: DesignFit) -> str:
+    """Every response in a line, and the compromise."""
+    lines = [each.sentence for each in found.responses]
+    if found.compromise is not None:
+        best = found.compromise
+        if best.desirability <= 0:
+            lines.append("No point within the ranges is acceptable for all responses: widen the goals or the ranges.")
+        else:
+            values = ", ".join(
+                f"{each.name} {interval(value)}" for each, value in zip(found.responses, best.responses, strict=True)
+            )
+            lines.append(
+                f"Best compromise, desirability {best.desirability:.3f}: {at(best.at, found.factors)}; there {values}."
+            )
+    return "\n".join(lines)
+
+
+def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -> str:
+    """One response: the model, how well it fits, the best place."""
+    if found.model == "mean":
+        return _nothing(found, factors, level)
+    fitted = f" of {power(found.power)}" if found.power is not None else ""
+    wrong = ", which does not fit (lack of fit)" if _lacks(found, level) else ""
+    head = f"{found.name}: {model(found.model)}{fitted}{wrong}, R² {found.r_squared:.3f}"
+    head += f", predicted R² {found.predicted:.3f}." if math.isfinite(found.predicted) else "."
+    return head if found.best is None else f"{head} {_best(found, found.best, factors)}"
+
+
+def _lacks(found: ResponseFit, level: float) -> bool:
+    return any(each.source == "lack of fit" and each.p_value < level for each in found.anova)
+
+
+def _best(found: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
+    wanted = WANTED[found.goal.kind].capitalize()
+    return f"{wanted} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
+
+
+def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str:
+    names = listed([each.name for each in factors])
+    if _lacks(found, level):
+        return (
+            f"{found.name}: it is not the same at all places, but no model of {names} that these runs allow says how."
+        )
+    if found.effects is not None and math.isnan(found.detectable):
+        real = [each.term for each in found.effects.effects if each.real]
+        if real:
+            stand = "stands" if len(real) == 1 else "stand"
+            return f"{found.name}: {listed(real)} {stand} out by Lenth's method; no run is left for a model's error."
+        return (
+            f"{found.name}: no effect of {names} stands out by Lenth's method, and no run is left for a model's error."
+        )
+    if math.isnan(found.detectable):
+        return f"{found.name}: too few runs for any model of {names}."
+    unit = f" in {power(found.power)}" if found.power is not None else ""
+    return (
+        f"{found.name}: no effect of {names} was seen in {counted(found.runs, 'run')}; one of "
+        f"{number(found.detectable, 3)}"
+        f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
+    )

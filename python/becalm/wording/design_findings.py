@@ -1,0 +1,168 @@
+"""Sentences of findings of a filled design: what is wrong or doubtful with a fit, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.wording.design import MODELS, number, p_value, transform
+from becalm.wording.measurement import counted, listed
+
+Numbers = Mapping[str, Any]
+
+
+def lack_of_fit(response: str, n: Numbers) -> str:
+    """The model is wrong by more than repeated runs differ."""
+    said = (
+        f"The {MODELS[n['model']]} model of {response} does not fit: it misses by more than repeated runs differ "
+        "(lack of "
+        f"fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
+    )
+    if n["larger"]:
+        return said + f"Next: --model {n['larger'][0]}."
+    if n["power"] is not None:
+        return said + f"Next: --transform {transform(n['power'])}, or narrower ranges about the best run."
+    if n["curvature"]:
+        return said + "These runs cannot tell which factor bends it. Next: axial points, becalm design central."
+    return said + "Next: narrower ranges about the best run, where a surface of second order is nearer to the truth."
+
+
+def no_effect(response: str, n: Numbers) -> str:
+    """Nothing was found."""
+    return (
+        f"Nothing that was varied changes {response} visibly. More runs (becalm design … --replicates) or wider ranges "
+        f"would show effects below {number(n['detectable'], 3)}."
+    )
+
+
+def saturated(response: str, n: Numbers) -> str:
+    """No run is left for the error."""
+    real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None stands out. "
+    return (
+        f"The {MODELS[n['model']]} model of {response} takes all runs, and none is left for its error. {real}Next: "
+        "centre points or replicates, with the factors that matter."
+    )
+
+
+def aliased_terms(response: str, n: Numbers) -> str:
+    """Terms that these runs cannot tell apart."""
+    some = list(n["terms"])[:4]
+    more = f", and {len(n['terms']) - 4} more" if len(n["terms"]) > 4 else ""
+    return (
+        f"A {MODELS[n['model']]} model of {response} cannot be estimated from these runs: {'; '.join(some)}{more}. "
+        "It was not tried."
+    )
+
+
+def power(response: str, n: Numbers) -> str:
+    """Box and Cox's power is not 1."""
+    return (
+        f"The model fits a power of {response} better than {response} itself: {n['power']:.2f} "
+        f"({_end(n['low'], -5)} to {_end(n['high'], 5)}). Next: --transform {transform(n['advised'])}."
+    )
+
+
+def _end(value: float | None, reach: int) -> str:
+    return f"beyond {reach}" if value is None or abs(value) > 5 else f"{value:.2f}"
+
+
+def no_power(response: str, n: Numbers) -> str:
+    """Values that have no power."""
+    return (
+        f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so that no power of "
+        "it was "
+        "looked for. Where its zero is arbitrary, add a constant to all values."
+    )
+
+
+def fit_outlier(response: str, n: Numbers) -> str:
+    """A run far from what all others say."""
+    return (
+        f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
+        "errors "
+        f"from what they say of it (p {p_value(n['p_value'])}). Look at what happened, and make it again."
+    )
+
+
+def influential(response: str, n: Numbers) -> str:
+    """Runs that rule the fit."""
+    return (
+        f"The model of {response} hangs on {'run' if len(n['runs']) == 1 else 'runs'} "
+        f"{listed([str(r) for r in n['runs']])} "
+        f"(Cook's distance {number(n['cook'], 3)} of run {n['run']}). Make {'it' if len(n['runs']) == 1 else 'them'} "
+        "again."
+    )
+
+
+def imprecise(response: str, n: Numbers) -> str:
+    """The surface hardly rises above its noise."""
+    return (
+        f"The surface of {response} hardly rises above its noise: adequate precision {number(n['precision'], 3)}, "
+        "where "
+        f"{n['needed']:g} are needed. More runs, or wider ranges, before it is used."
+    )
+
+
+def overfitted(response: str, n: Numbers) -> str:
+    """It predicts worse than it fits."""
+    return (
+        f"The model of {response} fits better than it predicts: R² adjusted {n['adjusted']:.3f}, predicted "
+        f"{number(n['predicted'], 3)}. It has too many terms for these runs, or one run rules it."
+    )
+
+
+def untested_fit(response: str, n: Numbers) -> str:
+    """Without replicates the fit cannot be tested."""
+    return (
+        f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice in one "
+        "block. "
+        "Repeat centre points."
+    )
+
+
+def at_border(response: str, n: Numbers) -> str:
+    """The best place is at the end of a range."""
+    where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
+    return (
+        f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
+        f"{where} "
+        "beyond it. Next: a design whose ranges go on there, where the machine allows it."
+    )
+
+
+def stationary(response: str, n: Numbers) -> str:
+    """The surface is level elsewhere, or of another kind than wanted."""
+    where = ", ".join(
+        f"{name} {level if isinstance(level, str) else number(level)}"
+        for name, level in zip(n["factors"], n["levels"], strict=True)
+    )
+    place = "within" if n["inside"] else "outside"
+    return f"The surface of {response} has its stationary point {place} the ranges, at {where}: a {n['kind']}" + (
+        "." if n["kind"] == n["wanted"] else f", no {n['wanted']}; the best place is where the ranges end."
+    )
+
+
+def extrapolated(response: str, n: Numbers) -> str:
+    """The best place is where no runs are."""
+    return (
+        f"No run of {response} is near its best place: what is said of it is extrapolated (leverage "
+        f"{number(n['leverage'], 3)}, of all runs {number(n['largest'], 3)} at most). Make a run there before "
+        "relying on it."
+    )
+
+
+def missing_runs(response: str, n: Numbers) -> str:
+    """Empty cells."""
+    return (
+        f"{counted(n['missing'], 'run')} of {n['missing'] + n['runs']} have no value of {response} and were left "
+        "out: the "
+        "design is no longer balanced. Make them if you can."
+    )
+
+
+def outside_range(response: str, n: Numbers) -> str:
+    """Axial points beyond the ranges."""
+    return (
+        f"Axial points lie outside the ranges: {'; '.join(n['ends'])}. To stay inside take --alpha inscribed or "
+        "face-centred."
+    )

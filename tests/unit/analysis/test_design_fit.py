@@ -1,0 +1,266 @@
+"""What a filled design says, from the file to the sentence: published data, and data from which little can be said."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.unit.surfaces.published import FILTRATION
+
+from becalm.analysis.design_fit import fit
+from becalm.designs.assemble import assemble
+from becalm.errors import UsageError
+from becalm.nouns.factor import Factor
+from becalm.nouns.option import parsed
+from becalm.nouns.options.design import DesignOptions, FitOptions
+from becalm.nouns.sheet import read
+
+CHEMREACT = """block,Time=80..90min,Temp=170..180C,Yield
+1,80,170,80.5
+1,80,180,81.5
+1,90,170,82
+1,90,180,83.5
+1,85,175,83.9
+1,85,175,84.3
+1,85,175,84.0
+2,85,175,79.7
+2,85,175,79.8
+2,85,175,79.5
+2,92.07,175,78.4
+2,77.93,175,75.6
+2,85,182.07,78.5
+2,85,167.93,77.0
+"""
+"""R's package rsm, `ChemReact`."""
+
+
+def fitted(text, **given):
+    return fit(read(text, "x.csv"), "x.csv", FitOptions(**parsed(FitOptions, given)))
+
+
+def filled(kind, factors, response, **given):
+    """A design with a response of the coded places; of several responses a tuple of functions."""
+    options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **given}))
+    design = assemble(kind, [Factor.parse(each) for each in factors], options, 1)
+    every = response if isinstance(response, tuple) else (response,)
+    head, *lines = design.csv.splitlines()
+    rows = []
+    for line, run in zip(lines, design.runs, strict=True):
+        rows.append(line[: len(line) - len(every) + 1] + ",".join(str(each(run.coded)) for each in every))
+    return "\n".join([head, *rows])
+
+
+def kinds(found):
+    return [each.kind for each in found.findings]
+
+
+def finding(found, kind):
+    return next(each for each in found.findings if each.kind == kind)
+
+
+def test_chemreact_from_the_file_to_the_sentence():
+    found = fitted(CHEMREACT, goals={"Yield": "max"})
+    (made,) = found.responses
+    assert (made.model, found.blocks, made.power) == ("quadratic", 2, None)
+    # The vignette of rsm prints 86.86148 and 176.67190 for the stationary point.
+    assert made.stationary.place.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
+    assert made.best.at.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
+    assert {each.term: each.estimate for each in made.coefficients} == pytest.approx(
+        {
+            "constant": 84.0954272034, "block 2": -4.4575297619, "Time": 0.9325408137, "Temp": 0.5777122345,
+            "Time:Temp": 0.125, "Time^2": -1.3085554451, "Temp^2": -0.9334421609,
+        },
+        abs=1e-6,
+    )  # fmt: skip
+    assert {row.source: row.f for row in made.anova}["lack of fit"] == pytest.approx(0.530712, abs=1e-6)
+    assert found.sentence == (
+        "Yield: quadratic model, R² 0.998, predicted R² 0.992. Largest within the ranges: 82.137 (81.980 to 82.293) at "
+        "Time 86.861 min, Temp 176.67 C."
+    )
+    assert kinds(found) == []
+
+
+def test_the_json_has_no_number_that_json_lacks_and_is_the_same_each_time():
+    first = json.dumps(fitted(CHEMREACT).to_json(), allow_nan=False)
+    assert first == json.dumps(fitted(CHEMREACT).to_json(), allow_nan=False)
+
+
+def test_the_order_of_the_lines_does_not_matter():
+    head, *lines = CHEMREACT.splitlines()
+    other = fitted("\n".join([head, *reversed(lines)]))
+    (one,), (two,) = fitted(CHEMREACT).responses, other.responses
+    assert [row.sum_of_squares for row in two.anova] == pytest.approx([row.sum_of_squares for row in one.anova])
+
+
+def test_a_best_place_at_the_end_of_a_range_is_said():
+    found = fitted(CHEMREACT, goals={"Yield": "min"})
+    assert finding(found, "at_border").numbers["factors"] == ("Time", "Temp")
+    assert "a maximum, no minimum" in finding(found, "stationary").sentence
+
+
+def test_lack_of_fit_is_said_first_with_what_to_do_next():
+    rng = np.random.default_rng(1)
+    text = filled(
+        "central", ["a=0..1", "b=0..1"], lambda x: np.exp(2.5 * x[0] - 2 * x[1]) + 0.01 * rng.normal(), alpha=1.2
+    )
+    found = fitted(text, model="quadratic")
+    assert kinds(found)[0] == "lack_of_fit"
+    assert "which does not fit" in found.sentence
+    assert "Do not use its optimum" in found.findings[0].sentence
+    with_logarithm = fitted(
+        filled(
+            "central", ["a=0..1", "b=0..1"], lambda x: np.exp(2.5 * x[0] - 2 * x[1] + 0.01 * rng.normal()), alpha=1.2
+        ),
+        model="linear",
+    )
+    said = finding(with_logarithm, "lack_of_fit")
+    assert said.numbers["power"] == 0.0
+    assert "--transform log" in said.sentence
+
+
+def test_the_power_that_is_found_makes_the_model_simple():
+    rng = np.random.default_rng(3)
+    text = filled(
+        "box-behnken",
+        ["a=0..1", "b=0..1", "c=0..1"],
+        lambda x: np.exp(3 + x[0] - 0.5 * x[1] + 0.02 * rng.normal()),
+        centre=5,
+    )
+    found = fitted(text, transform="auto")
+    (made,) = found.responses
+    assert (made.power, made.model) == (0.0, "linear")
+    # In units of the response itself: exp(3 - 1 - 0.5) = 4.48
+    assert made.best.value.low < np.exp(1.5) < made.best.value.high
+    assert made.best.next_run.low < made.best.value.low
+    plain = fitted(text)
+    assert "power" in kinds(plain) or "lack_of_fit" in kinds(plain)
+
+
+def test_nothing_found_says_what_would_have_been_seen():
+    rng = np.random.default_rng(12)
+    found = fitted(filled("central", ["a=0..1", "b=0..1"], lambda x: 100 + rng.normal(), blocks=2))
+    (made,) = found.responses
+    assert made.model == "mean"
+    assert made.best is None
+    assert finding(found, "no_effect").numbers["detectable"] == made.detectable
+    assert "no effect of a and b was seen in 14 runs" in found.sentence
+    # Half an effect is a coefficient: with 8 points at +-1, +-1.41 and sd near 1 its error is near 1 / sqrt 8.
+    assert 1.2 < made.detectable < 4
+
+
+def test_a_curved_response_of_two_levels_is_not_called_without_effect():
+    text = filled("factorial", ["a=0..1", "b=0..1"], lambda x: 5 + 4 * (x[0] == 0) + 0.1 * x[0] * x[1], centre=3)
+    rows = text.splitlines()
+    rows[-1] += "1"
+    found = fitted("\n".join(rows))
+    assert "no effect" not in found.sentence
+    assert "axial points" in finding(found, "lack_of_fit").sentence
+    assert "no_effect" not in kinds(found)
+
+
+def test_two_levels_and_no_run_left_are_judged_by_lenths_method():
+    noise = [0.05, -0.06, 0.045, 0.055, -0.04, 0.05]
+    design = filled(
+        "factorial",
+        [f"{each}=0..1" for each in "abcdefg"],
+        lambda x: 3 + 2 * x[0] + sum(by * at for by, at in zip(noise, x[1:], strict=True)),
+        runs=8,
+    )
+    found = fitted(design)
+    assert found.responses[0].effects.effects[0].term == "a"
+    assert finding(found, "saturated").numbers["real"] == ("a",)
+    assert "a stands out by Lenth's method" in found.sentence
+
+
+def test_the_filtration_rate():
+    # Montgomery, example 6.2
+    values = iter(FILTRATION)
+    found = fitted(filled("factorial", [f"{each}=0..1" for each in "ABCD"], lambda x: next(values)), goals={"y": "max"})
+    (made,) = found.responses
+    assert [each.term for each in made.effects.effects if each.real] == ["A", "A:C", "A:D", "D", "C"]
+    assert made.effects.effects[0].share == pytest.approx(0.3264, abs=1e-4)
+    assert made.best.at.coded == (1, 1, -1, 1)
+    assert "untested_fit" in kinds(found)
+    assert finding(found, "aliased_terms").numbers["terms"][0] == "A^2 = constant"
+
+
+def test_missing_cells_are_left_out_and_counted():
+    lines = CHEMREACT.splitlines()
+    lines[4] = lines[4].rpartition(",")[0] + ","
+    found = fitted("\n".join(lines))
+    assert finding(found, "missing_runs").numbers == {"missing": 1, "runs": 13}
+    assert found.responses[0].runs == 13
+
+
+def test_values_that_are_not_above_nought_have_no_power():
+    found = fitted(CHEMREACT.replace("80.5", "-80.5"))
+    assert finding(found, "no_power").numbers["smallest"] == -80.5
+    assert found.responses[0].box_cox is None
+    with pytest.raises(UsageError, match=r"Yield is -80\.5 in one run, and a power or logarithm needs values above 0"):
+        fitted(CHEMREACT.replace("80.5", "-80.5"), transform="log")
+    assert fitted(CHEMREACT.replace("80.5", "-80.5"), transform="auto").responses[0].power is None
+
+
+def test_a_run_that_is_wrong_is_named():
+    found = fitted(CHEMREACT.replace("79.8", "60"))
+    assert finding(found, "fit_outlier").numbers["run"] == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "said"),
+    [
+        (
+            CHEMREACT,
+            {"model": "cubic"},
+            r"cubic model of Yield cannot be estimated .* They allow: linear, 2fi, quadratic",
+        ),
+        (CHEMREACT, {"goals": {"speed": "max"}}, "no response 'speed'"),
+        ("a=0..1,y\n0,5\n1,5\n0.5,5\n", {}, "y is 5 in all 3 runs"),
+        ("a=0..1,y\n0,5\n1,6\n0.5,\n", {}, "filled in for 2 of 3 runs"),
+        ("a=0..1,b=0..1,y\n0,0,5\n1,1,6\n0,1,7\n", {"model": "quadratic"}, "cannot be estimated from these 3 runs"),
+    ],
+)
+def test_data_without_an_answer_are_refused_in_a_sentence(text, given, said):
+    with pytest.raises(UsageError, match=said):
+        fitted(text, **given)
+
+
+def test_two_responses_are_weighed_against_each_other():
+    rng = np.random.default_rng(2)
+    time = lambda x: 20 + 4 * x[0] - x[1] + 2 * x[0] ** 2 + 0.1 * rng.normal()  # noqa: E731
+    spread = lambda x: 5 - 2 * x[0] + x[1] ** 2 + 0.05 * rng.normal()  # noqa: E731
+    text = filled(
+        "central", ["a=1..100:log", "b=0..1"], (time, spread), responses=("time", "spread"), alpha="face-centred"
+    )
+    found = fitted(text, goals={"time": "min:15..30", "spread": "min:2..8"})
+    best = found.compromise
+    # By hand: D^2 ~ (30 - time)(8 - spread) on b near its middle; the optimum lies between the two single ones.
+    first, second = (each.best.at.coded[0] for each in found.responses)
+    assert min(first, second) <= best.at.coded[0] <= max(first, second)
+    grid = np.array([(a, b) for a in np.linspace(-1, 1, 81) for b in np.linspace(-1, 1, 81)])
+    t = (30 - (20 + 4 * grid[:, 0] - grid[:, 1] + 2 * grid[:, 0] ** 2)) / 15
+    s = (8 - (5 - 2 * grid[:, 0] + grid[:, 1] ** 2)) / 6
+    truth = grid[(np.clip(t, 0, 1) * np.clip(s, 0, 1)).argmax()]
+    assert best.at.coded == pytest.approx(truth, abs=0.15)
+    assert best.place[0].low <= best.at.levels[0] <= best.place[0].high
+    assert "Best compromise" in found.sentence
+
+
+def test_a_goal_of_a_target_is_met():
+    found = fitted(CHEMREACT, goals={"Yield": "target:78..80..82"})
+    best = found.responses[0].best
+    assert best.at.value == pytest.approx(80, abs=1e-4)
+    assert best.value.low < 80 < best.value.high
+
+
+def test_choices_take_part():
+    rng = np.random.default_rng(4)
+    text = filled(
+        "central",
+        ["a=0..1", "b=0..1", "policy=x,y,z"],
+        lambda c: 10 + (c[0] - 0.2) ** 2 + c[1] ** 2 + [0.0, -3.0, 1.0][int(c[2])] + 0.05 * rng.normal(),
+    )
+    (made,) = fitted(text).responses
+    assert made.best.at.levels[2] == "y"
+    assert made.best.shares[2] == (0.0, 1.0, 0.0)
+    assert made.stationary.kind == "minimum"
+    assert made.stationary.place.levels[0] == pytest.approx(0.6, abs=0.05)

@@ -1,0 +1,75 @@
+"""Pictures of a surface."""
+
+import re
+
+import numpy as np
+import pytest
+from tests.unit.analysis.test_design_fit import CHEMREACT, filled, fitted
+
+from becalm.report.design.html import page
+from becalm.report.design.surface_figures import contours, cube, ranked, solid, values
+from becalm.report.drawing import NAMES
+
+
+@pytest.fixture(scope="module")
+def three():
+    text = filled(
+        "box-behnken", ["a=1..100:log", "b=0..1", "c=0..1", "p=x,y"],
+        lambda x: 10 + 4 * x[0] + x[1] - 0.1 * x[2] + x[1] ** 2 + x[3] + 0.01 * np.sin(7 * x[0] + x[1]),
+    )  # fmt: skip
+    return fitted(text)
+
+
+def test_the_surface_is_what_was_fitted(three):
+    (response,) = three.responses
+    points = np.array([run.coded for run in response.fitted])
+    assert values(three, response, points) == pytest.approx([run.fitted for run in response.fitted])
+
+
+def test_a_transformed_surface_is_drawn_in_units_of_the_response():
+    found = fitted(CHEMREACT, transform="-2")
+    (response,) = found.responses
+    assert values(found, response, np.zeros((1, 2)))[0] == pytest.approx(81.8, abs=0.2)
+
+
+def test_factors_that_matter_most_are_drawn_first(three):
+    (response,) = three.responses
+    assert ranked(three, response) == [0, 1, 2]
+
+
+def test_every_picture_is_there_with_colours_of_the_page_alone(three):
+    (response,) = three.responses
+    for draw in (cube, contours, solid):
+        svg = draw(three, response)
+        assert svg.startswith('<svg role="img"')
+        left = set(re.findall(r"#[0-9a-f]{6}\b", svg))
+        assert left == set(), "a colour that light and dark do not define"
+        assert "var(--other)" in svg
+        assert not any(each in svg for each in NAMES)
+
+
+def test_the_page_has_all_pictures_of_the_specification():
+    text = page(fitted(CHEMREACT, goals={"Yield": "max"}))
+    titles = re.findall(r"<title>(.*?)</title>", text)
+    for part in (
+        "over normal scores and over fitted values",
+        "in the order of 14 runs",
+        "over Time, Temp",
+        "Log likelihood of powers",
+        "at the corners of",
+        "Lines of equal Yield",
+        "as a surface over",
+    ):
+        assert any(part in each for each in titles), part
+    assert text.count("<svg") == 7
+    assert "<script" not in text
+
+
+def test_one_factor_has_no_surface_to_draw():
+    text = "a=0..1,y\n" + "\n".join(f"{x},{3 + 2 * x + 0.1 * (-1) ** n}" for n, x in enumerate([0, 0, 0.5, 0.5, 1, 1]))
+    found = fitted(text)
+    assert found.responses[0].model == "linear"
+    assert cube(found, found.responses[0]) == ""
+    assert contours(found, found.responses[0]) == ""
+    assert solid(found, found.responses[0]) == ""
+    assert "<h1>" in page(found)

@@ -1,0 +1,38 @@
+"""Numbers of a filled design in words."""
+
+import math
+
+import pytest
+
+from becalm.nouns.verdict import Interval
+from becalm.wording.design import designed, interval, number, p_value
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Interval(82.1368, 81.9802, 82.2935), "82.137 (81.980 to 82.293)"),
+        (Interval(12000.0, 11000.0, 13000.0), "12000 (11000 to 13000)"),
+        (Interval(0.00123, 0.00121, 0.00125), "0.0012300 (0.0012100 to 0.0012500)"),
+        (Interval(5.0, math.nan, math.nan), "5"),
+        (Interval(1e9, 0.9e9, 1.1e9), "1e+09 (9e+08 to 1.1e+09)"),
+        (Interval(3.0, 1.0, math.inf), "3"),
+    ],
+)
+def test_an_interval_has_as_many_digits_as_it_deserves(found, said):
+    assert interval(found) == said
+
+
+def test_numbers_and_p_values():
+    assert (number(math.nan), number(12.34567), number(0.5, 3)) == ("–", "12.35", "0.5")
+    assert (p_value(math.nan), p_value(3e-7), p_value(0.03456)) == ("–", "< 0.0001", "0.0346")
+
+
+def test_a_fraction_says_what_it_cannot_tell():
+    import becalm
+
+    found = becalm.design("factorial", [f"f{n}=0..1" for n in range(6)], resolution=4, seed=1)
+    assert found.sentence == designed(found)
+    assert "16 runs of 6 factors (16 cube)" in found.sentence
+    assert "Fraction of resolution IV: I = ABCE = BCDF = ADEF." in found.sentence
+    assert "Letters: A f0" in found.sentence
