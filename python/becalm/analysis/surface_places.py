@@ -16,7 +16,7 @@ from becalm.nouns.verdict import Interval
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
 from becalm.surfaces.canonical import Quadratic, canonical, path, ridge, steepest
-from becalm.surfaces.desirability import best, overall, pooled
+from becalm.surfaces.desirability import best, desirability, overall, pooled
 from becalm.surfaces.optimum import Bounds, around, optimum
 from becalm.surfaces.surface import Surface
 
@@ -95,7 +95,7 @@ def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) 
     bounds = Bounds.of(frame)
 
     def desirable(model: Model, points: Floats) -> Floats:
-        return model.goal.desirability(model.back(model.surface.predict(points)))
+        return desirability(model.goal, model.back(model.surface.predict(points)))
 
     made = best(frame, [partial(desirable, each) for each in models], bounds, rng)
     near = np.clip(made.point + 0.15 * rng.standard_normal((CLOSE, len(made.point))), bounds.low, bounds.high)
@@ -130,7 +130,7 @@ def _drawn(model: Model, pool: Floats, rng: np.random.Generator) -> Floats | Non
     own = model.surface.data.frame.expanded(pool)
     every = np.prod(own[:, None, :] ** polynomial.exponents, axis=2)
     values = model.surface.drawn(DRAWS, rng) @ every.T
-    return model.goal.desirability(model.back(values.ravel())).reshape(values.shape)
+    return desirability(model.goal, model.back(values.ravel())).reshape(values.shape)
 
 
 def stationary(model: Model, at: Place | None) -> Stationary | None:

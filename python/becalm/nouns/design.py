@@ -36,8 +36,8 @@ class DesignRun:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A design of a `family` (factorial, central, box-behnken). `seed` None: in standard order. `alpha`: distance of the
-    axial points in units of the cube's.
+    """A design of a `family` (factorial, central, box-behnken). `seed` None: in standard order. `alpha`: distance of
+    the axial points in units of the cube's.
 
     Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
     all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what

@@ -1,6 +1,6 @@
-"""The noun Goal: what is wanted of a response, and how desirable a value of it is.
+"""The noun Goal: what is wanted of a response, and within which limits a value is more or less desirable.
 
-Derringer & Suich 1980 (J. Qual. Technol. 12:214): from 0, not acceptable, to 1, as good as need be, linear between.
+`becalm.surfaces.desirability` has the arithmetic (Derringer & Suich 1980, J. Qual. Technol. 12:214).
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from becalm.errors import UsageError
-from becalm.stats.arrays import Floats
 
 KINDS = ("min", "max", "target")
 
@@ -60,13 +57,3 @@ class Goal:
     def within(self, low: float, high: float) -> Goal:
         """The same with these limits where it has none."""
         return self if self.bounded else Goal(self.kind, low, high, self.at)
-
-    def desirability(self, y: Floats) -> Floats:
-        """From 0 to 1 for each value."""
-        if self.kind == "min":
-            found = (self.high - y) / (self.high - self.low)
-        elif self.kind == "max":
-            found = (y - self.low) / (self.high - self.low)
-        else:
-            found = np.minimum((y - self.low) / (self.at - self.low), (self.high - y) / (self.high - self.at))
-        return np.asarray(np.clip(found, 0.0, 1.0))

@@ -3,7 +3,7 @@
 Derringer & Suich 1980 (J. Qual. Technol. 12:214); the desirability of each response is its Goal's. The mean has edges
 and plateaus, so that the search uses no slopes: many points, then the simplex of Nelder & Mead 1965 from the best.
 
-Public: Wanted, Best, best.
+Public: Best, best, desirability, overall, pooled.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
+from becalm.nouns.goal import Goal
 from becalm.stats.arrays import Floats
 from becalm.surfaces.optimum import Bounds, combinations_of
 from becalm.surfaces.terms import Frame
@@ -36,6 +37,17 @@ class Best:
     point: Floats
     overall: float
     each: tuple[float, ...]
+
+
+def desirability(goal: Goal, y: Floats) -> Floats:
+    """Of each value, from 0 (not acceptable) to 1 (as good as need be), linear between the limits of its goal."""
+    if goal.kind == "min":
+        found = (goal.high - y) / (goal.high - goal.low)
+    elif goal.kind == "max":
+        found = (y - goal.low) / (goal.high - goal.low)
+    else:
+        found = np.minimum((y - goal.low) / (goal.at - goal.low), (goal.high - y) / (goal.high - goal.at))
+    return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 def overall(parts: Sequence[Floats]) -> Floats:

@@ -1,18 +1,9 @@
 """What is wanted of a response."""
 
-import numpy as np
 import pytest
 
 from becalm.errors import UsageError
 from becalm.nouns.goal import Goal
-
-
-def test_desirability_is_linear_between_its_limits():
-    y = np.array([0.0, 80, 88.5, 97, 200])
-    assert Goal.parse("max:80..97").desirability(y) == pytest.approx([0, 0, 0.5, 1, 1])
-    assert Goal.parse("min:80..97").desirability(y) == pytest.approx([1, 1, 0.5, 0, 0])
-    target = Goal.parse("target:55..57.5..60")
-    assert target.desirability(np.array([54, 55, 56.25, 57.5, 59.5, 60])) == pytest.approx([0, 0, 0.5, 1, 0.2, 0])
 
 
 def test_limits_that_were_not_given_come_from_what_was_seen():

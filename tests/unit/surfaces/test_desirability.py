@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from becalm.nouns.goal import Goal
-from becalm.surfaces.desirability import best
+from becalm.surfaces.desirability import best, desirability
 from becalm.surfaces.optimum import Bounds
 from becalm.surfaces.terms import Frame
 
@@ -26,7 +26,7 @@ def activity(x):
 def test_conversion_and_activity():
     # The example of R's package desirability: overall 0.9425 within the cube of 1.682
     first, second = Goal.parse("max:80..97"), Goal.parse("target:55..57.5..60")
-    values = [lambda x: first.desirability(conversion(x)), lambda x: second.desirability(activity(x))]
+    values = [lambda x: desirability(first, conversion(x)), lambda x: desirability(second, activity(x))]
     bounds = Bounds(np.full(3, -1.682), np.full(3, 1.682))
     found = best(Frame((0, 0, 0)), values, bounds, np.random.default_rng(0))
     assert found.overall == pytest.approx(0.942509, abs=1e-6)
@@ -39,8 +39,16 @@ def test_where_nothing_is_acceptable_it_is_nought():
     never = Goal.parse("max:10..20")
     found = best(
         Frame((0, 2)),
-        [lambda x: never.desirability(x[:, 0])],
+        [lambda x: desirability(never, x[:, 0])],
         Bounds(np.full(2, -1.0), np.ones(2)),
         np.random.default_rng(0),
     )
     assert found.overall == 0
+
+
+def test_desirability_is_linear_between_its_limits():
+    y = np.array([0.0, 80, 88.5, 97, 200])
+    assert desirability(Goal.parse("max:80..97"), y) == pytest.approx([0, 0, 0.5, 1, 1])
+    assert desirability(Goal.parse("min:80..97"), y) == pytest.approx([1, 1, 0.5, 0, 0])
+    target = Goal.parse("target:55..57.5..60")
+    assert desirability(target, np.array([54, 55, 56.25, 57.5, 59.5, 60])) == pytest.approx([0, 0, 0.5, 1, 0.2, 0])
