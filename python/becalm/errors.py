@@ -6,6 +6,14 @@ failed, 5 undecided, 130 interrupted.
 
 from __future__ import annotations
 
+import shlex
+import sys
+
+
+def install(*packages: str) -> str:
+    """The one command that installs what is missing where this becalm runs."""
+    return f"{sys.executable} -m pip install {shlex.join(packages)}"
+
 
 class BecalmError(Exception):
     """Base of all errors that becalm raises on purpose. `str()` is the sentence."""

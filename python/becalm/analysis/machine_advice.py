@@ -232,9 +232,13 @@ def _load(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
         )
 
 
+LEAST_SWAPPED = 2**20
+"""Bytes in swap below which nobody would notice: a few pages lie there for ever on machines that once were full."""
+
+
 def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
     used = sum(area["used_bytes"] for area in fact(facts, "memory", "swap") or ())
-    if used:
+    if used >= LEAST_SWAPPED:
         yield Advice(
             Severity.NOTE,
             "swap",

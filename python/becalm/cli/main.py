@@ -15,6 +15,7 @@ import click
 
 from becalm._version import VERSION
 from becalm.cli.echo import echo
+from becalm.cli.habits import meant
 from becalm.errors import BecalmError, StoreError
 from becalm.verbs import TABLE
 
@@ -62,7 +63,12 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
     ctx.exit()
 
 
-@click.group(cls=Verbs, no_args_is_help=False, invoke_without_command=True)
+@click.group(
+    cls=Verbs,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(VERSION, prog_name="becalm", message="%(prog)s %(version)s")
 @click.option(
     "--install-completion",
@@ -71,7 +77,6 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
     metavar="[bash|zsh|fish]",
     callback=_install_completion,
     expose_value=False,
-    is_eager=True,
     help="Teach your shell to complete becalm's words.",
 )
 @click.option(
@@ -81,7 +86,6 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
     metavar="[bash|zsh|fish]",
     callback=_install_completion,
     expose_value=False,
-    is_eager=True,
     help="Print the completion script.",
 )
 @click.pass_context
@@ -146,6 +150,8 @@ def _hint(error: click.ClickException) -> str:
     """What to do next, where click does not say it."""
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return ""
+    if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name)):
+        return f"{other}\nSee: {error.ctx.command_path} --help"
     if isinstance(error, click.NoSuchOption) and error.ctx.info_name == "run":
         return (
             f"\nIf {error.option_name} belongs to your program, write -- before the program: becalm run -- PROGRAM …"

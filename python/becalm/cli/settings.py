@@ -135,7 +135,8 @@ def command_apply(
             echo(f"becalm: left out {each.knob}: {each.reason}", err=True)
         for remark in done.remarks:
             output.warned(remark)
-    sys.exit(done.exit_code or 0)
+    nothing = command == () and bool(done.skipped) and not done.changes
+    sys.exit(done.exit_code or (3 if nothing else 0))
 
 
 @click.command("reset")

@@ -6,6 +6,7 @@ It is in a process group of its own, so that Ctrl-C reaches becalm and not the w
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 
 from becalm.errors import MachineError, UsageError
@@ -27,6 +28,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
         command += ["--interrupt-wait", os.environ[WAIT]]
     inherited: list[int] = []
     if access.user is not None:
+        _known(access.user)
         command += ["--user", access.user]
     if access.root is not None:
         command += ["--root", access.root]
@@ -51,6 +53,14 @@ def open_local(rest: str, access: Access) -> AgentHost:
         for descriptor in inherited:
             os.close(descriptor)
     return AgentHost("local", ProcessLink(process), access, able={**ABLE, Ability.LOADED: YES})
+
+
+def _known(user: str) -> None:
+    """Raises UsageError for a user that this machine does not have: before an agent is started that would end."""
+    try:
+        pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)
+    except (KeyError, OverflowError):
+        raise UsageError(f"There is no user {user!r} on this machine.") from None
 
 
 def _is_open(descriptor: int) -> bool:

@@ -255,7 +255,7 @@ class _Race:
         """The end: the leader, or nothing when nothing is clearly better than the baseline."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
         failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
-        runs = f"{self.used} runs of {count} combinations{failed}"
+        runs = f"{count} combinations{failed}"
         if not tried:
             return Choice(NO_SETTINGS, f"Nothing could be compared: no combination ended well ({runs}).")
         if reached := self.reached():

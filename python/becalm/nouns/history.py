@@ -132,6 +132,11 @@ class History:
         self.dropped.update(rounds)
         self._kept = None
 
+    def whole(self, rounds: Iterable[int]) -> list[int]:
+        """Those of some rounds that are complete, dropped or not."""
+        made = set(self._round.values.tolist())
+        return [each for each in rounds if each in made]
+
     @property
     def complete(self) -> int:
         """Complete rounds, those that were dropped too."""

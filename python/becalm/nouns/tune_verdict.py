@@ -14,7 +14,6 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
-from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.settings import Settings
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
@@ -28,12 +27,6 @@ TUNED = "tuned"
 
 RECOMMENDED = "recommended"
 """Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
-
-LISTED = "all profiles"
-"""Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
-
-EVERYTHING = "all settings"
-"""Name of the arm with all that could be tried, measured then, too."""
 
 WITHOUT = "without "
 """Names of arms that leave one chosen knob out begin with this: "without nice"."""
@@ -54,7 +47,7 @@ class Trial:
 
     number: int
     why: str
-    settings: Mapping[str, Value]
+    settings: Mapping[str, Any]
     runs: int
     spread: float | None
     best: bool
@@ -72,7 +65,7 @@ class Arm:
 
     name: str
     program: str
-    settings: Mapping[str, Value]
+    settings: Mapping[str, Any]
     runs: int
     failed: int
     mean_ns: Interval
@@ -122,7 +115,7 @@ class AblationEffect:
     """
 
     knob: str
-    value: Value
+    value: Any
     program: str
     ratio: Interval
     cost: Interval
@@ -165,8 +158,8 @@ class TuneVerdict:
     elapsed_ns: int
     search_runs: int
     confirm_runs: int
-    settings: Mapping[str, Value]
-    chosen: Mapping[str, Value]
+    settings: Mapping[str, Any]
+    chosen: Mapping[str, Any]
     trials: tuple[Trial, ...] = ()
     arms: tuple[Arm, ...] = ()
     comparisons: tuple[ArmComparison, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -189,9 +190,31 @@ def split(command: str | Iterable[str], *, shell: bool = False) -> tuple[str, ..
                 f"The command {command!r} cannot be split into words: {str(error).lower()}. "
                 "Balance the quotes, or use --shell to have a shell read it."
             ) from None
+        if (meant := for_a_shell(command)) is not None:
+            raise UsageError(
+                f"{meant} in {command!r} is for a shell, and none reads it: the program would get it as an argument. "
+                f"Use --shell, or quote it: '{meant}'."
+            )
     if not argv:
         raise UsageError("The command is empty. Name a program, for example: becalm run -- sleep 0.1")
     return argv
+
+
+_SHELL = re.compile(
+    r"""\\. | '[^']*' | (?P<double>"(?:\\.|[^"\\])*") | (?P<sign>\|\|?|>>?|<<?|;|&&|\*|\$(?=[A-Za-z_{(0-9?#@!$*]))""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What a shell would do something with, outside of quotes; within double quotes only a $ counts."""
+
+
+def for_a_shell(command: str) -> str | None:
+    """The first sign of a command line that only a shell understands: a pipe, a redirection, a pattern, a variable."""
+    for found in _SHELL.finditer(command):
+        if found["sign"]:
+            return found["sign"]
+        if found["double"] and re.search(r"(?<!\\)\$[A-Za-z_{(]", found["double"]):
+            return "$"
+    return None
 
 
 class ProgramKeywords(TypedDict, total=False):

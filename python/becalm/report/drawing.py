@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from becalm.errors import UsageError
+from becalm.errors import UsageError, install
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,8 +66,8 @@ def figure(
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError(
-            "The pictures of the report need matplotlib, which is not installed. Install it with "
-            "pip install 'becalm[report]', or take --format markdown."
+            "The pictures of the report need matplotlib, which is not installed: "
+            f"{install('jinja2', 'matplotlib')}. Or take --format markdown."
         ) from None
     style: Any = {
         "svg.fonttype": "none",

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
 
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, UsageError, install
 from becalm.nouns.verdict import Finding
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
@@ -132,7 +132,7 @@ def check(given: str) -> Path:
     if not path.parent.is_dir():
         raise UsageError(f"--report: there is no directory {path.parent}.")
     if FORMS[path.suffix] is as_html and not all(importlib.util.find_spec(name) for name in ("jinja2", "matplotlib")):
-        raise UsageError("A page needs jinja2 and matplotlib: pip install 'becalm[report]'. Or write --report FILE.md.")
+        raise UsageError(f"A page needs more: {install('jinja2', 'matplotlib')}. Or write --report FILE.md.")
     return path
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from becalm._version import VERSION
-from becalm.errors import UsageError
+from becalm.errors import UsageError, install
 from becalm.report.table import Table
 
 
@@ -42,8 +42,7 @@ def filled(template: str, instead: str, **values: object) -> str:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
         raise UsageError(
-            "The HTML report needs jinja2, which is not installed. Install it with pip install 'becalm[report]', or "
-            f"take {instead}."
+            f"The HTML report needs jinja2: {install('jinja2', 'matplotlib')}. Or take {instead}."
         ) from None
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)

@@ -111,7 +111,7 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
             Text(f"Would change {counted(len(changed), 'place')} ({done.profile}). Nothing was written.", "bold")
         )
     elif not done.changes:
-        parts.append(Text(f"Nothing of {done.profile} can be set here without a program.", "bold"))
+        parts.append(Text(f"Nothing of {done.profile} was set.", "bold"))
     else:
         took = "" if done.took_ns is None else f" It took {duration(done.took_ns)}."
         parts.append(Text(f"On: {counted(len(changed), 'place')} changed ({done.profile}).{took}", "bold"))

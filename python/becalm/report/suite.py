@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from becalm.nouns.rating import Rated, Ratings, Tuning
+from becalm.report.fitted import Fitted
 from becalm.report.table import Table as Cells
 from becalm.wording.measurement import duration
 from becalm.wording.suite import UNKNOWN, copies, number
@@ -20,10 +21,10 @@ def on_terminal(found: Ratings, *, plain: bool = False, columns: int = 80) -> Re
     for tuning in found.tunings:
         table = Table(title=_title(tuning), title_justify="left", box=None, pad_edge=False)
         for index, name in enumerate(_heads(found)):
-            table.add_column(name, justify="right" if index else "left")
+            table.add_column(name, justify="right" if index else "left", no_wrap=True)
         for row in _rows(found, tuning, plain):
             table.add_row(*row)
-        parts += [Text(), table]
+        parts += [Text(), Fitted(table, (0,), (3, 1, 7, 5)[: 4 if found.copies is not None else 2])]
     if found.study is not None:
         parts += [
             Text(),

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from becalm.nouns.survey import Row, SurveyResult
 from becalm.report.drawn import listed
+from becalm.report.fitted import Fitted
 from becalm.report.table import Table as Cells
 from becalm.report.terminal import findings
 from becalm.wording.measurement import duration, percent
@@ -34,12 +35,12 @@ def _parts(found: SurveyResult, plain: bool) -> Iterator[RenderableType]:
     for line in found.sentence.splitlines():
         yield Text(line, "bold")
     yield Text()
-    yield _peers(found)
+    yield Fitted(_peers(found), (0, 1), (5,))
     odd = {each.host for each in found.named}
     shown = [row for row in found.rows if row.host in odd] if len(found.rows) > MOST_ROWS else list(found.rows)
     if shown:
         yield Text()
-        yield _machines(shown, odd, plain)
+        yield Fitted(_machines(shown, odd, plain), (0, 1), (5, 6, 2))
     if len(shown) < len(found.rows):
         yield Text(f"and {len(found.rows) - len(shown):,} more lines: becalm survey --json", "dim")
     if found.findings:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, Summary, Verdict
+from becalm.report.fitted import Fitted
 from becalm.stats.bins import Histogram
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.printable import printable
@@ -71,7 +72,7 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
     for index, line in enumerate(found.sentence.splitlines()):
         yield Text(line, style=styles.get(line, "" if index else "bold"))
     if found.differences and not all(d.weak for d in found.differences):
-        yield _comparison(found, plain)
+        yield Fitted(_comparison(found, plain), (1,) if places(found) else (0,), (3,) if places(found) else (2,))
         if picture := _intervals(sorted_differences(found), plain):
             yield picture
     for summary in found.summaries if found.kind == "run" else ():
@@ -194,9 +195,11 @@ def _summary(summary: Summary, confidence: float) -> Table:
     table.add_row("median", duration(summary.median_ns.value), between(summary.median_ns))
     cv = summary.cv
     ends = math.isfinite(cv.low) and math.isfinite(cv.high)
-    # No level: rarer and longer runs than were seen would make it larger, and nobody knows of them.
-    span = f"of the mean, roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else "of the mean"
-    table.add_row("spread", f"{percent(cv.value)} %", span)
+    span = f"{level}: {percent(cv.low)} to {percent(cv.high)} % of the mean" if ends else "of the mean"
+    if summary.runs > 1:
+        table.add_row("spread", f"{percent(cv.value)} %", span)
+    else:
+        table.add_row("spread", "?", "one run has none")
     table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
     if summary.user_ns is not None and summary.system_ns is not None:
         waited = "" if summary.wait_ns is None else f", waiting for a CPU {duration(summary.wait_ns)}"
@@ -261,4 +264,4 @@ def listing(studies: Sequence[StoredStudy]) -> RenderableType:
         what = each.study.title or " | ".join(workload.name for workload in each.study.workloads)
         shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Text(what)
         table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
-    return table
+    return Fitted(table, (4,), (1,))

@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
-from becalm.errors import StoreError
+from becalm.errors import StoreError, install
 from becalm.paths import data_dir
 
 MEMORY = ":memory:"
@@ -58,7 +58,7 @@ def _postgresql(given: str) -> Location:
         raise StoreError("The store's URL cannot be read. It looks like postgresql://user@host/database.") from None
     except (NoSuchModuleError, ImportError):
         raise StoreError(
-            "A PostgreSQL store needs the package psycopg: pip install 'becalm[postgresql]'. Nothing was changed."
+            f"A PostgreSQL store needs psycopg: {install('psycopg[binary]')}. Nothing was changed."
         ) from None
     shown = url.difference_update_query(["password"]).set(drivername="postgresql").render_as_string(hide_password=True)
     return Location(shown, shown, engine)

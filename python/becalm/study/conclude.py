@@ -95,11 +95,16 @@ def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
 
 def _of_all(looks: Looks) -> tuple[Finding, ...]:
     """Findings that any plan may give."""
+    # A round that was begun and not finished is none that a person could count.
+    found, unsure = (
+        {each: rounds[each] for each in looks.history.whole(rounds)} for rounds in (looks.contaminated, looks.unknown)
+    )
     return (
+        *((finding("emulated", {"reason": looks.options.emulated}),) if looks.options.emulated else ()),
         *_settings(looks),
         *left_behind(looks.names, looks.history),
-        *contaminated(looks.contaminated, looks.rule, looks.history.complete, looks.drops),
-        *unknown(looks.unknown, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
+        *contaminated(found, looks.rule, looks.history.complete, looks.drops),
+        *unknown(unsure, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
     )
 
 

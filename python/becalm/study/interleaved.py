@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Loads, Runs
 from becalm.nouns.history import History
 from becalm.nouns.options.measuring import RunOptions
@@ -84,4 +84,4 @@ def _nothing(looks: Looks, kept: InStore) -> WorkloadError | MachineError:
             f"All {looks.history.complete} rounds were contaminated by the rule {looks.rule.text}, so none is left. "
             "Measure when the machine is quieter, or with another rule."
         )
-    return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
+    return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
-from becalm.hosts import Access, Event, Host, Left, LoadDetail, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts import Ability, Access, Event, Host, Left, LoadDetail, Loads, Noticed, Runs, RunText, Written
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
@@ -46,7 +47,12 @@ class StudySession:
     def fitted(self, study: Study) -> Study:
         """The study with what is to be put on for its programs, and what is on already, among its options."""
         study, kept = in_force(self.host, self.measuring, study)
-        return replace(study, options={**study.options, "kept": kept.to_json()}) if kept.values else study
+        found: dict[str, Any] = {"kept": kept.to_json()} if kept.values else {}
+        real = self.host.abilities().get(Ability.REAL_TIME)
+        if real is not None and not real and self.host.name.startswith("guest"):
+            # Of a simulated host nobody would think otherwise.
+            found["emulated"] = real.reason
+        return replace(study, options={**study.options, **found}) if found else study
 
     def begin(self, study: Study) -> int:
         """Record that the study begins."""

@@ -21,6 +21,7 @@ from becalm.study.multi_host import measure_on
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
+from becalm.workloads import refuse_source
 from becalm.workloads.parameters import expand
 
 
@@ -120,6 +121,9 @@ def _programs(
     program: ProgramKeywords,
 ) -> list[Workload]:
     """What is compared: the commands, or their variants; each by its name."""
+    commands = list(commands)
+    for each in commands:
+        refuse_source(each)
     if parameters:
         variants = [each for each in commands if isinstance(each, str)]
         if len(variants) < len(commands):

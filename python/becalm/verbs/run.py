@@ -14,6 +14,7 @@ from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.multi_host import measure_on
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
+from becalm.workloads import refuse_source
 
 
 @overload
@@ -53,6 +54,7 @@ def run(
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
     options, session, program = asked(RunOptions, given, WithProfile)
+    refuse_source(command)
     workload = Workload.of(command, **program)
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from becalm import hosts
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Event, Host, Noticed, RunText, Written
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.progress import ProgressListener
@@ -83,6 +83,9 @@ def apply(
         if profile.name != OWN:
             settings, lacking = taken(agent, settings, dangerous)
             skipped += lacking
+        if profile.name == OWN and skipped:
+            # Named one by one, and not as part of a list for many machines: without it nothing is as was asked for.
+            raise RefusedError(f"{skipped[0].knob} cannot be set here: {skipped[0].reason}. Nothing was set.")
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = made_elsewhere(profile, agent)

@@ -16,7 +16,7 @@ import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import cells, ratings
-from becalm.errors import MachineError, UnfinishedError, UsageError, WorkloadError
+from becalm.errors import Interrupted, UnfinishedError, UsageError, WorkloadError
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
@@ -153,6 +153,6 @@ def _settings(found: Suite, name: str, given: Settings) -> Settings:
 def _nothing(log: RunLog, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:
     failed = next((run for run in log.rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
     if failed is None:
-        return MachineError("Interrupted before the first round was finished: nothing can be said yet.")
+        return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
     return WorkloadError(measurement.failure(workloads[failed.workload].name, failure_numbers(failed, stderr, 0)))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from becalm.errors import MachineError, UnfinishedError, UsageError
+from becalm.errors import Interrupted, UnfinishedError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
 from becalm.load.cpu_competition import circumstances
 from becalm.load.record import Load, Series
@@ -32,6 +32,7 @@ from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
 from becalm.wording import measurement
 from becalm.wording import watch as sentences
+from becalm.workloads import refuse_source
 
 
 class _Own(TypedDict, total=False):
@@ -53,6 +54,7 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
     cannot be run), MachineError, StoreError.
     """
     options, session, program = asked(WatchOptions, {"output": "inherit", **given}, WatchReference, WithProfile)
+    refuse_source(command)
     made = Workload.of(command, **program)
     reference = given.get("reference")
     if reference is not None:
@@ -73,7 +75,7 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
         measure(opened.host, once, log, take, detail=LoadDetail.SERIES if session.load else LoadDetail.NONE)
         opened.settle()
         if not log.rows:
-            raise MachineError("Interrupted before the program was started: there is nothing to report.")
+            raise Interrupted("Interrupted before the program was started: there is nothing to report.")
         facts = opened.host.facts()
         document = Document(study, log.rows, facts=facts, number=opened.shown, loads=tuple(loads), series=tuple(series))
         found = conclude(document)

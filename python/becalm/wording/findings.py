@@ -50,6 +50,7 @@ TABLE: tuple[Row, ...] = (
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
     ),
+    Row("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
     Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
     Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
     Row(
@@ -72,13 +73,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("no_load", "a stored study without a record of load", ("study",), load.no_load),
     Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
-    Row(
-        "processor",
-        "most of the variance comes from the processor's varying speed; what settings did all the same",
-        (*tune.SOURCE, *tune.TESTED),
-        tune.processor,
-    ),
-    Row("strongest", "settings measured before it was said that none help", ("arms", "helped"), tune.strongest),
+    Row("processor", "most of the variance comes from the processor's varying speed", tune.SOURCE, tune.processor),
     Row("program", "most of the variance arises while the program computes", tune.SOURCE, tune.program),
     Row("waiting", "most of the variance is time in which the program does not compute", tune.SOURCE, tune.waiting),
     Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),

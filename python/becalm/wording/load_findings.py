@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from becalm.wording.measurement import percent
+from becalm.wording.measurement import counted, percent
 
 Numbers = Mapping[str, Any]
-
-NAMED_ROUNDS = 8
-"""Rounds that a sentence lists."""
 
 
 def contaminated(program: str, n: Numbers) -> str:
     """Rounds during which the machine was not quiet; `dropped`: they were left out, as was asked for beforehand."""
     rounds, complete, counts = n["rounds"], n["complete"], n["measures"]
     beyond = ", ".join(
-        f"{_LIMITS[measure](most)} in {counts[measure]:,}"
+        f"{_limit(measure, most)} in {counts[measure]:,}"
         for measure, most in n["limits"].items()
         if counts.get(measure)
     )
-    first = ", ".join(map(str, rounds[:NAMED_ROUNDS]))
-    more = ", …" if len(rounds) > NAMED_ROUNDS else ""
-    every = len(rounds) == complete > 1
-    head, which = (
-        (f"All {complete:,}", "") if every else (f"{len(rounds):,} of {complete:,}", f"; rounds {first}{more}")
-    )
-    said = f"{head} rounds were contaminated by other load ({beyond}{which})"
-    if n["dropped"]:
-        return f"{said}. They are left out by the rule {n['rule']}, for all programs; {complete - len(rounds):,} count."
-    said += ". They are kept and counted. `becalm explain` says what it did"
-    return f"{said}." if every else f"{said}; --drop-contaminated '{n['rule']}' leaves such rounds out."
+    were = "was" if len(rounds) == 1 else "were"
+    said = f"{len(rounds):,} of {counted(complete, 'round')} {were} contaminated ({beyond})"
+    return f"{said}; left out, {complete - len(rounds):,} count." if n["dropped"] else f"{said}: becalm explain"
 
 
 def contamination_unknown(program: str, n: Numbers) -> str:
@@ -47,12 +36,9 @@ def contamination_unknown(program: str, n: Numbers) -> str:
     return f"{said}. They are kept and counted; --unknown-contamination drop leaves them out."
 
 
-_LIMITS: Mapping[str, Callable[[float], str]] = {
-    "cpu": lambda most: f"others used more than {percent(most, 0.1)} % of the CPUs",
-    "queue": lambda most: f"more than {most:g} runnable tasks a CPU",
-    "steal": lambda most: f"more than {percent(most, 0.1)} % stolen",
-    "page-outs": lambda most: f"more than {most:g} MiB/s paged out",
-}
+def _limit(measure: str, most: float) -> str:
+    """A limit as people write it in a rule."""
+    return f"{measure}>{percent(most, 0.1)}%" if measure in ("cpu", "steal") else f"{measure}>{most:g}"
 
 
 def no_load(program: str, n: Numbers) -> str:

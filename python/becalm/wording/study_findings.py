@@ -23,6 +23,11 @@ def left_behind(program: str, n: Numbers) -> str:
     return measurement.left_behind(program, n["runs"])
 
 
+def emulated(program: str, n: Numbers) -> str:
+    """Times that tell nothing of a real machine."""
+    return f"Times on this host are emulated ({n['reason']}): they say nothing about a real processor."
+
+
 def settings(program: str, n: Numbers) -> str:
     """What was set while programs ran."""
     said = []

@@ -48,6 +48,17 @@ TABLE = (
     Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
 )
 
+
+def refuse_source(command: Text) -> None:
+    """Raises UsageError for a text that names programs by a source, where one command line is asked for."""
+    kind = command.partition(":")[0] if isinstance(command, str) else ""
+    if kind in {row.kind for row in TABLE[1:]}:
+        raise UsageError(
+            f"{command!r} names programs by a source, which `becalm tune --program {command}` takes. Here a command "
+            "line is asked for, for example: becalm run 'gzip -9 -c FILE'"
+        )
+
+
 Opener = Callable[[str, Asked], tuple[Workload, ...]]
 """Makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
 

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
@@ -13,11 +14,11 @@ from becalm.nouns.workload import Workload
 MOST = 1000
 """More variants than that are a mistake, not a comparison."""
 
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(\d+))?")
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\.\.(\d+(?:\.\d+)?))?")
 
 
 def values(text: str) -> list[str]:
-    """The values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30) stands for.
+    """The values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5) stands for.
 
     Raises UsageError.
     """
@@ -27,12 +28,15 @@ def values(text: str) -> list[str]:
         if "" in found:
             raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
         return found
-    first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
+    if match[3] is None and (first % 1 or last % 1):
+        raise UsageError(f"The range {text!r} needs a step. Write it like {match[1]}..{match[2]}..0.5.")
     if step == 0 or last < first:
-        raise UsageError(f"The range {text!r} is empty. Write it like 1..8 or 10..100..30.")
-    if (last - first) // step >= MOST:
+        raise UsageError(f"The range {text!r} is empty. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
+    count = int((last - first) / step) + 1
+    if count > MOST:
         raise UsageError(f"The range {text!r} has more than {MOST} values.")
-    return [str(number) for number in range(first, last + 1, step)]
+    return [str(first + number * step) for number in range(count)]
 
 
 def expand(commands: Sequence[str], parameters: Mapping[str, str], *, shell: bool = False) -> list[Workload]:

@@ -48,6 +48,13 @@ def test_common_options_have_one_name_everywhere():
         assert wanted <= known, verb
 
 
+@pytest.mark.parametrize("verb", [(), ("run",), ("host", "list")])
+def test_short_help(verb):
+    found = CliRunner().invoke(becalm, [*verb, "-h"])
+    assert found.exit_code == 0
+    assert "Usage:" in found.output
+
+
 def test_alone_it_helps():
     result = CliRunner().invoke(becalm, [])
     assert result.exit_code == 0
@@ -79,6 +86,16 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["run", "--store", "x", "--no-store", "true"], "contradict"),
         (["run", "--user", "x", "--sudo", "true"], "contradict"),
         (["run", "--output", "print", "true"], "inherit"),
+        (["run", "--user", "nobodyx", "true"], "no user 'nobodyx'"),
+        (["run", "echo hi > x"], "Use --shell"),
+        (["compare", "-w", "3", "true", "false"], "Here it is --warmup N"),
+        (["run", "-i", "false"], "--expect any"),
+        (["run", "pyperf:bench.py"], "becalm tune --program pyperf:bench.py"),
+        (["compare", "true", "phoronix:pts/x"], "becalm tune --program"),
+        (["compare", "-L", "n", "1,2", "sleep {n}"], "--parameter NAME=1,2,4"),
+        (["run", "-N", "true"], "no shell is used"),
+        (["run", "-S", "bash", "true"], "--shell"),
+        (["run", "--export-json", "x", "true"], "--report FILE.json"),
         (["run", "--host", "sim:nowhere", "true"], "sim:drift"),
         (["run", "--seed", "-5", "true"], "--seed must be at least 0"),
         (["run", "--json", "--output", "inherit", "true"], "--report FILE.json"),
@@ -217,13 +234,13 @@ def test_completion_completes(home):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("1,2,4", ["1", "2", "4"]), ("1..3", ["1", "2", "3"]), ("10..100..30", ["10", "40", "70", "100"]), ("a", ["a"]),
-     ("-1..1", ["-1", "0", "1"]), ("0.5, 1", ["0.5", "1"])],
+     ("-1..1", ["-1", "0", "1"]), ("0.5, 1", ["0.5", "1"]), ("0.5..2..0.5", ["0.5", "1.0", "1.5", "2.0"])],
 )  # fmt: skip
 def test_parameter_values(text, expected):
     assert values(text) == expected
 
 
-@pytest.mark.parametrize("text", ["1,,2", "3..1", "1..5..0", "1..99999999"])
+@pytest.mark.parametrize("text", ["1,,2", "3..1", "1..5..0", "1..99999999", "0.5..2"])
 def test_parameter_values_that_are_none(text):
     with pytest.raises(UsageError):
         values(text)
@@ -240,3 +257,42 @@ def test_starting_imports_nothing_heavy():
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     for heavy in ("numpy", "scipy", "sqlalchemy", "rich"):
         assert f"'{heavy}'" not in loaded
+
+
+def test_one_run_has_no_spread(home):
+    found = command("run", *SIM, "--runs", "1", "--plain", "spin 20ms")
+    (line,) = (line for line in found.stdout.splitlines() if line.startswith("spread"))
+    assert "?" in line
+    assert "0.00" not in line
+
+
+def test_a_locale_without_letters_is_no_reason_for_a_stack_trace(home):
+    command("run", *SIM, "--runs", "30", "spin 20ms")
+    found = command("show", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="")
+    assert found.returncode == 0, found.stderr
+    assert "Traceback" not in found.stderr
+    assert "spin 20ms takes" in found.stdout
+
+
+def test_help_installs_nothing(home):
+    found = command("--install-completion", "--help")
+    assert "Usage: becalm" in found.stdout
+    assert not any(path.is_file() for path in home.rglob("*"))
+
+
+def test_a_file_that_lacks_something_is_refused_in_words(home, tmp_path):
+    file = tmp_path / "old.json"
+    file.write_text('{"results": [{"command": "x"}]}')
+    found = command("import", str(file))
+    assert found.returncode == 2
+    assert "lacks" in found.stderr
+    assert "KeyError" not in found.stderr
+
+
+def test_a_single_setting_that_cannot_be_set_is_refused(home):
+    for program in ((), ("--", "true")):
+        found = command("apply", "--set", "slice_ns=0" if program else "nice=3", *program)
+        assert (found.returncode, "cannot be set here" in found.stderr) in ((3, True), (0, False))
+    alone = command("apply", "--set", "nice=3")
+    assert alone.returncode == 3
+    assert "acts on one program" in alone.stderr

@@ -79,3 +79,10 @@ def test_a_retired_program_keeps_its_rounds_and_later_ones_have_the_others():
     history.drop([0])
     assert [len(history.wall_ns(program)) for program in range(3)] == [2, 1, 2]
     assert history.pairs().rounds == 2
+
+
+def test_only_rounds_that_were_finished_count_as_contaminated():
+    history = History(2)
+    history.extend(row(seq, seq % 2, seq // 2, 10) for seq in range(5))
+    assert history.complete == 2
+    assert history.whole([0, 1, 2]) == [0, 1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from becalm.errors import UsageError
 from becalm.nouns.codec import unwire, wire
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Output, Workload
+from becalm.nouns.workload import Output, Workload, for_a_shell
 
 words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)
 
@@ -68,3 +68,38 @@ def test_json_round_trip(argv, environment, directory, timeout, expect, output):
 
 def test_settings_are_ordered_by_name():
     assert Settings.of({"nice": 1, "aslr": False}) == Settings.of({"aslr": False, "nice": 1})
+
+
+@pytest.mark.parametrize(
+    ("command", "sign"),
+    [
+        ("echo hi > x", ">"), ("a | b", "|"), ("sort < x", "<"), ("a; b", ";"), ("a && b", "&&"), ("ls *.c", "*"),
+        ("echo $HOME", "$"), ('echo "$HOME"', "$"), ("echo $(date)", "$"), ("a || b", "||"),
+    ],
+)  # fmt: skip
+def test_what_only_a_shell_understands_is_not_handed_to_the_program(command, sign):
+    assert for_a_shell(command) == sign
+    with pytest.raises(UsageError, match="--shell"):
+        Workload.of(command)
+    assert Workload.of(command, shell=True).argv == ("/bin/sh", "-c", command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "awk '{print $1}' x",
+        "find . -name '*.c'",
+        r"echo \$HOME \;",
+        "echo a&b",
+        'echo "a > b"',
+        "price 5$",
+        "x --a=b?c",
+    ],
+)
+def test_quoted_it_is_the_program_s(command):
+    assert for_a_shell(command) is None
+    assert Workload.of(command).argv
+
+
+def test_argument_lists_are_taken_as_they_are():
+    assert Workload.of(["echo", ">", "$x", "*"]).argv == ("echo", ">", "$x", "*")

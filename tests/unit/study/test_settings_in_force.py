@@ -106,6 +106,23 @@ def fields(study):
     return {each.name: getattr(study, each.name) for each in dataclasses.fields(study)}
 
 
+class Emulated(Kept):
+    """A guest without /dev/kvm."""
+
+    def __init__(self, inner):
+        super().__init__(inner, {})
+        self.name = "guest:6.1"
+
+    def abilities(self):
+        return {**super().abilities(), Ability.REAL_TIME: Can(False, "its processor is emulated")}
+
+
+def test_a_verdict_says_that_times_are_emulated(laptop, store):
+    found = becalm.run("spin 20ms", host=Emulated(laptop), runs=5, seed=1, store=store)
+    (about,) = (each for each in found.findings if each.kind == "emulated")
+    assert "its processor is emulated" in about.sentence
+
+
 def test_a_profile_that_does_not_exist_is_said_before_anything_runs(store):
     with pytest.raises(UsageError, match="There is no profile"):
         becalm.compare(["spin 1ms", "spin 2ms"], host="sim:calm", store=store, profile="nowhere")

@@ -21,9 +21,7 @@ HELPFUL = {"aslr": "off", "governor": "performance"}.items()
 
 
 def small(programs=("p",), **options):
-    # What only tries settings searches nothing, and takes no option of a search.
-    usual = {name: value for name, value in USUAL.items() if not ("tried" in options and name == "only")}
-    return tune([*programs], **{**usual, **options})
+    return tune([*programs], **{**USUAL, **options})
 
 
 def finding(found, kind):

@@ -22,7 +22,7 @@ from typing import Any
 import dask
 import distributed
 
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, UsageError, install
 from becalm.hosts.cluster import through_ssh
 from becalm.hosts.cluster.spec import RESOURCE, Spec, hosts_of
 from becalm.paths import cache_dir, made
@@ -119,7 +119,7 @@ def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
     try:
         from distributed.deploy.ssh import Worker
     except ImportError:
-        raise MachineError("--cluster ssh:FILE needs asyncssh: pip install 'becalm[cluster]'.") from None
+        raise MachineError(f"--cluster ssh:FILE needs asyncssh: {install('asyncssh')}.") from None
     machines = []
     for line in hosts_of(spec.place):
         host, *python = line.removeprefix("ssh://").split()
@@ -163,7 +163,7 @@ def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
     try:
         from dask_jobqueue import SLURMCluster
     except ImportError:
-        raise MachineError("--cluster slurm needs dask-jobqueue: pip install 'becalm[cluster]'.") from None
+        raise MachineError(f"--cluster slurm needs dask-jobqueue: {install('dask-jobqueue')}.") from None
     given = spec.options
     directory = stack.enter_context(_shared())
     directives = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import VERSION
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, UsageError, install
 from becalm.hosts.cluster import session
 from becalm.hosts.cluster.spec import RESOURCE, Spec, parse
 
@@ -60,7 +60,7 @@ def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise MachineError("--cluster needs Dask, which is not installed: pip install 'becalm[cluster]'.") from None
+        raise MachineError(f"--cluster needs Dask: {install('distributed', 'cryptography')}.") from None
     from becalm.hosts.cluster.starting import started
 
     if spec.kind == "address" and not spec.place.startswith("tls://"):

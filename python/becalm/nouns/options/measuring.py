@@ -129,7 +129,7 @@ class ComparedPrograms:
     )
     parameters: tuple[tuple[str, str], ...] = option(
         (),
-        "Compare a program's variants: n=1,2,4 or n=1..8 or n=10..100..30, with {n} in the command.",
+        "Compare a program's variants: n=1,2,4 or n=1..8 or n=0.5..2..0.5, with {n} in the command.",
         Mapping[str, str],
         flag="--parameter",
         metavar="NAME=VALUES",

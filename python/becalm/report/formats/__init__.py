@@ -96,10 +96,8 @@ def read(path: Path) -> list[Document]:
                     for document in documents:
                         conform(Document, document, "the study")
                 except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-                    kind = type(error).__name__
-                    raise UsageError(
-                        f"{path} looks like {row.name} JSON, but cannot be read: {kind}: {error}."
-                    ) from None
+                    what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+                    raise UsageError(f"{path} looks like {row.name} JSON, but cannot be read: {what}.") from None
                 return documents
     raise UsageError(f"{path} is JSON, but none that becalm knows. It imports {_readable()}.")
 

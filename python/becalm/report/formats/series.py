@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.errors import MachineError, UsageError
+from becalm.errors import MachineError, UsageError, install
 from becalm.load.record import Series
 from becalm.report.document import Document
 
@@ -108,6 +108,6 @@ def _arrow() -> Any:
         import pyarrow
     except ImportError:
         raise UsageError(
-            "Parquet needs pyarrow, which is not installed: pip install 'becalm[parquet]'. Or write a .csv file."
+            f"Parquet needs pyarrow, which is not installed: {install('pyarrow')}. Or write a .csv file."
         ) from None
     return pyarrow

@@ -11,9 +11,13 @@ from rich.text import Text
 
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
 from becalm.nouns.verdict import Difference, Verdict
+from becalm.report.fitted import Fitted
 from becalm.report.terminal import STYLES, findings
 from becalm.wording import multi_host
-from becalm.wording.measurement import duration, percent
+from becalm.wording.measurement import duration, percent, short
+
+TIMES = 12
+"""Characters of a program's name above its times."""
 
 
 def several(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
@@ -26,7 +30,8 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
         yield Text(line, "bold")
     for table in tables(found, plain):
         yield Text()
-        yield table
+        # Of a table of differences both times can be spared, and the number of pairs.
+        yield Fitted(table, (0,), (5, 1, 2) if len(table.columns) == 6 else ())
     if found.findings:
         yield Text()
         yield findings(found.findings, plain)
@@ -52,7 +57,7 @@ def tables(found: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
 def transferred(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
     """Of a search for settings: what became on other hosts of what the first one recommends."""
     lines = [Text(line, "bold") for line in multi_host.several(found).splitlines()]
-    parts: list[RenderableType] = [*lines, Text(), _transfer(found)] if found.transfer else [*lines]
+    parts: list[RenderableType] = [*lines, Text(), Fitted(_transfer(found), (0, 1))] if found.transfer else [*lines]
     return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
 
 
@@ -74,7 +79,8 @@ def _table(*heads: str) -> Table:
 
 def _differences(found: MultiHostVerdict, name: str, reference: str, plain: bool) -> Table:
     level = next((f"{100 * each.confidence:.4g} %" for each in _verdicts(found)), "")
-    table = _table("host", reference, name, "difference", f"{level} interval", "pairs")
+    programs = (short([each], TIMES)[0] for each in (reference, name))
+    table = _table("host", *programs, "difference", f"{level} interval", "pairs")
     for each in found.hosts:
         verdict = each.verdict
         d = _difference(each, name, reference)

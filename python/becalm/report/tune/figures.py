@@ -122,10 +122,10 @@ def contributions(found: TuneVerdict, program: str) -> str:
         axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
         for row, each in enumerate(mine):
-            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each), BEFORE)
+            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each, found), BEFORE)
             _interval(axes, row, each.ratio, color)
             axes.annotate(
-                tables.decision(each),
+                tables.decision(each, found),
                 (1.0, row),
                 xytext=(6, 0),
                 xycoords=("axes fraction", "data"),
@@ -140,7 +140,7 @@ def contributions(found: TuneVerdict, program: str) -> str:
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
         plain_ticks(axes.xaxis, axes.get_xlim())
         axes.set_xlabel("times the spread that the chosen settings have")
-        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c)}" for c in mine)
+        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, found)}" for c in mine)
         return svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
 
 

@@ -61,8 +61,10 @@ def compared(found: TuneVerdict, program: str) -> Table:
     return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
 
 
-def decision(each: AblationEffect) -> str:
-    """What is to be done with a knob, in a word or two."""
+def decision(each: AblationEffect, found: TuneVerdict) -> str:
+    """What is to be done with a knob, or was done with it, in a word or two."""
+    if not _kept(each, found):
+        return "left out"
     return "expendable" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
 
 
@@ -79,7 +81,7 @@ def knobs(found: TuneVerdict, program: str) -> Table:
             factor(each.ratio),
             ends(each.ratio),
             sentences.give_or_take(each.cost),
-            decision(each) if _kept(each, found) else "left out",
+            decision(each, found),
         )
         for each in found.contributions
         if each.program == program

@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from becalm.nouns.tune_verdict import AblationEffect, TuneVerdict
+from becalm.report.fitted import Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 from becalm.report.tune import tables
@@ -52,7 +53,7 @@ def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
         yield _grid(table, plain, title)
         if table.title == tables.KNOBS:
             mine = [each for each in found.contributions if each.program == program]
-            if picture := _forest(mine, 1 + found.margin, plain):
+            if picture := _forest(mine, found, plain):
                 yield picture
     if found.findings:
         yield findings(found.findings, plain)
@@ -81,14 +82,16 @@ def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
         grid.add_column(head, justify=justify, overflow="fold", no_wrap=right, min_width=least)
     for row in table.rows:
         grid.add_row(*(cell.replace("±", "+-") for cell in row) if plain else row)
-    return Group(Text(table.title + title, "bold"), grid, *([Text(table.note, "dim")] if table.note else []))
+    drawn = Fitted(grid) if table.numbers else grid
+    return Group(Text(table.title + title, "bold"), drawn, *([Text(table.note, "dim")] if table.note else []))
 
 
-def _forest(contributions: Sequence[AblationEffect], limit: float, plain: bool) -> RenderableType | None:
+def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: bool) -> RenderableType | None:
     """One line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
     known = [c for c in contributions if c.ratio.low > 0 and math.isfinite(c.ratio.high)]
     if not known:
         return None
+    limit = 1 + found.margin
     low = math.log(min(0.9, *(c.ratio.low for c in known)))
     high = math.log(max(limit * 1.1, *(c.ratio.high for c in known)))
 
@@ -106,7 +109,7 @@ def _forest(contributions: Sequence[AblationEffect], limit: float, plain: bool) 
             cells[index] = bar
         cells[at(each.ratio.low)], cells[at(each.ratio.high)] = left, right
         cells[at(each.ratio.value)] = point
-        style = "" if plain else STYLES[tables.decision(each)]
+        style = "" if plain else STYLES.get(tables.decision(each, found), "dim")
         grid.add_row(f"without {each.knob}", Text("".join(cells).rstrip(), style))
     axis = [" "] * (WIDTH + 6)
     for value, label in ((1.0, "1"), (limit, f"{limit:g}"), (math.exp(high), f"{factor(math.exp(high))} x")):

@@ -21,7 +21,7 @@ from becalm.analysis.confirmation import judge
 from becalm.errors import UsageError
 from becalm.nouns.tune_verdict import BASELINE, TUNED, TuneVerdict
 from becalm.nouns.verdict import Interval
-from becalm.report.tune import html, markdown, tables, terminal
+from becalm.report.tune import figures, html, markdown, tables, terminal
 from becalm.wording import tune as sentences
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -235,3 +235,16 @@ def test_reports_do_not_import_what_they_may_not_need() -> None:
 def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdict) -> None:
     names = [arm.name for arm in tables.shown(study, PROGRAM)]
     assert names == [BASELINE, TUNED, "llvm-tips", "pyperf"]
+
+
+def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> None:
+    """Of one that the search had chosen and the confirmation left out, too."""
+    gone = study.contributions[0].knob
+    found = replace(study, settings={knob: value for knob, value in study.settings.items() if knob != gone})
+    said = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, PROGRAM).rows}
+    assert said[gone] == "left out"
+    assert said == {each.knob: tables.decision(each, found) for each in found.contributions if each.program == PROGRAM}
+    need_module("matplotlib")
+    drawn = figures.contributions(found, PROGRAM)
+    assert f"without {gone}" in drawn
+    assert "left out" in drawn

@@ -1,0 +1,42 @@
+"""Options that people know from hyperfine, and what they are called here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MEANT: Mapping[str, str] = {
+    "-w": "--warmup N",
+    "-r": "--runs N",
+    "-m": "--runs N (or --budget, which ends as soon as the answer is known)",
+    "-M": "--runs N (or --budget, which ends as soon as the answer is known)",
+    "--min-runs": "--runs N (or --budget, which ends as soon as the answer is known)",
+    "--max-runs": "--runs N (or --budget, which ends as soon as the answer is known)",
+    "-p": "--prepare CMD",
+    "-c": "--cleanup CMD",
+    "-C": "--cleanup CMD",
+    "-s": "--prepare CMD",
+    "--setup": "--prepare CMD",
+    "-i": "--expect any",
+    "--ignore-failure": "--expect any",
+    "-L": "--parameter NAME=1,2,4",
+    "--parameter-list": "--parameter NAME=1,2,4",
+    "-P": "--parameter NAME=1..8",
+    "--parameter-scan": "--parameter NAME=1..8",
+    "-D": "--parameter NAME=1..8..2",
+    "--parameter-step-size": "--parameter NAME=1..8..2",
+    "-n": "--name NAME",
+    "--command-name": "--name NAME",
+    "-N": "nothing: no shell is used, unless --shell asks for one",
+    "-S": "--shell, which is /bin/sh; without it no shell is used",
+    "--show-output": "--output inherit",
+    "--export-json": "--report FILE.json, or afterwards: becalm export --format hyperfine",
+    "--export-markdown": "--report FILE.md",
+    "--export-csv": "afterwards: becalm export --format csv",
+    "--style": "--plain, or --quiet",
+}
+
+
+def meant(option: str) -> str:
+    """What to write instead of an option of hyperfine; empty for any other."""
+    name = option.partition("=")[0]
+    return f" Here it is {MEANT[name]}." if name in MEANT else ""

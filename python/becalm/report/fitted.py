@@ -1,0 +1,79 @@
+"""Tables that keep number, name and result on a narrow terminal, however long the names are.
+
+rich takes what is too much from all columns alike, and numbers vanish first. Here names are cut in the middle, where
+they differ least; when that is not enough, columns that can be spared are left out; numbers stay whole.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+LEAST = 16
+"""Characters that a name keeps."""
+
+
+class Fitted:
+    """A table as wide as there is room. `names`: columns whose cells may be cut; `spare`: columns that can be left out,
+    the first one first."""
+
+    def __init__(self, table: Table, names: Sequence[int] = (0,), spare: Sequence[int] = ()) -> None:
+        self.table = table
+        self.names = tuple(names)
+        self.spare = tuple(spare)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """As rich asks for it."""
+        yield self.at(options.max_width)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """As rich asks for it."""
+        return Measurement(1, options.max_width)
+
+    def at(self, width: int) -> Table:
+        """The table for so many columns of a terminal."""
+        table = copy.deepcopy(self.table)
+        natural = [_width(table, index) for index in range(len(table.columns))]
+        left = list(range(len(natural)))
+        _, right, _, before = table.padding
+
+        def needed() -> int:
+            fixed = (natural[index] for index in left if index not in self.names)
+            cut = (min(natural[index], LEAST) for index in left if index in self.names)
+            return sum(fixed) + sum(cut) + (right + before) * (len(left) - 1)
+
+        for index in self.spare:
+            if needed() <= width:
+                break
+            left.remove(index)
+        room = max(0, width - needed())
+        for index in (each for each in left if each in self.names):
+            most = min(natural[index], LEAST) + room
+            room -= max(0, min(natural[index], most) - LEAST) if natural[index] > LEAST else 0
+            column = table.columns[index]
+            column._cells = [_cut(cell, most) for cell in column._cells]
+            column.no_wrap, column.ratio = True, None
+        table.columns = [table.columns[index] for index in left]
+        return table
+
+
+def _width(table: Table, index: int) -> int:
+    column = table.columns[index]
+    cells = [*column.cells, *([column.header] if table.show_header else [])]
+    natural = max((cell_len(line) for cell in cells for line in str(cell).splitlines()), default=0)
+    return max(natural, column.min_width or 0, column.width or 0)
+
+
+def _cut(cell: RenderableType, width: int) -> RenderableType:
+    """A name of `width` characters: its beginning and its end."""
+    text = cell.plain if isinstance(cell, Text) else str(cell)
+    if cell_len(text) <= width:
+        return cell
+    short = text[: width // 2 - 1] + "…" + text[-(width - width // 2) :]
+    return Text(short, cell.style) if isinstance(cell, Text) else short

@@ -1,0 +1,129 @@
+"""At 80 and 120 columns, with names of 100 characters, every table keeps number, name and result."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+from tests.unit.analysis.test_meta_analysis import compared
+
+from becalm.analysis.meta_analysis import pool
+from becalm.nouns.multi_host import HostResult
+from becalm.nouns.rating import Rated, Ratings, Tuning
+from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.survey import PeerGroup, Row, SurveyResult
+from becalm.nouns.verdict import Interval, Place, Ranking
+from becalm.nouns.workload import Workload
+from becalm.report import drawn, terminal
+from becalm.report.fitted import Fitted
+from becalm.report.tune.terminal import steadiness
+
+LONG = "a-program-with-" + "x" * 75 + "-end-of-it"
+ONE = Interval(0.0123, 0.011, 0.014)
+
+
+def screen(shown, width):
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, color_system=None).print(shown)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def comparison():
+    """Four programs with long names, in order."""
+    made = compared(0.05)
+    names = [f"{index}{LONG}"[:100] for index in range(4)]
+    summaries = tuple(replace(made.summaries[0], name=name) for name in names)
+    differences = tuple(replace(made.differences[0], name=name, reference=names[0]) for name in names[1:])
+    places = tuple(Place(name, index + 1, index + 1, 50) for index, name in enumerate(names))
+    return replace(
+        made, summaries=summaries, differences=differences, ranking=Ranking(places, 0.95, None, 0.1), sentence="Said."
+    )
+
+
+def several_hosts():
+    hosts = [HostResult(f"ssh://{index}{LONG}"[:100], compared(0.05), index) for index in range(3)]
+    return replace(pool("compare", "group", hosts, 0.95, ()), sentence="Said.")
+
+
+def several_times():
+    verdicts = [replace(compared(0.0), kind="run", differences=()) for _ in range(3)]
+    hosts = [HostResult(f"ssh://{index}{LONG}"[:100], each, index) for index, each in enumerate(verdicts)]
+    return replace(pool("run", "group", hosts, 0.95, ()), sentence="Said.")
+
+
+def survey():
+    rows = tuple(Row(f"{n}{LONG}"[:100], "CPU", "addition", 9, 2e8, 0.02, ONE, ONE, None, None) for n in range(3))
+    kinds = (PeerGroup(LONG[:100], "addition", 9, 2e8, 0.02, 0.01),)
+    return SurveyResult("g", 0.05, 0.01, rows, (), kinds, {}, {}, (), "Said.")
+
+
+def suite():
+    rated = tuple(
+        Rated(f"{n}{LONG}"[:100], 10**9, (10**8,) * 3, (2 * 10**8,) * 3, 1.234e8, 8.13, 2e8, 9.45, 1.5)
+        for n in range(3)
+    )
+    return Ratings("mine", 7, "local", 3, 4, (Tuning("base", {}, rated, 8.13, 9.45),), "Said.")
+
+
+def listing():
+    study = Study("compare", (Workload.of([LONG]),), (), {}, 1, "local", "")
+    return terminal.listing([StoredStudy(1234567, study, 0, "0.1", "known", {}, 98765)])
+
+
+TABLES = {
+    "compare": (comparison, ("reference", "+5.1")),
+    "hosts": (several_hosts, ("+5.1",)),
+    "times": (several_times, ("1.000 s",)),
+    "survey": (survey, ("+1.2",)),
+    "suite": (suite, ("8.13", "9.45")),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_keeps_number_name_and_result(name, width):
+    make, results = TABLES[name]
+    lines = screen(drawn.on_terminal(make(), plain=True, columns=width), width)
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if "a-pr" in line or "a-p…" in line or "ssh://" in line]
+    assert len(rows) >= 3
+    for wanted in results:
+        assert any(wanted in row for row in rows), (wanted, lines)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_list_keeps_the_number_the_kind_and_the_runs(width):
+    lines = screen(listing(), width)
+    (row,) = (line for line in lines if "a-program" in line)
+    assert "1234567" in row
+    assert "compare" in row
+    assert "98,765" in row
+    assert row.endswith("-of-it")
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_search_keeps_its_results(study, width):
+    named = {
+        part: tuple(replace(each, program=LONG) for each in getattr(study, part)) for part in ("arms", "comparisons")
+    }
+    found = replace(study, programs=(LONG,), host=LONG, **named)
+    lines = screen(steadiness(found, plain=True), width)
+    assert max(map(len, lines)) <= width
+    (chosen,) = (line for line in lines if line.startswith("chosen settings"))
+    assert "0.31 %" in chosen
+    assert "+2.02 %" in chosen
+
+
+def test_what_can_be_spared_goes_before_names_vanish():
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head, justify in (("name", "left"), ("spare", "right"), ("result", "right")):
+        table.add_column(head, justify=justify, no_wrap=True)
+    table.add_row(LONG, "123456789012", "42")
+    (_, wide), (_, narrow) = (screen(Fitted(table, (0,), (1,)), width) for width in (60, 30))
+    assert "123456789012" in wide
+    assert "123456789012" not in narrow
+    assert narrow.startswith("a-prog")
+    assert narrow.endswith("42")
+    assert len(table.columns) == 3, "the table itself stays whole"

@@ -1,0 +1,48 @@
+"""Measuring that ends before anything can be said."""
+
+import os
+import signal
+
+import pytest
+
+from becalm.errors import Interrupted
+from becalm.hosts import Runs
+from becalm.hosts import open as open_host
+from becalm.verbs.run import run
+
+
+class Stops:
+    """A host on which the person presses Ctrl-C while the first program runs."""
+
+    def __init__(self, inner, after):
+        self._inner, self._left = inner, after
+        self.name = inner.name
+
+    def measure(self, request):
+        for event in self._inner.measure(request):
+            if isinstance(event, Runs):
+                rows = event.rows[: self._left]
+                self._left -= len(rows)
+                if rows:
+                    yield Runs(rows)
+                if self._left == 0:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+            else:
+                yield event
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+
+def test_ctrl_c_before_the_first_round_is_130(store):
+    with open_host("sim:calm") as host, pytest.raises(Interrupted, match="before the first round") as raised:
+        run("spin 20ms", host=Stops(host, 1), runs=5, store=store)
+    assert raised.value.exit_code == 130
+
+
+def test_ctrl_c_later_keeps_what_there_is(store):
+    with open_host("sim:calm") as host:
+        found = run("spin 20ms", host=Stops(host, 4), runs=50, store=store)
+    assert found.summaries[0].runs == 3
+    assert (found.stopped, found.exit_code) == ("interrupted", 0)
