@@ -2,20 +2,17 @@
 
 import contextlib
 import functools
-import io
 import json
-import sys
 import tempfile
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzz.command_line import said
 from tests.fuzz.edits import as_text, damaged, edited, often
 from tests.places import ROOT
 
 import becalm
-from becalm.cli.main import main
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.load import sadf
 from becalm.report.formats import FORMATS
@@ -92,19 +89,6 @@ def check(text, place):
         assert "defect" not in said("list", "--store", store)
         assert "defect" not in said("list", "--store", store, "--json")
     return numbers
-
-
-def said(*words):
-    """What becalm's command line says, on either stream."""
-    heard = io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["becalm", *words]),
-        contextlib.redirect_stdout(heard),
-        contextlib.redirect_stderr(heard),
-        pytest.raises(SystemExit),
-    ):
-        main()
-    return heard.getvalue()
 
 
 @often(25)

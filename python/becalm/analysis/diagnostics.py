@@ -16,7 +16,7 @@ import numpy as np
 
 from becalm.analysis.contamination import Rule
 from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, reason
-from becalm.load.record import Load
+from becalm.load.own_loads import OwnLoads
 from becalm.nouns.history import History
 from becalm.nouns.run import Run
 from becalm.nouns.verdict import Finding
@@ -33,7 +33,7 @@ ColumnsOf = Callable[[int, Sequence[str]], dict[str, Any]]
 
 
 def of_series(
-    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: Sequence[Load] = ()
+    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: OwnLoads | None = None
 ) -> tuple[Finding, ...]:
     """Findings on one program's counted good runs in their order; `loads` tell more of why a run was slow."""
     wall = history.wall_ns(program).astype(np.float64)
@@ -42,19 +42,23 @@ def of_series(
         found.append(finding("short", {"median_ns": float(np.median(wall))}, name))
     if len(wall) < FEWEST:
         return tuple(found)
-    return (*found, *_shape(name, wall), *outliers(name, history, columns_of, program, loads))
+    found += _shape(name, wall)
+    return (*found, *outliers(name, history, columns_of, program, loads))
 
 
 def outliers(
-    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: Sequence[Load] = ()
+    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: OwnLoads | None = None
 ) -> tuple[Finding, ...]:
     """The finding on one program's runs that stand out, with their causes; none of fewer than FEWEST runs."""
     wall = history.wall_ns(program).astype(np.float64)
-    if len(wall) < FEWEST or len(time_series.outliers(wall).indices) == 0:
+    indices = time_series.outliers(wall).indices if len(wall) >= FEWEST else ()
+    if len(indices) == 0:
         return ()
     record = columns_of(program, CAUSE_COLUMNS)
     kept = np.isin(record["seq"], history.seqs(program))
-    return _outliers(name, wall, {column: values[kept] for column, values in record.items()}, loads)
+    if not kept.all():
+        record = {column: values[kept] for column, values in record.items()}
+    return (_outliers(name, wall, indices, record, loads or OwnLoads.of()),)
 
 
 def _shape(name: str, wall: Floats) -> list[Finding]:
@@ -75,12 +79,10 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
     return found
 
 
-def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[Load]) -> tuple[Finding, ...]:
-    indices = time_series.outliers(wall).indices
+def _outliers(name: str, wall: Floats, indices: Sequence[int], record: dict[str, Any], loads: OwnLoads) -> Finding:
     median = float(np.median(wall))
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
-    alone = {load.first: load for load in loads if load.first == load.last}
-    reasons = [reason(record, int(index), alone) for index in worst]
+    reasons = [reason(record, int(index), loads) for index in worst]
     numbers = {
         "count": len(indices),
         "runs": len(wall),
@@ -90,7 +92,7 @@ def _outliers(name: str, wall: Floats, record: dict[str, Any], loads: Sequence[L
         "cause_ns": [each.bar_ns for each in reasons],
         "reasons": [each.to_json() for each in reasons],
     }
-    return (finding("outliers", numbers, name),)
+    return finding("outliers", numbers, name)
 
 
 def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:

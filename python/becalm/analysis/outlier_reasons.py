@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from becalm.load.record import Load
+from becalm.load.own_loads import OwnLoads
 from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import SLOWER, waterfall
 from becalm.nouns.codec import Json
@@ -45,18 +45,19 @@ class Reason:
         return {"kind": self.kind, **self.numbers}
 
 
-def reason(record: dict[str, Any], index: int, loads: Mapping[int, Load]) -> Reason:
+def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Reason:
     """Why a run took longer than the median run.
 
-    `loads` by sequence number: those that cover one run. For a run that took less, and where the parts do not add up,
+    For a run that took less, and where the parts do not add up,
     the record alone says what it can, and there is no bar.
     """
     median = float(np.median(record["wall_ns"]))
     excess = float(record["wall_ns"][index]) - median
-    load = loads.get(int(record["seq"][index]))
     if excess <= 0:
         return _of_record(record, index)
-    fall = waterfall(of([_run(record, index)], load), _usual(record, loads if load is not None else {}))
+    seq = int(record["seq"][index])
+    load = loads.read([seq])[seq] if seq in loads.seqs else None
+    fall = waterfall(of([_run(record, index)], load), _usual(record, OwnLoads.of() if load is None else loads))
     bar = None if fall is None else fall.largest
     if bar is None or bar.ns is None or bar.ns < 0.3 * excess:
         return _of_record(record, index)
@@ -79,12 +80,13 @@ def _run(record: dict[str, Any], index: int) -> Run:
     return known._replace(seq=seq or 0, wall_ns=wall or 0, user_ns=user, system_ns=system, wait_ns=wait)
 
 
-def _usual(record: dict[str, Any], loads: Mapping[int, Load]) -> Times:
+def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
     """The median run; with loads, of the runs that have one, SAMPLE of them at most."""
-    chosen = [i for i, seq in enumerate(record["seq"]) if int(seq) in loads] if loads else []
-    if chosen:
-        step = -(-len(chosen) // SAMPLE)
-        found = middle(of([run], loads[run.seq]) for run in (_run(record, index) for index in chosen[::step]))
+    chosen = np.flatnonzero(np.isin(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
+    if len(chosen):
+        runs = [_run(record, index) for index in chosen[:: -(-len(chosen) // SAMPLE)]]
+        own = loads.read([run.seq for run in runs])
+        found = middle(of([run], own[run.seq]) for run in runs)
         assert found is not None
         return replace(found, wall_ns=float(np.median(record["wall_ns"])))
 

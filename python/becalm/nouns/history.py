@@ -59,6 +59,12 @@ class Column:
         return self._room[: self._length]
 
 
+def _logarithms(times_ns: Ints) -> Floats:
+    """Of times, one of 0 taken as 1; in one array."""
+    found = np.maximum(times_ns, 1).astype(np.float64)
+    return np.log(found, out=found)
+
+
 class History:
     """The runs of one study in the order they were made.
 
@@ -176,7 +182,7 @@ class History:
     def pairs(self) -> Pairs:
         """The complete rounds as arrays."""
         return Pairs(
-            tuple(np.log(np.maximum(self._values(column), 1)) for column in self._wall),
+            tuple(_logarithms(self._values(column)) for column in self._wall),
             tuple(self._values(column) for column in self._seq),
         )
 

@@ -142,24 +142,26 @@ class Pairs:
         candidate_position: npt.ArrayLike,
     ) -> Pairs:
         """Check the arrays and find each round's neighbours; the first and the last round have none."""
-        y = np.stack((same(reference, "The reference's times"), same(candidate, "The candidate's times", reference)))
-        at = np.stack(
-            (
-                same(reference_position, "The reference's positions", reference),
-                same(candidate_position, "The candidate's positions", reference),
-            )
-        )
-        drift, label = np.zeros(y.shape[1]), np.zeros(y.shape[1])
-        if y.shape[1] > 2:
-            every = np.arange(y.shape[1])
-            first = (at[1] < at[0]).astype(np.intp)
-            before, after = (1 - first)[:-2], first[2:]
-            distance = at[after, every[2:]] - at[before, every[:-2]]
-            within = at[1, 1:-1] - at[0, 1:-1]
-            share = np.where(distance > np.abs(within), within / np.maximum(distance, 1.0), 0.0)
-            drift[1:-1] = (y[after, every[2:]] - y[before, every[:-2]]) * share
-            label[1:-1] = (after - before) * share
-        return cls(y[1] - y[0], drift, label)
+        y0, y1 = same(reference, "The reference's times"), same(candidate, "The candidate's times", reference)
+        at0 = same(reference_position, "The reference's positions", reference)
+        at1 = same(candidate_position, "The candidate's positions", reference)
+        drift, label = np.zeros(len(y0)), np.zeros(len(y0))
+        if len(y0) > 2:
+            # The run before a round is the last one of the round before it; all without a copy, there may be millions.
+            first = at1 < at0
+            before, after = ~first[:-2], first[2:]
+            distance = np.where(after, at1[2:], at0[2:])
+            distance -= np.where(before, at1[:-2], at0[:-2])
+            share = at1[1:-1] - at0[1:-1]
+            share[distance <= np.abs(share)] = 0.0
+            share /= np.maximum(distance, 1.0, out=distance)
+            slope = drift[1:-1]
+            slope[:] = np.where(after, y1[2:], y0[2:])
+            slope -= np.where(before, y1[:-2], y0[:-2])
+            slope *= share
+            np.subtract(after, before, out=label[1:-1], dtype=np.float64)
+            label[1:-1] *= share
+        return cls(y1 - y0, drift, label)
 
 
 def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:

@@ -9,6 +9,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from becalm.errors import StoreError
 
+RECOVER = "Move it aside, and save what can be saved with: sqlite3 FILE .recover"
+
 KNOWN = (
     ("database is locked", "is locked by another program", "Try again, or use another --store."),
     ("database or disk is full", "cannot grow: the disk is full", "Free some space, then continue."),
@@ -21,7 +23,7 @@ KNOWN = (
         "Ask its owner for the right to create tables.",
     ),
     ("file is not a database", "is not a becalm store: it is not an SQLite file", "Give another file with --store."),
-    ("malformed", "is damaged", "Move it aside, and save what can be saved with: sqlite3 FILE .recover"),
+    ("malformed", "is damaged", RECOVER),
     (
         "disk i/o error",
         "cannot be read or written: the disk reports an error",
@@ -43,6 +45,11 @@ def worded(shown: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         raise StoreError(sentence(shown, error)) from error
+    except UnicodeDecodeError:
+        # What SQLite itself says names what is damaged.
+        raise StoreError(
+            f"The store {shown} is damaged: a text in it is no UTF-8. Nothing in it was changed. {RECOVER}"
+        ) from None
     except OverflowError as error:
         raise StoreError(f"The store {shown} holds 64-bit numbers: {error}. Nothing in it was changed.") from None
 

@@ -26,15 +26,23 @@ def insert(db: Connection, number: int, loads: Sequence[Load], series: Sequence[
         db.execute(SERIES.insert().values(study_id=number, first=each.first, last=each.last, series=text))
 
 
-def loads(db: Connection, number: int) -> Iterator[Load]:
-    """The loads of a study in the order of their runs."""
+def loads(db: Connection, number: int, firsts: Sequence[int] | None = None) -> Iterator[Load]:
+    """The loads of a study in the order of their runs; with `firsts`, those that begin with one of these."""
     created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
     later = lacking(db)
     columns = [null().label(name) if name in later else LOAD.c[name] for name in LOAD_COLUMNS]
     query = select(*columns).where(LOAD.c.study_id == number).order_by(LOAD.c.first)
+    if firsts is not None:
+        query = query.where(LOAD.c.first.in_(firsts))
     for row in db.execution_options(yield_per=_CHUNK).execute(query):
         found = Load._make(row)
         yield found._replace(started_ns=found.started_ns + created_ns)
+
+
+def own_seqs(db: Connection, number: int) -> Iterator[int]:
+    """The numbers of the runs that have a record of load for themselves, ascending."""
+    query = select(LOAD.c.first).where((LOAD.c.study_id == number) & (LOAD.c.first == LOAD.c.last))
+    yield from db.execution_options(yield_per=_CHUNK).execute(query.order_by(LOAD.c.first)).scalars()
 
 
 def series(db: Connection, number: int, seq: int) -> Series | None:

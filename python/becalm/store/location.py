@@ -104,6 +104,8 @@ def _configure(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
         connection.isolation_level = None
+        # A text that is no UTF-8 is damaged: it costs what it belongs to (`becalm.store.stored`), and not every query.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             # A read-only file keeps its journal mode; everything else will be said by the first query.
             with contextlib.suppress(sqlite3.Error):

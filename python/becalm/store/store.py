@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, func, select
+from sqlalchemy import text as sql
 
 from becalm._version import VERSION
 from becalm.errors import StoreError, UsageError
+from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load, Series
 from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.nouns.settings import Settings
@@ -248,13 +250,15 @@ class Store:
         """
         good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
         query = select(*(RUN.c[name] for name in names)).where((RUN.c.study_id == number) & good).order_by(RUN.c.seq)
-        chunks = [np.empty((0, len(names)))]
+        count = select(func.count()).where((RUN.c.study_id == number) & good)
         with worded(self.shown), self._reading() as db:
+            # As much room as they need and no more: there may be millions.
+            table, filled = np.empty((len(names), db.execute(count).scalar_one())), 0
             for rows in db.execution_options(yield_per=_CHUNK).execute(query).partitions():
                 # None becomes NaN in the conversion.
-                chunks.append(np.array([tuple(row) for row in rows], dtype=np.float64))
-        table = np.concatenate(chunks)
-        return {name: table[:, index] for index, name in enumerate(names)}
+                table[:, filled : filled + len(rows)] = np.array([tuple(row) for row in rows], dtype=np.float64).T
+                filled += len(rows)
+        return dict(zip(names, table, strict=True))
 
     def averages(self, number: int, program: int) -> Averages:
         """Means over one program's counted good runs; None for a column that is unknown in any of them."""
@@ -272,6 +276,16 @@ class Store:
         """What else the machine did around the runs of a study, in their order; empty when nothing was recorded."""
         with worded(self.shown), self._reading() as db:
             return list(recorded.loads(db, number))
+
+    def own_loads(self, number: int) -> OwnLoads:
+        """Records of load that cover one run alone."""
+
+        def read(seqs: Sequence[int]) -> dict[int, Load]:
+            with worded(self.shown), self._reading() as db:
+                return {load.first: load for load in recorded.loads(db, number, seqs) if load.first == load.last}
+
+        with worded(self.shown), self._reading() as db:
+            return OwnLoads(np.fromiter(recorded.own_seqs(db, number), np.int64), read)
 
     def series(self, number: int, seq: int) -> Series | None:
         """The load over time while the run `seq` took place; None when none was recorded."""
@@ -350,8 +364,13 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> int:
     """The row of a machine as it was: equal facts are kept once, and no study is given the facts of another time."""
     text = json.dumps(dict(facts), sort_keys=True)
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:32]
-    found = db.execute(select(HOST.c.id).where(HOST.c.fingerprint == fingerprint)).scalar()
-    if found is not None:
-        return int(found)
-    values = {"fingerprint": fingerprint, "facts": text}
-    return int(db.execute(HOST.insert().values(values).returning(HOST.c.id)).scalar_one())
+    known = select(HOST.c.id).where(HOST.c.fingerprint == fingerprint)
+    found = db.execute(known).scalar()
+    if found is None:
+        # Another becalm may do the same at this moment.
+        made = (
+            "INSERT INTO host (fingerprint, facts) VALUES (:fingerprint, :facts) ON CONFLICT (fingerprint) DO NOTHING"
+        )
+        db.execute(sql(made), {"fingerprint": fingerprint, "facts": text})
+        found = db.execute(known).scalar_one()
+    return int(found)

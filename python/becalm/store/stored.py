@@ -32,7 +32,7 @@ def stored_study(db: Connection, row: Row[Any], *, facts: bool = True) -> Stored
 
     def parts(table: Any, column: Any) -> list[Any]:
         query = select(column).where(table.c.study_id == row.id).order_by(table.c.position)
-        return [json.loads(text) for (text,) in db.execute(query)]
+        return [json.loads(_text(text)) for (text,) in db.execute(query)]
 
     def workloads() -> tuple[Workload, ...]:
         return tuple(Workload.from_json(each) for each in parts(WORKLOAD, WORKLOAD.c.description))
@@ -65,13 +65,15 @@ def stored_study(db: Connection, row: Row[Any], *, facts: bool = True) -> Stored
 
 def json_object(text: str) -> dict[str, Any]:
     """The JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
-    found = json.loads(text)
+    found = json.loads(_text(text))
     if not isinstance(found, dict):
         raise TypeError(f"not an object: {type(found).__name__}")
     return found
 
 
 def _text(value: object) -> str:
+    """A text as becalm stores it. Raises TypeError or ValueError (a byte that is no UTF-8) for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"not a text: {type(value).__name__}")
+    value.encode()
     return value

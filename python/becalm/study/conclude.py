@@ -35,9 +35,9 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
     if history.failure is not None:
         findings += (failure(looks, history.failure, kept),)
     if looks.study.kind == "run":
-        findings += of_series(looks.names[0], history, kept.columns, loads=kept.loads())
+        findings += of_series(looks.names[0], history, kept.columns, loads=kept.own_loads())
     else:
-        loads = kept.loads()
+        loads = kept.own_loads()
         for index, name in enumerate(looks.names):
             findings += outliers(name, history, kept.columns, index, loads)
     return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks)), baseline)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from becalm.analysis.comparison import averages
-from becalm.load.record import Load
+from becalm.load.own_loads import OwnLoads
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.report.document import Document
 from becalm.store import Store
@@ -26,8 +26,8 @@ class Kept(Protocol):
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
 
-    def loads(self) -> Sequence[Load]:
-        """What else the machine did around the runs."""
+    def own_loads(self) -> OwnLoads:
+        """What else the machine did around runs that have a record of their own."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Standard error and standard output of some runs, by `seq`."""
@@ -48,9 +48,9 @@ class InStore:
         """As Kept says."""
         return self.store.columns(self.study, names, program)
 
-    def loads(self) -> Sequence[Load]:
+    def own_loads(self) -> OwnLoads:
         """As Kept says."""
-        return self.store.loads(self.study)
+        return self.store.own_loads(self.study)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """As Kept says."""
@@ -80,9 +80,9 @@ class InDocument:
         runs = self._by_program[program]
         return {name: np.array([getattr(run, name) for run in runs], dtype=np.float64) for name in names}
 
-    def loads(self) -> Sequence[Load]:
+    def own_loads(self) -> OwnLoads:
         """As Kept says."""
-        return self._document.loads
+        return OwnLoads.of(self._document.loads)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """As Kept says."""

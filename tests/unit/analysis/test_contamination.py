@@ -14,6 +14,7 @@ from becalm.analysis.outlier_reasons import reason
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import LoadDetail, Loads, Runs
 from becalm.hosts.null import NullHost
+from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load
 from becalm.nouns.history import History
 from becalm.nouns.run import Run
@@ -46,7 +47,7 @@ def series(slow, loads=()):
     runs[17] = slow
     history = History(1)
     history.extend(runs)
-    found = of_series("p", history, columns_of(runs), loads=loads)
+    found = of_series("p", history, columns_of(runs), loads=OwnLoads.of(loads))
     return next(each for each in found if each.kind == "outliers")
 
 
@@ -90,7 +91,7 @@ def test_parts_that_do_not_add_up_name_no_bar():
     runs = [a_run(seq) for seq in range(20)]
     runs[3] = a_run(3, wall=120, wait=90)
     record = columns_of(runs)(0, ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary"))
-    assert reason(record, 3, {}).bar is None
+    assert reason(record, 3, OwnLoads.of()).bar is None
 
 
 def test_rules():

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import sqlite3
 import stat
+from dataclasses import replace
 
 import pytest
 
@@ -44,13 +45,43 @@ def test_a_failed_import_leaves_nothing(location, tmp_path):
     with pytest.raises(UsageError, match="two runs have the same seq"):
         import_(path, location)
     # This one is found when all of it has been written already.
-    document["verdict"] = {"stopped": ""}
+    document["study"]["kind"] = "dance"
     del rows[-1]
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError, match=r"was not imported: .* could not be shown"):
         import_(path, location)
     with Store.open(location) as store:
         assert [each.number for each in store.studies()] == [2, 1]
+
+
+def _measure(path, barrier, seed):
+    barrier.wait()
+    with Store.open(path) as store:
+        number = store.begin(replace(STUDY, seed=seed), FACTS)
+        for seq in range(0, 40, 2):
+            store.append(number, [run(seq, wall_ns=seed + 1), run(seq + 1, wall_ns=seed + 1)], {seq: (f"{seed}", "")})
+        store.conclude(number, {"kind": "compare", "seed": seed})
+
+
+def test_eight_becalms_write_into_one_at_once(location):
+    fork = multiprocessing.get_context("fork")
+    barrier = fork.Barrier(8)
+    processes = [fork.Process(target=_measure, args=(location, barrier, seed)) for seed in range(8)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 8
+    with Store.open(location) as store:
+        found = store.studies()
+        assert sorted(each.study.seed for each in found) == list(range(8))
+        for each in found:
+            rows = list(store.runs(each.number))
+            assert [row.seq for row in rows] == list(range(40))
+            assert {row.wall_ns for row in rows} == {each.study.seed + 1}
+            assert set(store.texts(each.number).values()) == {(f"{each.study.seed}", "")}
+            assert store.verdict(each.number)["seed"] == each.study.seed
+            assert store.damaged[each.number] == 0
 
 
 def _open(path, barrier):
