@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
-from becalm.stats.peers import benjamini_hochberg, loop_estimates, peers, trimmed_loops
+from becalm.stats.peers import benjamini_hochberg, loop_estimates, loop_memory, peers, trimmed_loops
 from fill import put
 
 Floats = npt.NDArray[np.float64]
@@ -81,6 +81,10 @@ def survey(rng: np.random.Generator, kind: str, *, natural: float, odd: bool) ->
     spread = spread * np.where(noisy, NOISIER, 1.0)
     times = level[:, None, None] + spread[:, None, None] * noise(rng, kind, MACHINES)
     location, location_error, width, width_error = loop_estimates(times)
+    for kind_of in range(KINDS):
+        members = group == kind_of
+        memory = loop_memory(list(times[members]))
+        location_error[members] *= math.sqrt((1 + memory) / (1 - memory))
     return tuple(
         _tally(group, values, errors, truth)
         for values, errors, truth in ((location, location_error, slow), (width, width_error, noisy))

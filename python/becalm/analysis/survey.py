@@ -21,6 +21,7 @@ from becalm.stats.peers import (
     Peers,
     benjamini_hochberg,
     loop_estimates,
+    loop_memory,
     peers,
     selected_intervals,
     trimmed_loops,
@@ -35,6 +36,10 @@ UNKNOWN = "unknown processor"
 BUSY = 0.01
 """Share of its time that work waited for a CPU, from which on something else must have run there."""
 
+
+MEMORY, UNLIKE = 0.1, 0.4
+"""Correlation of neighbouring loops, and standard deviation of the logarithm of machines' spreads, from which on both
+together the share of wrong names is not kept: bench/survey.py finds 8 % at 0.25 and 0.6."""
 
 NOISIER_LEAST = 1.2
 """A machine that varies less than 1.2 times as much as its peers is not worth a name."""
@@ -72,7 +77,7 @@ def conclude(
         kinds=tuple(cell.kind_row() for cell in cells),
         studies={each.host: each.study for each in machines if each.study is not None},
         lost=dict(lost),
-        findings=(*_busy(machines), *_few(cells)),
+        findings=(*_busy(machines), *_few(cells), *_unlike(cells)),
     )
     return replace(found, sentence=words.surveyed(found))
 
@@ -89,6 +94,7 @@ class _Cell:
     spread: Floats
     spread_error: Floats
     loops: Floats
+    memory: float
     slower: Peers
     noisier: Peers
 
@@ -126,6 +132,8 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
     found = [loop_estimates(np.log(each.times_ns[work])[None]) for each in members]
     location, location_error, spread, spread_error = (np.concatenate(each) for each in zip(*found, strict=True))
     loops = trimmed_loops([each.times_ns[work].shape[0] for each in members])
+    memory = loop_memory([np.log(each.times_ns[work]) for each in members])
+    location_error = location_error * math.sqrt((1 + memory) / (1 - memory))
     return _Cell(
         kind=kind,
         work=work,
@@ -135,6 +143,7 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
         spread=spread,
         spread_error=spread_error,
         loops=loops,
+        memory=memory,
         slower=peers(location, location_error, loops),
         noisier=peers(spread, spread_error, loops),
     )
@@ -182,6 +191,15 @@ def _busy(machines: Sequence[Machine]) -> list[Finding]:
         finding("busy", {"wait_share": each.wait_share, "host": each.host})
         for each in machines
         if each.wait_share is not None and each.wait_share >= BUSY
+    ]
+
+
+def _unlike(cells: Sequence[_Cell]) -> list[Finding]:
+    """Kinds whose machines are so unlike, and whose loops hang together so, that the rate does not hold."""
+    return [
+        finding("rate_not_kept", {"processor": each.kind, "work": each.work, "memory": each.memory, "unlike": unlike})
+        for each in cells
+        if each.memory >= MEMORY and (unlike := each.noisier.between) >= UNLIKE
     ]
 
 

@@ -11,6 +11,7 @@ Soc. B 57:289) procedure. `bench/survey.py` holds it to 10,000 machines.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +81,8 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike) ->
     centre = float(np.median(x))
     excess = x - centre
     # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample); no
-    # machine is believed to be known better than the usual one of its kind.
+    # machine is believed to be known better than the usual one of its kind. One that is known worse has its own loops.
+    borrowed = np.where(v <= np.median(v), BORROWED, 1.0)
     v = np.maximum(v, np.median(v))
     if len(x) < LEAST_PEERS:
         nothing = np.full(len(x), math.nan)
@@ -91,7 +93,7 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike) ->
     # A median of values with different variances; their harmonic mean is that of the most precise.
     centre_variance = 1 / MEDIAN_EFFICIENCY / float((1 / np.maximum(total, 1e-300)).sum())
     share = np.divide(v * v, total, out=np.zeros_like(v), where=total > 0)
-    freedom = 1 / (share**2 / (BORROWED * (counts - 1)) + 1 / (efficiency * (len(x) - 1)))
+    freedom = 1 / (share**2 / (borrowed * (counts - 1)) + 1 / (efficiency * (len(x) - 1)))
     distance = np.sqrt(total + centre_variance)
     z = np.divide(excess, distance, out=np.zeros_like(excess), where=distance > 0)
     return Peers(centre, math.sqrt(centre_variance), math.sqrt(tau_square), excess, np.asarray(stdtr(freedom, -z)))
@@ -159,6 +161,30 @@ def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     spreads = np.log(np.maximum(log_times.std(axis=2, ddof=1), 1e-6))
     return (*_trimmed(medians), *_trimmed(spreads))
 
+
+def loop_memory(log_times: Sequence[Floats]) -> float:
+    """Autocorrelation of neighbouring loops' medians, of all machines of a kind together; 0 where it is not above 0.
+
+    Each array is (loops, runs). A few loops of one machine cannot tell it, those of its peers can: the mean of their
+    correlations at lag 1, without the bias that the estimated means cause (Marriott & Pope 1954, Biometrika 41:390).
+    The variance of a mean of loops is (1 + r) / (1 - r) times as large.
+    """
+    found, counts = [], []
+    for each in log_times:
+        medians = np.median(each, axis=1)
+        rest = medians - medians.mean()
+        square = float(rest @ rest)
+        if len(medians) >= LEAST_LOOPS and square > 0.0:
+            found.append(float(rest[1:] @ rest[:-1]) / square)
+            counts.append(len(medians))
+    if not found:
+        return 0.0
+    loops = float(np.mean(counts))
+    return min(max((float(np.mean(found)) * loops + 1) / (loops - 3), 0.0), 0.9)
+
+
+LEAST_LOOPS = 5
+"""Loops of a machine below which they tell nothing of their correlation."""
 
 TRIMMED = 0.2
 """Share of loops left out at each end (Yuen 1974, Biometrika 61:165)."""

@@ -94,6 +94,12 @@ TABLE: tuple[Row, ...] = (
     Row("imported", "runs that another tool has measured", ("source",), study.imported),
     Row("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
     Row("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),
+    Row(
+        "rate_not_kept",
+        "machines of one kind that are too unlike for the stated share of wrong names",
+        ("processor", "work", "memory", "unlike"),
+        study.rate_not_kept,
+    ),
     Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
     Row(
         "lack_of_fit",

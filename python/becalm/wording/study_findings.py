@@ -81,3 +81,12 @@ def busy(program: str, n: Numbers) -> str:
 def few(program: str, n: Numbers) -> str:
     """Too few machines of a kind."""
     return survey.few(n["processor"], n["machines"], n["least"])
+
+
+def rate_not_kept(program: str, n: Numbers) -> str:
+    """A survey whose rate of wrong names is higher than stated."""
+    return (
+        f"Machines with {n['processor']} vary very differently at {n['work']}, and neighbouring loops of one go "
+        f"together (a correlation of {n['memory']:.2f}): up to one in ten of those named there may be named wrongly, "
+        "more than stated. Measure them again, with more loops, before believing it."
+    )

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats as reference
 from scipy.stats import false_discovery_control
 
 import survey as bench
@@ -11,6 +12,7 @@ from becalm.stats.peers import (
     LEAST_PEERS,
     benjamini_hochberg,
     loop_estimates,
+    loop_memory,
     peers,
     robust_scale,
     selected_intervals,
@@ -110,3 +112,30 @@ def test_small_groups_name_at_most_at_the_stated_rate(count):
         wrong += (benjamini_hochberg(found.p_value) <= 0.05).any()
     # 600 surveys: 5 % are seen as 2.9 to 7.6 % in 99 of 100.
     assert wrong / 600 < 0.076
+
+
+def test_what_neighbouring_loops_have_in_common_is_found_from_all_machines_together():
+    rng = np.random.default_rng(3)
+    levels = rng.standard_normal((200, 10))
+    white = [level[:, None] + 0.01 * rng.standard_normal((10, 5)) for level in levels]
+    assert loop_memory(white) < 0.06
+    related = levels.copy()
+    for at in range(1, 10):
+        related[:, at] = 0.5 * related[:, at - 1] + math.sqrt(0.75) * levels[:, at]
+    assert loop_memory([level[:, None] + 0.01 * rng.standard_normal((10, 5)) for level in related]) == pytest.approx(
+        0.5, abs=0.08
+    )
+    assert loop_memory([np.ones((10, 5))]) == 0.0
+    assert loop_memory([np.arange(8.0).reshape(4, 2)]) == 0.0, "four loops tell nothing"
+
+
+def test_a_machine_that_is_known_worse_than_its_peers_borrows_nothing_from_them():
+    values, errors = np.zeros(50), np.full(50, 0.01)
+    values[:49] = 0.001 * np.random.default_rng(1).standard_normal(49)
+    values[49] = 0.06
+    known = peers(values, errors, 6).p_value[49]
+    errors[49] = 0.02
+    worse = peers(values, errors, 6).p_value[49]
+    # Three standard errors, judged by about five degrees of freedom and not by ten.
+    assert known < 0.001
+    assert worse == pytest.approx(reference.t.sf(3, 5), rel=0.25)

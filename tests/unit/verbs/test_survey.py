@@ -159,3 +159,19 @@ def test_without_machines_it_says_how_to_name_them():
     done = invoke("survey")
     assert isinstance(done.exception, UsageError)
     assert "--cluster" in str(done.exception)
+
+
+@pytest.mark.parametrize(("natural", "phi", "said"), [(0.6, 0.8, True), (0.0, 0.8, False), (0.6, 0.0, False)])
+def test_where_the_rate_is_not_kept_the_verdict_says_so(natural, phi, said):
+    rng = np.random.default_rng(5)
+    white = rng.standard_normal((200, 150))
+    for at in range(1, 150):
+        white[:, at] = phi * white[:, at - 1] + np.sqrt(1 - phi * phi) * white[:, at]
+    sizes = 0.02 * np.exp(natural * rng.standard_normal(200))
+    times = 1e7 * np.exp(sizes[:, None] * white[:, 50:]).reshape(200, 10, 10)
+    machines = [Machine(f"m{at}", "cpu", None, {"work": each}) for at, each in enumerate(times)]
+    found = [each for each in conclude(machines, {}, group="g").findings if each.kind == "rate_not_kept"]
+    assert bool(found) == said
+    if said:
+        assert "up to one in ten of those named there may be named wrongly" in found[0].sentence
+        assert found[0].numbers["memory"] == pytest.approx(0.25, abs=0.1)

@@ -78,6 +78,7 @@ EXAMPLES = {
     "extrapolated": {"leverage": 1.2, "largest": 0.7},
     "missing_runs": {"missing": 2, "runs": 18},
     "outside_range": {"ends": ["time goes from 77.9 min to 92.1 min"]},
+    "rate_not_kept": {"processor": "X", "work": "add", "memory": 0.25, "unlike": 0.6},
     "few": {"machines": 3, "processor": "X", "least": 8},
 }  # fmt: skip
 
