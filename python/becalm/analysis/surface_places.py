@@ -16,8 +16,9 @@ from becalm.nouns.verdict import Interval
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
 from becalm.surfaces.canonical import Quadratic, canonical, path, ridge, steepest
-from becalm.surfaces.desirability import best, desirability, overall, pooled
-from becalm.surfaces.optimum import Bounds, around, optimum
+from becalm.surfaces.desirability import Best, best, desirability, overall, pooled
+from becalm.surfaces.optimum import Bounds, around, moved, optimum
+from becalm.surfaces.polynomial import monomials
 from becalm.surfaces.surface import Surface
 
 RADII = tuple(round(0.2 * step, 1) for step in range(11))
@@ -53,6 +54,12 @@ class Model:
         levels = tuple(each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True))
         return Place(tuple(float(each) for each in coded), levels, value)
 
+    def settable(self, coded: Floats) -> Floats:
+        """The nearest point that can be set: some factors take whole numbers only."""
+        places = [each.coded(each.natural(float(at))) for each, at in zip(self.factors, coded, strict=True)]
+        whole = np.array([each.whole for each in self.factors])
+        return np.where(whole, np.array(places), coded)
+
     @property
     def ranges(self) -> tuple[int, ...]:
         """Numbers of the factors that are ranges."""
@@ -77,6 +84,7 @@ def best_place(model: Model, rng: np.random.Generator, level: float) -> BestPlac
             (),
         )
     made = optimum(model.surface, bounds, rng, largest=model.goal.kind == "max", level=level)
+    made = moved(model.surface, made, model.settable(made.point), level)
     return BestPlace(
         at=model.place(made.point),
         value=model.interval(made.value, made.low, made.high),
@@ -97,7 +105,11 @@ def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) 
     def desirable(model: Model, points: Floats) -> Floats:
         return desirability(model.goal, model.back(model.surface.predict(points)))
 
-    made = best(frame, [partial(desirable, each) for each in models], bounds, rng)
+    each_of = [partial(desirable, each) for each in models]
+    made = best(frame, each_of, bounds, rng)
+    point = first.settable(made.point)
+    shares = [each(point[None, :]) for each in each_of]
+    made = Best(point, float(overall(shares)[0]), tuple(float(each[0]) for each in shares))
     near = np.clip(made.point + 0.15 * rng.standard_normal((CLOSE, len(made.point))), bounds.low, bounds.high)
     near = np.where(np.array(frame.choices) > 0, made.point, near)
     pool = np.vstack([made.point[None, :], near, pooled(frame, bounds, rng)])
@@ -128,8 +140,7 @@ def _drawn(model: Model, pool: Floats, rng: np.random.Generator) -> Floats | Non
         return None
     polynomial = model.surface.polynomial
     own = model.surface.data.frame.expanded(pool)
-    every = np.prod(own[:, None, :] ** polynomial.exponents, axis=2)
-    values = model.surface.drawn(DRAWS, rng) @ every.T
+    values = model.surface.drawn(DRAWS, rng) @ monomials(own, polynomial.exponents).T
     return desirability(model.goal, model.back(values.ravel())).reshape(values.shape)
 
 

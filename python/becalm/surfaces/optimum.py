@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.special import fdtri, stdtrit
 
 from becalm.stats.arrays import Floats
-from becalm.surfaces.polynomial import Polynomial, climb, highest
+from becalm.surfaces.polynomial import Polynomial, climb, highest, monomials
 from becalm.surfaces.surface import Surface
 from becalm.surfaces.terms import Frame
 
@@ -107,13 +108,31 @@ def around(surface: Surface, point: Floats, level: float) -> tuple[float, float,
     return value, error, t * error, t * math.sqrt(mse * (1 + leverage))
 
 
+def moved(surface: Surface, found: Optimum, point: Floats, level: float) -> Optimum:
+    """The same at another point near it, where a factor takes whole numbers only."""
+    return replace(found, point=point, **_levels(surface, point, level))
+
+
+def _levels(surface: Surface, point: Floats, level: float) -> dict[str, Any]:
+    """The response at a point with its ends, as fields of an Optimum."""
+    value, error, half, run = around(surface, point, level)
+    many, freedom = len(surface.fit.kept), surface.fit.freedom
+    band = math.sqrt(many * float(fdtri(many, freedom, 1 - level))) * error if freedom else math.nan
+    ends = {"low": half, "lowest": band, "run_low": run}
+    opposite = {"high": half, "highest": band, "run_high": run}
+    return {
+        "value": value,
+        "error": error,
+        "leverage": float(surface.leverage(point[None, :])[0]),
+        **{name: value - width for name, width in ends.items()},
+        **{name: value + width for name, width in opposite.items()},
+    }
+
+
 def _around(
     surface: Surface, bounds: Bounds, point: Floats, places: Floats, shares: tuple[tuple[float, ...], ...], level: float
 ) -> Optimum:
     frame = surface.data.frame
-    value, error, half, run = around(surface, point, level)
-    many, freedom = len(surface.fit.kept), surface.fit.freedom
-    band = math.sqrt(many * float(fdtri(many, freedom, 1 - level))) * error if freedom else math.nan
     ends = np.quantile(places, [level / 2, 1 - level / 2], axis=0) if len(places) else np.full((2, len(point)), np.nan)
     border = tuple(
         index
@@ -122,20 +141,12 @@ def _around(
     )
     return Optimum(
         point=point,
-        value=value,
-        error=error,
-        low=value - half,
-        high=value + half,
-        lowest=value - band,
-        highest=value + band,
-        run_low=value - run,
-        run_high=value + run,
+        **_levels(surface, point, level),
         # The middle of skewed draws may miss the point itself, which the data speak for most.
         place_low=np.fmin(ends[0], point),
         place_high=np.fmax(ends[1], point),
         shares=shares,
         border=border,
-        leverage=float(surface.leverage(point[None, :])[0]),
     )
 
 
@@ -153,10 +164,10 @@ def _places(
     for choice in combinations_of(frame):
         low, high = _variables(frame, bounds, choice)
         own = frame.expanded(_set(pool, frame, choice))
-        seen = drawn @ np.prod(own[:, None, :] ** exponents, axis=2).T
+        seen = drawn @ monomials(own, exponents).T
         for starts in (own[seen.argmax(axis=1)], np.repeat(own[:1], DRAWS, axis=0)):
             ends = climb(exponents, drawn, np.clip(starts, low, high), low, high, 1e-4)
-            reached = (np.prod(ends[:, None, :] ** exponents, axis=2) * drawn).sum(axis=1)
+            reached = (monomials(ends, exponents) * drawn).sum(axis=1)
             better = reached > value
             value[better] = reached[better]
             best[better] = np.array([_point(frame, each, choice) for each in ends[better]]).reshape(-1, len(point))

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
+from becalm.surfaces.polynomial import monomials
 
 ORDERS = ("linear", "2fi", "quadratic", "cubic")
 """Models, each with the terms of those before it."""
@@ -56,17 +57,20 @@ class Frame:
 
     def terms(self, model: str) -> tuple[Term, ...]:
         """Terms of a model without the constant, in the order in which they are fitted."""
-        of = [factor for factor, _ in self.variables]
+        variables = self.variables
+        of = [factor for factor, _ in variables]
+
+        def powers(*members: int) -> tuple[int, ...]:
+            return tuple(members.count(index) for index in range(len(variables)))
+
         ranges, every = self.ranges, range(len(of))
-        found = [Term(self._powers((one,)), "linear") for one in every]
-        found += [Term(self._powers(two), "2fi") for two in combinations(every, 2) if of[two[0]] != of[two[1]]]
-        found += [Term(self._powers((one, one)), "quadratic") for one in ranges]
-        found += [Term(self._powers((one, one, one)), "cubic") for one in ranges]
-        found += [Term(self._powers((one, one, other)), "cubic") for one in ranges for other in every if one != other]
+        found = [Term(powers(one), "linear") for one in every]
+        found += [Term(powers(*two), "2fi") for two in combinations(every, 2) if of[two[0]] != of[two[1]]]
+        found += [Term(powers(one, one), "quadratic") for one in ranges]
+        found += [Term(powers(one, one, one), "cubic") for one in ranges]
+        found += [Term(powers(one, one, other), "cubic") for one in ranges for other in every if one != other]
         found += [
-            Term(self._powers(three), "cubic")
-            for three in combinations(every, 3)
-            if len({of[each] for each in three}) == 3
+            Term(powers(*three), "cubic") for three in combinations(every, 3) if len({of[each] for each in three}) == 3
         ]
         allowed = ORDERS[: ORDERS.index(model) + 1]
         return tuple(each for each in found if each.order in allowed)
@@ -80,16 +84,13 @@ class Frame:
                 parts.append(shown if power == 1 else f"{shown}^{power}")
         return ":".join(parts)
 
-    def _powers(self, members: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(members.count(index) for index in range(len(self.variables)))
-
 
 def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
     """The terms at points, shape (n, variables) to (n, terms)."""
     if not terms:
         return np.empty((len(variables), 0))
     exponents = np.array([each.exponents for each in terms])
-    return np.asarray(np.prod(variables[:, None, :] ** exponents[None, :, :], axis=2))
+    return monomials(variables, exponents)
 
 
 def block_columns(blocks: Ints) -> Floats:

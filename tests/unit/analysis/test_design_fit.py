@@ -264,3 +264,16 @@ def test_choices_take_part():
     assert made.best.shares[2] == (0.0, 1.0, 0.0)
     assert made.stationary.kind == "minimum"
     assert made.stationary.place.levels[0] == pytest.approx(0.6, abs=0.05)
+
+
+def test_what_is_said_of_whole_numbers_is_said_of_one_that_can_be_set():
+    rng = np.random.default_rng(6)
+    text = filled(
+        "central", ["n=1..6:whole", "b=0..1"], lambda x: 3 + (x[0] - 0.05) ** 2 + x[1] ** 2 + 0.01 * rng.normal(),
+        alpha="face-centred",
+    )  # fmt: skip
+    (made,) = fitted(text).responses
+    level, coded = made.best.at.levels[0], made.best.at.coded[0]
+    assert isinstance(level, int)
+    assert coded == pytest.approx((level - 3.5) / 2.5)
+    assert made.best.value.value == pytest.approx(made.best.at.value)

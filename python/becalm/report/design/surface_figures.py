@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PAIRS = 4
 """Contour plots that are drawn: of the factors that matter most."""
 
-FINE, COARSE = 61, 25
+FINE, COARSE = 61, 21
 """Places along a factor of a contour plot, and of a surface."""
 
 EDGE = (0.42, 0.3)
@@ -139,10 +139,10 @@ def _contour(axes: Axes, found: DesignFit, response: ResponseFit, one: int, othe
         axes.contourf(x, y, fitted, levels=levels, colors=shades)
         lines = axes.contour(x, y, fitted, levels=levels[1:-1:2], colors=[OTHER], linewidths=0.9)
         axes.clabel(lines, fmt=lambda value: number(float(value), 3), fontsize=8.5, colors=[INK])
-    for run in response.fitted:
-        if abs(run.coded[one]) <= 1.001 and abs(run.coded[other]) <= 1.001:
-            at = [_natural(found, index, run.coded[index]) for index in (one, other)]
-            axes.plot(*([each] for each in at), "o", color=INK, markersize=3.5, clip_on=False)
+    seen = {(round(run.coded[one], 6), round(run.coded[other], 6)) for run in response.fitted}
+    inside = sorted(place for place in seen if max(map(abs, place)) <= 1)
+    across, up = ([_natural(found, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
+    axes.plot(across, up, "o", color=INK, markersize=3.5, clip_on=False)
     assert response.best is not None
     best = [_natural(found, index, response.best.at.coded[index]) for index in (one, other)]
     axes.plot(*([each] for each in best), "*", color=BEFORE, markersize=13, clip_on=False, zorder=5)
