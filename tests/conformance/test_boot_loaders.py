@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.machine.boot.loaders import MACHINES
-from tests.machine.boot.test_boot_entry import Starter
+from tests.machine.boot.loaders import MACHINES, came_up, restarted
+from tests.machine.boot.test_boot_entry import NEXT, Starter
 from tests.machine.restore.laptop import changed, put, snapshot, strays
 from tests.machine.restore.talk import Agent, end, guards
 
@@ -101,6 +101,27 @@ def test_a_kill_leaves_what_one_reset_removes(roots: list[Path], who: str) -> No
         with Agent(root) as following:
             assert following.done("restore")["unsettled"] == []
         assert (changed(before, snapshot(root)), strays(root)) == ({}, [])
+
+
+def test_an_entry_that_went_well_stays_until_it_is_removed(roots: list[Path]) -> None:
+    for root in roots:
+        before = snapshot(root)
+        with Starter(root) as agent:
+            mark = agent.boot(*WORDS)["mark"]
+        restarted(root, boot=NEXT, mark=mark, parameters=WORDS)
+        with Starter(root) as agent:
+            assert agent.done("healthy")["ours"]
+            agent.done("keep_boot", parameters=list(WORDS))
+        for number in range(3, 6):
+            restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
+            came_up(root)
+            found = entry(root)
+            assert (found["kept"], found["armed"], found["running"]) == (True, True, True)
+        with Agent(root) as agent:
+            assert agent.done("restore")["unsettled"] == []
+        restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())
+        left = changed(before, snapshot(root))
+        assert (entry(root), left.keys() - {"proc/cmdline"}, strays(root)) == (None, set(), [])
 
 
 def test_the_default_entry_is_never_touched(roots: list[Path]) -> None:

@@ -96,6 +96,7 @@ def test_what_is_not_there_is_refused_with_its_reason(host):
         Ability.HOLD: [lambda: host.plan(LIVE), lambda: host.hold(LIVE), host.status, host.restore],
         Ability.KEEP: [lambda: host.keep(LIVE)],
         Ability.REBOOT: [lambda: host.reboot(("nosmt",))],
+        Ability.BOOT_ENTRY: [host.boot_entry],
         Ability.READ_LOAD: [host.read],
         Ability.FOLLOW: [lambda: next(host.follow(os.getpid(), 10**8))],
     }

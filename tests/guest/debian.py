@@ -8,14 +8,18 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
-from tests.guest.image import Unavailable, command, image
+from tests.guest.image import Unavailable, image
+from tests.guest.image import command as qemu_command
 from tests.machine.far import free_port
 from tests.needs import missing
 
+import becalm
 from becalm.errors import MachineError
+from becalm.verbs import restore_service
 
 BOOT_LIMIT_S = 240
 """Until sshd answers, 25 s here; a limit for what hangs."""
@@ -57,7 +61,7 @@ class Debian:
     def switch_on(self):
         """Boot, and wait until one can log in."""
         network = f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22"
-        words = command(self.disk, "-netdev", network, "-device", "virtio-net-pci,netdev=net,romfile=")
+        words = qemu_command(self.disk, "-netdev", network, "-device", "virtio-net-pci,netdev=net,romfile=")
         with (self.path / "console").open("ab") as console:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console)
         self.wait()
@@ -94,6 +98,11 @@ class Debian:
         """Of the kernel that runs."""
         return self.root("cat /proc/sys/kernel/random/boot_id")
 
+    def boot_id_or_none(self):
+        """The same; None while it does not answer."""
+        done = self._ssh("root", "cat /proc/sys/kernel/random/boot_id", timeout=30)
+        return done.stdout.strip() if done.returncode == 0 else None
+
     def close(self):
         """Off, and the disk forgotten."""
         self.cut_power()
@@ -114,3 +123,38 @@ class Debian:
                 env=environment,
             )
         return subprocess.CompletedProcess(words, 255, "", "timed out")
+
+
+PLACES = "/boot/grub /etc/default /etc/grub.d /etc/systemd/system /var/lib/becalm"
+"""Where everything is that has to do with starting the machine."""
+
+
+def install(bench, tree):
+    """What `becalm install-service` does, on a machine that has no becalm but its agent."""
+    becalm.status("bench")
+    restore_service.install_service(tree, start=False)
+    unit = (tree / restore_service.UNIT).read_text()
+    bench.root(f"install -D /home/ada/.cache/becalm/agent-* /{restore_service.AGENT}")
+    bench.root(f"cat > /{restore_service.UNIT} <<'END'\n{unit}\nEND")
+    bench.root(f"systemctl enable --quiet {restore_service.NAME}; mkdir -p /var/lib/becalm; sync")
+
+
+def files(bench):
+    """Every file that has to do with starting the machine, and its hash."""
+    found = bench.root(f"find {PLACES} -type f -exec sha256sum {{}} + ; find {PLACES} -type l -printf '%l %p\\n'")
+    return sorted(line for line in found.splitlines() if not line.endswith("/last-restore"))
+
+
+def line_of(bench):
+    return bench.root("cat /proc/cmdline")
+
+
+def command(*words):
+    """becalm as a person calls it, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "becalm", *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )

@@ -5,21 +5,18 @@ It is reached through ssh and runs in QEMU. A restart takes about a minute here,
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from tests.guest.debian import BOOT_LIMIT_S, Debian
+from tests.guest.debian import BOOT_LIMIT_S, command, files, line_of
 from tests.measuring import ran
 
 import becalm
 from becalm import hosts
 from becalm.errors import BootError
-from becalm.hosts import Access, aliases
+from becalm.hosts import Access
 from becalm.hosts.agent import AgentHost
-from becalm.hosts.ssh import reconnecting
 from becalm.nouns.progress import Quiet
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -30,47 +27,6 @@ pytestmark = [pytest.mark.guest, pytest.mark.machine]
 
 # Mild: an emulated machine with nohz_full, say, may hang where other work keeps the processors busy.
 BY_BOOT = {"mitigations": "off", "stat_interval": 23}
-PLACES = "/boot/grub /etc/default /etc/grub.d /etc/systemd/system /var/lib/becalm"
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """A machine with the service that puts things back at its start; `bench` is its name for becalm, too."""
-    path = tmp_path_factory.mktemp("restarts")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-            patch.setenv(name, str(path / name))
-        patch.setenv("BECALM_STORE", str(path / "runs.db"))
-        # Where other work keeps the processors busy, an emulated machine takes long to come back.
-        patch.setattr(reconnecting, "RETURN_SECONDS", 1200)
-        made = Debian(path / "machine")
-        aliases.add("bench", "ssh://ada@bench", str(made.config))
-        try:
-            made.switch_on()
-            install(made, path / "tree")
-            yield made
-        finally:
-            made.close()
-
-
-def install(bench, tree):
-    """What `becalm install-service` does, on a machine that has no becalm but its agent."""
-    becalm.status("bench")
-    restore_service.install_service(tree, start=False)
-    unit = (tree / restore_service.UNIT).read_text()
-    bench.root(f"install -D /home/ada/.cache/becalm/agent-* /{restore_service.AGENT}")
-    bench.root(f"cat > /{restore_service.UNIT} <<'END'\n{unit}\nEND")
-    bench.root(f"systemctl enable --quiet {restore_service.NAME}; mkdir -p /var/lib/becalm; sync")
-
-
-def files(bench):
-    """Every file that has to do with starting the machine, and its hash."""
-    found = bench.root(f"find {PLACES} -type f -exec sha256sum {{}} + ; find {PLACES} -type l -printf '%l %p\\n'")
-    return sorted(line for line in found.splitlines() if not line.endswith("/last-restore"))
-
-
-def line_of(bench):
-    return bench.root("cat /proc/cmdline")
 
 
 class PowerCut(Quiet):
@@ -91,17 +47,6 @@ class PowerCut(Quiet):
 
     def warned(self, sentence):
         self.said.append(sentence)
-
-
-def command(*words):
-    """becalm as a person calls it, without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "becalm", *words],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
 
 
 def test_programs_are_run_there(bench):

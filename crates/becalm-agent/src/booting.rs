@@ -1,9 +1,9 @@
-//! The requests about the machine's next boot: `boot`, `reboot`, `healthy`, `unboot`, and what `status` and `restore` say
+//! The requests about the machine's next boot: `boot`, `reboot`, `healthy`, `keep_boot`, `unboot`, and what `status` and `restore` say
 //! of it. `machine` has lock and rights, `becalm_core::boot` does the work.
 
 use std::fs;
 
-use becalm_core::boot::arm::{arm, disarm, healthy, restart, status};
+use becalm_core::boot::arm::{arm, disarm, healthy, keep, restart, status};
 use becalm_core::boot::plan::{Request, Write};
 use becalm_core::boot::{record, running, BootError};
 use becalm_core::knob::restore::{unsettled, Restored};
@@ -37,6 +37,7 @@ impl Machine {
             "mark": plan.mark,
             "default": plan.default,
             "parameters": plan.parameters,
+            "limit_s": plan.limit_s,
             "files": plan.writes.iter().map(Write::path).collect::<Vec<_>>(),
             "remarks": plan.remarks,
         }))
@@ -61,6 +62,18 @@ impl Machine {
         self.check_rights()?;
         let health = self.locked(|machine| healthy(&machine.tree).map_err(|error| failure(&error)))?;
         Ok(json!(health))
+    }
+
+    /// On the new boot: have every start be that one.
+    pub fn keep_boot(&mut self, parameters: &[String]) -> Answer {
+        self.check_consent()?;
+        self.check_rights()?;
+        let plan = self.locked(|machine| keep(&machine.tree, parameters).map_err(|error| failure(&error)))?;
+        Ok(json!({
+            "entry": plan.entry,
+            "parameters": plan.parameters,
+            "files": plan.writes.iter().map(Write::path).collect::<Vec<_>>(),
+        }))
     }
 
     /// Remove all that was written for an entry. `force`: also what somebody else has changed.
@@ -122,7 +135,7 @@ fn mark() -> Result<String, Failure> {
 
 fn failure(error: &BootError) -> Failure {
     let kind = match error {
-        BootError::Unsupported(_) => "unsupported",
+        BootError::Unsupported(_) | BootError::Keep(_) | BootError::Kept(_) => "unsupported",
         BootError::Word(_) => "usage",
         BootError::Domain(_) => "domain",
         BootError::Consent(_) => "consent",

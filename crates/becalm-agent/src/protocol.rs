@@ -108,6 +108,10 @@ pub enum Action {
     },
     Reboot {},
     Healthy {},
+    #[serde(rename = "keep_boot")]
+    KeepBoot {
+        parameters: Vec<String>,
+    },
     Unboot {
         #[serde(default)]
         force: bool,

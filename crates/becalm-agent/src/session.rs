@@ -186,6 +186,7 @@ impl Session {
             }
             Action::Reboot {} => self.machine.reboot(),
             Action::Healthy {} => self.machine.healthy(),
+            Action::KeepBoot { parameters } => self.machine.keep_boot(&parameters),
             Action::Unboot { force } => self.machine.unboot(force),
             Action::Measure { first, steps, stop_on_failure, load } => {
                 return self.measure(request.id, (first, &steps), stop_on_failure, load)

@@ -72,6 +72,9 @@ class Apart(click.Command):
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
 @click.option("--strict", is_flag=True, help="Refuse if this machine lacks one of the settings.")
+@click.option("--boot", is_flag=True, help="Put on what is set at boot, for the next start.")
+@options.one(becalm.SessionOptions, "allow_reboot")
+@click.option("--keep", is_flag=True, help="With --boot: have every start be as this one, until reset.")
 @options.one(becalm.SessionOptions, "dangerous")
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
@@ -85,6 +88,9 @@ def command_apply(
     settings: tuple[tuple[str, str], ...],
     dry_run: bool,
     strict: bool,
+    boot: bool,
+    allow_reboot: bool,
+    keep: bool,
     dangerous: bool,
     host: str,
     sudo: bool,
@@ -103,6 +109,13 @@ def command_apply(
     becalm apply --sudo --set swappiness=1 --set stat_interval=20
 
     Without --, the settings stay until `becalm reset`. With it, the exit code is that of the program.
+
+    \b
+    becalm apply --boot 12
+    becalm apply --boot --host bench --sudo --allow-reboot 12
+
+    With --boot, what is set at boot is put on instead: for the next start, and, when that went well and you say so,
+    for every one until `becalm reset`.
     """
     from becalm.report import settings as report
     from becalm.report.program_output import Telling
@@ -115,17 +128,29 @@ def command_apply(
         unsure = len(profiles) > 1 and not command
         hint = " A program stands after --: becalm apply PROFILE -- PROGRAM"
         raise UsageError(f"{error}{hint if unsure else ''}") from None
-    done = becalm.apply(
-        chosen,
-        list(command) or None,
-        host=host,
-        sudo=sudo,
-        root=root,
-        dangerous=dangerous,
-        strict=strict,
-        dry_run=dry_run,
-        listener=Telling(),
-    )
+
+    def put_on(keep: bool) -> becalm.ApplyResult:
+        return becalm.apply(
+            chosen,
+            list(command) or None,
+            host=host,
+            sudo=sudo,
+            root=root,
+            dangerous=dangerous,
+            strict=strict,
+            dry_run=dry_run,
+            boot=boot,
+            allow_reboot=allow_reboot,
+            keep=keep,
+            listener=Telling(),
+        )
+
+    done = put_on(keep)
+    if done.boot is not None and done.boot.state == "on" and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        _print(report.applied(done, host), plain)
+        if not click.confirm(f"This start went well. Have {' '.join(done.boot.parameters)} at every start?"):
+            return
+        done = put_on(True)
     if as_json:
         output.print_json("apply", asdict(done))
     elif done.exit_code is None:

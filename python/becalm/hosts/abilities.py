@@ -29,6 +29,7 @@ class Ability(StrEnum):
     HOLD = "hold", "settings for the time of a command", "programs run under settings that were found"
     KEEP = "keep", "settings that stay on", "they hold for programs that becalm does not start, until reset"
     REBOOT = "reboot", "settings of the next boot", "some settings are parameters of the kernel"
+    BOOT_ENTRY = "boot_entry", "a boot entry of becalm's", "settings of the boot can stay, until reset"
     READ_LOAD = "read_load", "the load of the machine", "what else it does is what disturbs"
     FOLLOW = "follow", "running programs can be followed", "what delays a service shows without starting it again"
     LOADED = "loaded", "known load alongside programs", "it tells which load makes a program slow"

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Parameters
 from becalm.load.live import Reading
@@ -64,6 +65,10 @@ class NoMachine:
     def reboot(self, parameters: Parameters) -> None:
         """Refused."""
         self._refuse(Ability.REBOOT)
+
+    def boot_entry(self) -> BootEntryHost:
+        """Refused."""
+        self._refuse(Ability.BOOT_ENTRY)
 
     def settle(self) -> None:
         """Nothing of a machine was changed."""

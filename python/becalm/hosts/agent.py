@@ -16,6 +16,7 @@ from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
@@ -242,6 +243,19 @@ class AgentHost:
     def reboot(self, parameters: Parameters) -> None:
         """An agent alone starts no machine: it would end with it."""
         need(self.name, self.abilities(), Ability.REBOOT)
+
+    def start(self, parameters: Parameters) -> None:
+        """An agent alone would end with its machine and not meet it again."""
+        self.reboot(parameters)
+
+    def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
+        """On the new boot: have every start be this one, until `restore`; `entry`, `parameters`, `files`."""
+        return self._ask({"do": "keep_boot", "parameters": list(parameters)})
+
+    def boot_entry(self) -> BootEntryHost:
+        """The agent itself."""
+        need(self.name, self.abilities(), Ability.BOOT_ENTRY)
+        return self
 
     def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})

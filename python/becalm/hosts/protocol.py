@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from becalm.hosts.abilities import Abilities
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.load.live import Reading
@@ -183,6 +184,10 @@ class Host(AbstractContextManager["Host"], Protocol):
         Raises BootError when the machine did not come up with them and is, or can be brought, up without them;
         MachineError when it is lost.
         """
+        ...
+
+    def boot_entry(self) -> BootEntryHost:
+        """The machine's boot loader, for settings that stay. From now on the machine is left on its boot."""
         ...
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, with_abilities
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
@@ -115,6 +116,10 @@ class Wrapper(Generic[Inner]):
     def reboot(self, parameters: Parameters) -> None:
         """Start the machine again."""
         self.inner.reboot(parameters)
+
+    def boot_entry(self) -> BootEntryHost:
+        """The machine's boot loader, for settings that stay."""
+        return self.inner.boot_entry()
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program."""

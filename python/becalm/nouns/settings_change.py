@@ -26,8 +26,22 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class BootApplied:
+    """What became of settings of the boot. `parameters`: their words on the kernel's command line.
+
+    `state` is `armed` (the next start has them; `limit_s` after it the machine restarts by itself unless becalm is
+    asked before), `on` (this boot has them, and the kernel took them) or `kept` (every start has them, this one too).
+    """
+
+    state: str
+    parameters: tuple[str, ...]
+    limit_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one."""
+    """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one. `boot`: of
+    settings of the boot, with `--boot`."""
 
     profile: str
     changes: tuple[Change, ...] = ()
@@ -36,6 +50,7 @@ class ApplyResult:
     took_ns: int | None = None
     dry_run: bool = False
     exit_code: int | None = None
+    boot: BootApplied | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +114,9 @@ class BootEntry:
     """An entry for one boot (docs/how-to/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
 
     `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
-    itself `limit_s` after its start. Without `entry` it was removed and is only still running. `damaged`: the record
-    that cannot be understood; then nothing else is known.
+    itself `limit_s` after its start. `kept`: every start is with it, as long as each goes well; `default_kernel`: the
+    kernel that starts by default, where that is another one than its `kernel`. Without `entry` it was removed and is
+    only still running. `damaged`: the record that cannot be understood; then nothing else is known.
     """
 
     loader: str = ""
@@ -115,6 +131,9 @@ class BootEntry:
     armed: bool = False
     running: bool = False
     waiting: bool = False
+    kept: bool = False
+    kernel: str = ""
+    default_kernel: str | None = None
     damaged: str | None = None
 
     @classmethod

@@ -13,7 +13,7 @@ from rich.text import Text
 from becalm.nouns.domain import Scale
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
-from becalm.nouns.settings_change import ApplyResult, BootEntry, Change, Held, Reset, Status
+from becalm.nouns.settings_change import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
 from becalm.wording.measurement import counted, duration
 
 MOST_ROWS = 12
@@ -106,7 +106,9 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
     """What was put on, or would be."""
     changed = [each for each in done.changes if each.changes]
     parts: list[RenderableType] = []
-    if done.dry_run:
+    if done.boot is not None:
+        parts += _boot_applied(done.profile, done.boot, host)
+    elif done.dry_run:
         parts.append(
             Text(f"Would change {counted(len(changed), 'place')} ({done.profile}). Nothing was written.", "bold")
         )
@@ -115,7 +117,7 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
     else:
         took = "" if done.took_ns is None else f" It took {duration(done.took_ns)}."
         parts.append(Text(f"On: {counted(len(changed), 'place')} changed ({done.profile}).{took}", "bold"))
-    if changed:
+    if changed and done.boot is None:
         parts.append(_changes(changed))
     if done.skipped:
         parts += [Text("Left out:", "dim"), left_out(done.skipped)]
@@ -123,6 +125,32 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
     if done.took_ns is not None:
         parts.append(Text(f"Take it off: {_take_off(host)}", "dim"))
     return Group(*parts)
+
+
+def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[RenderableType]:
+    """Settings of the boot: which starts have them, and what comes next."""
+    words = " ".join(boot.parameters)
+    machine = "this machine" if host == "local" else host
+    next_step = "the same command again"
+    if boot.state == "armed":
+        return [
+            Text(f"The next start of {machine}, and only that, is with {words} ({profile}). Restart it now.", "bold"),
+            Text(
+                f"Then give {next_step}: it says whether the kernel took them, and with --keep every start has them. "
+                f"{duration(boot.limit_s * 1e9)} after its start the machine restarts by itself, as always, unless "
+                "that was done."
+            ),
+            Text(f"Take it back: {_take_off(host)}", "dim"),
+        ]
+    if boot.state == "on":
+        return [
+            Text(f"On until the next restart of {machine}: {words} ({profile}). The start went well.", "bold"),
+            Text(f"At every start: {next_step} with --keep", "dim"),
+        ]
+    return [
+        Text(f"On at every start of {machine}: {words} ({profile}).", "bold"),
+        Text(f"Take it off: {_take_off(host)}, and restart", "dim"),
+    ]
 
 
 def _take_off(host: str) -> str:
@@ -259,7 +287,27 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
         ]
     parts: list[RenderableType] = []
     words = " ".join(entry.parameters) or "no parameters of becalm's"
-    if entry.running:
+    if entry.kept and entry.armed:
+        parts.append(
+            Text(f"Every start of this machine is becalm's boot entry, until: {take_off}. It has {words}.", "bold")
+        )
+        if entry.default_kernel is not None:
+            parts.append(
+                Text(
+                    f"It starts {entry.kernel}; by default the machine would start {entry.default_kernel}. To have "
+                    f"that one with it: {take_off}, restart, and put it on again.",
+                    "red",
+                )
+            )
+    elif entry.kept and not entry.running:
+        parts.append(
+            Text(
+                f"Every start was to be becalm's boot entry with {words}. One of them did not go well, or somebody "
+                "chose another: since then the machine starts as always.",
+                "bold red",
+            )
+        )
+    if entry.running and not (entry.kept and entry.armed):
         which = f", {entry.entry}, with {words}," if entry.entry else " that was removed since,"
         parts.append(Text(f"This machine runs becalm's boot entry{which} until its next restart.", "bold"))
         if entry.waiting:
@@ -267,7 +315,7 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
             parts.append(Text(f"It restarts by itself{limit}, unless becalm comes back to it before."))
     if not entry.entry:
         return parts
-    if entry.armed:
+    if entry.armed and not entry.kept:
         parts.append(Text(f"The next start of this machine is becalm's boot entry, once: {words}.", "bold"))
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
     about = f" for {entry.title}" if entry.title else ""

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError
@@ -27,6 +28,7 @@ from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, named
 from becalm.study.settings_in_force import made_elsewhere, taken, usable
+from becalm.verbs.boot_settings import apply_boot
 
 
 def knobs(
@@ -57,9 +59,15 @@ def apply(
     dangerous: bool = False,
     strict: bool = False,
     dry_run: bool = False,
+    boot: bool = False,
+    allow_reboot: bool = False,
+    keep: bool = False,
     listener: ProgressListener | None = None,
 ) -> ApplyResult:
     """Put a profile's settings on: for the time of `command`, else until `reset`.
+
+    With `boot`, what it sets at boot instead (docs/how-to/reboot.md): for the next start, and only that. On that start
+    the same call says whether the kernel took it, and with `keep` every later one has it until `reset`.
 
     Arguments:
         profile: a Profile, or what names one: a name, a file, or the number of a study.
@@ -69,15 +77,29 @@ def apply(
         dangerous: consent to settings that can make the machine slow, hot or hard to reach.
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
         dry_run: say what would be written, write nothing.
+        boot: put on the settings that are parameters of the kernel, and no others.
+        allow_reboot: with `boot`, start another machine again now, and look at it, instead of having somebody do that.
+        keep: with `boot`, have every start be with them, once this one is and went well.
         listener: told what cannot be put back, before anything is written, and what the command writes where it
             cannot write itself; None: the latter is passed on to our own output.
 
-    Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError.
+    Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError;
+    BootError when a machine did not come up with what it was given, or its kernel did not take it.
     """
+    if (keep or allow_reboot) and not boot:
+        raise UsageError(f"{'keep' if keep else 'allow_reboot'} is about settings of the boot: give boot, too.")
+    if boot and command is not None:
+        raise UsageError("Settings of the boot are on for a whole start of the machine, not for one program.")
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
-    with hosts.open(host, Access(sudo=sudo, root=root, title=title, say=listener.warned)) as agent:
+    access = Access(sudo=sudo, root=root, title=title, reboot=boot, say=listener.warned)
+    with hosts.open(host, access) as agent:
+        if boot:
+            shown = apply_boot(
+                agent, profile, dangerous=dangerous, strict=strict, dry_run=dry_run, restart=allow_reboot, keep=keep
+            )
+            return replace(shown, remarks=(*made_elsewhere(profile, agent), *shown.remarks))
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = usable(profile, agent.knobs(), with_program=command is not None)
         if profile.name != OWN:

@@ -7,10 +7,12 @@ Ubuntu and grub2 of Fedora write them, shortened by what becalm does not read.
 from __future__ import annotations
 
 import struct
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.machine.restore.laptop import laptop, put
+from tests.needs import need
 
 VENDOR = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 EFIVARS = "sys/firmware/efi/efivars"
@@ -108,6 +110,9 @@ fi
 ### END /etc/grub.d/41_custom ###
 """
 
+CATALOGUE = ("isolcpus=", "nohz_full=", "nowatchdog", "nosoftlockup", "nmi_watchdog=")
+"""How the words begin that tests ask for."""
+
 KERNELS = ("6.1.0-18-amd64", "6.1.0-17-amd64")
 OPTIONS = "root=UUID=0b0e9c8e-7d5c-4b3c-8a1e-2f8d7c6b5a40 ro  quiet"
 BLOCK = "# GRUB Environment Block\n"
@@ -177,6 +182,7 @@ def debian(root: Path, *, separate: bool = False, **how: str) -> Path:
     systemd(root, image=f"{where}/vmlinuz-{KERNELS[0]}", mounts=mounts)
     kernels(root, *KERNELS)
     put(root, "boot/grub/grub.cfg", menu(where=where, **how))
+    put(root, "usr/bin/grub-editenv", "a program")
     put(root, "boot/grub/grubenv", grubenv())
     return root
 
@@ -211,6 +217,7 @@ def fedora(root: Path) -> Path:
     machine = "5c2f3b8e0a1d4e6f9b7c8d9e0f1a2b3c"
     systemd(root, image="(hd0,gpt2)/vmlinuz-6.5.6-300.fc39.x86_64", mounts="/ btrfs 0:35,/boot ext4 8:2")
     (root / "usr/lib/dracut").mkdir(parents=True)
+    put(root, "usr/bin/grub2-editenv", "a program")
     for version in ("6.5.6-300.fc39.x86_64", "6.2.9-300.fc38.x86_64"):
         put(root, f"boot/vmlinuz-{version}", "a kernel")
         put(root, f"boot/initramfs-{version}.img", "an initrd")
@@ -240,6 +247,7 @@ def variable(root: Path, name: str, value: str | bytes) -> None:
 def systemd_boot(root: Path, *, partition: str = "efi", default: str = "debian-*") -> Path:
     """systemd-boot with its entries on the partition mounted there."""
     systemd(root, image="", mounts=f"/ ext4 8:2,/{partition} vfat 8:1")
+    put(root, "usr/bin/bootctl", "a program")
     variable(root, "LoaderInfo", "systemd-boot 252.22-1~deb12u1")
     variable(root, "LoaderFeatures", struct.pack("<Q", 0x7F))
     variable(root, "LoaderEntrySelected", "debian-6.1.0-18-amd64.conf")
@@ -284,6 +292,26 @@ def persons(root: Path, text: str = PERSONS) -> Path:
     return root
 
 
+def came_up(root: Path) -> None:
+    """What systemd does when the system is up: a wanted unit of a kept entry, where its conditions hold."""
+    link = root / "etc/systemd/system/multi-user.target.wants/becalm-kept.service"
+    if not link.is_symlink():
+        return
+    lines = dict(line.split("=", 1) for line in link.read_text().splitlines() if "=" in line)
+    words = (root / "proc/cmdline").read_text().split()
+    if lines["ConditionKernelCommandLine"] not in words or not (root / "var/lib/becalm/boot").exists():
+        return
+    tool, *arguments = lines["ExecStart"].split()
+    assert (root / tool.lstrip("/")).exists()
+    if tool.endswith("bootctl"):
+        verb, name = arguments
+        assert verb == "set-oneshot"
+        variable(root, "LoaderEntryOneShot", name)
+    else:
+        path, *rest = arguments
+        subprocess.run([need("grub-editenv"), root / path.lstrip("/"), *rest], check=True)
+
+
 def restarted(root: Path, *, boot: str, mark: str | None = None, parameters: tuple[str, ...] = ()) -> None:
     """What a restart makes of a tree: another boot id, an empty /run, the loader's choice used up.
 
@@ -293,7 +321,7 @@ def restarted(root: Path, *, boot: str, mark: str | None = None, parameters: tup
     for path in (root / "run/becalm").glob("*"):
         path.unlink()
     line = (root / "proc/cmdline").read_text().split()
-    line = [word for word in line if not word.startswith(("becalm.boot=", "isolcpus=", "nohz_full=", "panic="))]
+    line = [word for word in line if not word.startswith(("becalm.boot=", *CATALOGUE, "panic="))]
     if mark is not None:
         line += [*parameters, f"becalm.boot={mark}", "panic=10"]
     put(root, "proc/cmdline", " ".join(line))

@@ -40,11 +40,10 @@ NEXT = "a0000000-0000-4000-8000-000000000002"
 class Starter(Agent):
     """A conversation with consent to restarts."""
 
-    def __init__(self, root: Path, **popen: object) -> None:
+    def __init__(self, root: Path, *, reboot: bool = True, **popen: object) -> None:
         super().__init__(root, **popen)
-        self.done(
-            "open", protocol=self.greeting["protocol"], environment={}, directory="/", title="a test", reboot=True
-        )
+        version = self.greeting["protocol"]
+        self.done("open", protocol=version, environment={}, directory="/", title="a test", reboot=reboot)
 
     def boot(self, *words: str, **fields: object) -> dict[str, object]:
         return self.done("boot", parameters=list(words), **fields)

@@ -1,12 +1,14 @@
 //! Having the next start be becalm's, and taking that back. The lock is held by whoever calls this.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::process::Command;
 
 use serde::Serialize;
 
 use super::guard::TIMER;
-use super::loader::plan;
+use super::kept;
+use super::loader::{plan, LOADERS};
 use super::plan::{Plan, Request, Write};
 use super::record::{self, Recorded};
 use super::write::State;
@@ -41,6 +43,12 @@ pub struct Status {
     pub running: bool,
     /// The fall-back was not stopped yet.
     pub waiting: bool,
+    /// Every start is the entry's, as long as each goes well.
+    pub kept: bool,
+    /// The entry's kernel.
+    pub kernel: String,
+    /// The kernel that starts by default, where it is another one and the entry is kept.
+    pub default_kernel: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -65,6 +73,9 @@ pub struct Health {
 /// Write an entry for one boot and choose it for the next start. An earlier one is removed first.
 pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Result<Plan, BootError> {
     words::check(&request.parameters, tree, consent)?;
+    if let Some(now) = status(tree)?.filter(|now| now.kept && (now.running || now.armed)) {
+        return Err(BootError::Kept(now.parameters.join(" ")));
+    }
     let removed = disarm(tree, false)?;
     let open = unsettled(&removed);
     if !open.is_empty() {
@@ -95,6 +106,73 @@ pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Resu
     Ok(plan)
 }
 
+/// Have every start be that of this boot, from the next one on. Only in the entry's own boot, when that was found healthy
+/// and has exactly these parameters.
+pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
+    let not = |reason: &str| Err(BootError::Keep(reason.to_owned()));
+    let Some(recorded) = record::load(tree)? else { return not("there is no entry of becalm's") };
+    let once = &recorded.plan;
+    if running::mark(tree).as_deref() != Some(&once.mark) {
+        return not("the machine does not run by becalm's entry now");
+    }
+    let asked: BTreeSet<&String> = parameters.iter().collect();
+    if asked != once.parameters.iter().collect() {
+        return not(&format!("it has {}, not what was asked for", once.parameters.join(" ")));
+    }
+    let line = running::words(tree);
+    if let Some(word) = once.parameters.iter().find(|word| !line.contains(word)) {
+        return not(&format!("the kernel's command line lacks {word}"));
+    }
+    if once.kept {
+        make(tree, &once.writes.iter().filter(|write| write.arms()).collect::<Vec<_>>())?;
+        return Ok(once.clone());
+    }
+    if !found_healthy(tree, &once.mark) {
+        return not("it was not found healthy yet");
+    }
+    let plan = kept::plan(tree, once)?;
+    // Whatever becomes of this, all that may be there is listed.
+    let all = [&once.writes[..], &plan.writes[..]].concat();
+    let begin = &recorded.begin;
+    record::save(tree, &Recorded { begin: begin.clone(), plan: Plan { writes: all, ..once.clone() } })?;
+    let (fresh, choice): (Vec<&Write>, Vec<&Write>) =
+        plan.writes.iter().filter(|write| !kept::is_entry(write)).partition(|write| !write.arms());
+    let removed = |write: &&Write| !plan.writes.contains(write);
+    let done = make(tree, &fresh).and_then(|()| {
+        // In a boot that nobody comes to, it would restart the machine. So before that is chosen.
+        let open: Vec<Restored> =
+            once.writes.iter().rev().filter(removed).map(|write| undo(tree, write, false)).collect();
+        let open = unsettled(&open);
+        if !open.is_empty() {
+            return Err(BootError::Stuck(open));
+        }
+        make(tree, &choice)
+    });
+    if let Err(error) = done {
+        let made = fresh.iter().chain(&choice).rev();
+        let undone: Vec<Restored> = made.map(|write| undo(tree, write, false)).collect();
+        if unsettled(&undone).is_empty() {
+            record::save(tree, &recorded)?;
+        }
+        return Err(error);
+    }
+    record::save(tree, &Recorded { begin: recorded.begin, plan: plan.clone() })?;
+    Ok(plan)
+}
+
+/// Make writes in order, but those that are there; when one fails, those before it stay for the caller to undo.
+fn make(tree: &Tree, writes: &[&Write]) -> Result<(), BootError> {
+    for write in writes {
+        let made = match write.state(tree) {
+            Ok(State::Ours) => Ok(()),
+            Ok(_) => write.make(tree),
+            Err(error) => Err(error),
+        };
+        made.map_err(|error| BootError::Refused { path: write.path().to_owned(), error })?;
+    }
+    Ok(())
+}
+
 /// Remove all that was written, the choice for the next start first. `force`: also what somebody else has changed.
 ///
 /// What could not be removed stays recorded. Gives an outcome for each place, none when nothing was there.
@@ -103,7 +181,7 @@ pub fn disarm(tree: &Tree, force: bool) -> Result<Vec<Restored>, BootError> {
         record::remove(tree)?;
         return Ok(Vec::new());
     };
-    stop_waiting(tree, &found.plan.mark)?;
+    stop_waiting(tree, &found.plan)?;
     let outcomes: Vec<Restored> =
         found.plan.writes.iter().rev().map(|write| undo(tree, write, force)).collect();
     if unsettled(&outcomes).is_empty() {
@@ -155,8 +233,9 @@ pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
     let armed =
         plan.writes.iter().zip(&files).any(|(write, file)| write.arms() && file.state == Some(State::Ours));
     let running = booted.as_ref() == Some(&plan.mark);
-    let waiting = running && !found_healthy(tree, &plan.mark);
-    let Plan { loader, entry, mark, parameters, limit_s, .. } = plan;
+    let waiting = running && !plan.kept && !found_healthy(tree, &plan.mark);
+    let default_kernel = default_kernel(tree, &plan);
+    let Plan { loader, entry, mark, parameters, limit_s, kept, kernel, .. } = plan;
     let Begin { title, user, at, .. } = begin;
     Ok(Some(Status {
         loader,
@@ -171,15 +250,27 @@ pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
         armed,
         running,
         waiting,
+        kept,
+        kernel,
+        default_kernel,
     }))
+}
+
+/// The kernel that starts by default, where a kept entry goes on starting another one. None too when that is not known.
+fn default_kernel(tree: &Tree, plan: &Plan) -> Option<String> {
+    let loader = LOADERS.iter().find(|loader| loader.name == plan.loader)?;
+    let found = (loader.kernel)(tree).ok().filter(|_| plan.kept && !plan.kernel.is_empty())?;
+    (found != plan.kernel).then_some(found)
 }
 
 /// On the new boot: stop the fall-back, and say whether this is the boot that was asked for.
 pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
     let mark = running::mark(tree);
     let recorded = record::load(tree)?;
-    if let Some(mark) = &mark {
-        stop_waiting(tree, mark)?;
+    if let Some(Recorded { plan, .. }) = &recorded {
+        stop_waiting(tree, plan)?;
+    } else if let Some(mark) = &mark {
+        stop(tree, mark)?;
     }
     let mut health = Health { mark, ..Health::default() };
     let Some(Recorded { plan, .. }) = recorded else {
@@ -206,7 +297,7 @@ pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
     if !off.is_empty() {
         health.remarks.push(format!("The kernel's command line lacks {}.", off.join(" ")));
     }
-    if let Some(write) = armed {
+    if let Some(write) = armed.filter(|_| !plan.kept) {
         // It would start again and again.
         write.undo(tree, false)?;
         health
@@ -220,12 +311,26 @@ fn found_healthy(tree: &Tree, mark: &str) -> bool {
     tree.read(HEALTHY).is_ok_and(|found| found == mark)
 }
 
-/// Stop the timer that would restart the machine, if this boot has it.
-fn stop_waiting(tree: &Tree, mark: &str) -> io::Result<()> {
-    if running::mark(tree).as_deref() != Some(mark) || found_healthy(tree, mark) {
+/// Stop the timer that would restart the machine, if this boot is the plan's.
+fn stop_waiting(tree: &Tree, plan: &Plan) -> io::Result<()> {
+    match running::mark(tree) {
+        Some(mark) if mark == plan.mark && plan.kept => found(tree, &mark),
+        Some(mark) if mark == plan.mark => stop(tree, &mark),
+        _ => Ok(()),
+    }
+}
+
+/// Stop the timer of this boot, once.
+fn stop(tree: &Tree, mark: &str) -> io::Result<()> {
+    if found_healthy(tree, mark) {
         return Ok(());
     }
     systemctl(tree, &["stop", TIMER])?;
+    found(tree, mark)
+}
+
+/// Remember that this boot was found healthy.
+fn found(tree: &Tree, mark: &str) -> io::Result<()> {
     tree.replace(HEALTHY, format!("{mark}\n").as_bytes())
 }
 

@@ -8,6 +8,8 @@ pub struct Entry {
     /// The entry's name, as the loader knows it.
     pub name: String,
     pub default: String,
+    /// Its kernel, as `Loader::kernel` calls it.
+    pub kernel: String,
     pub writes: Vec<Write>,
     pub remarks: Vec<String>,
 }

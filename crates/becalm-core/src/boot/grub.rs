@@ -30,6 +30,20 @@ struct Default {
     body: String,
 }
 
+impl Default {
+    /// The kernels that its lines start, as GRUB calls them.
+    fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.body.lines().filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            words.next().filter(|command| command.starts_with("linux")).and_then(|_| words.next())
+        })
+    }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Whether GRUB has started this machine: there is a menu, and GRUB has told the kernel its file's name.
 pub fn here(tree: &Tree) -> bool {
     directory(tree).is_some() && running::image(tree).is_some()
@@ -72,13 +86,8 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
             "{custom} chooses the default entry itself, which would undo a choice for one start: {line}"
         ));
     }
-    let choice = chosen(&choice, &block)?;
-    let found =
-        if menu.says(|line| line == "blscfg" || line.starts_with("blscfg ")) && !tree.names(BLS).is_empty() {
-            from_file(tree, &choice, &text, words)?
-        } else {
-            from_menu(&menu, &choice, words).map_err(|reason| format!("{config}: {reason}"))?
-        };
+    let found = copied(tree, &menu, &text, &chosen(&choice, &block)?, words)
+        .map_err(|reason| format!("{config}: {reason}"))?;
     let password = |line: &str| line.starts_with("set superusers=");
     let locked = menu.always_says(password)
         || present.lines().any(|line| password(line.trim()))
@@ -90,6 +99,7 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
         ));
     }
     let remarks = check(tree, &found)?.into_iter().collect();
+    let kernel = found.kernels().last().map_or_else(String::new, |path| name_of(path).to_owned());
     let name = format!("becalm-{}", request.mark);
     let text = lines(&found, &name);
     let writes = vec![
@@ -101,7 +111,32 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
             before: block.get(NEXT).map(str::to_owned),
         },
     ];
-    Ok(Entry { name, default: found.title, writes, remarks })
+    Ok(Entry { name, default: found.title, kernel, writes, remarks })
+}
+
+/// The kernel that starts by default, whatever is chosen for the next start.
+pub fn kernel(tree: &Tree) -> Result<String, String> {
+    let (config, _, env) = files(&directory(tree).ok_or("GRUB has no menu")?);
+    let text = tree.read(&config).map_err(|error| error.to_string())?;
+    let menu = grub_menu::parse(&text)?;
+    let block = Block::read(tree, &real(tree, &env)?)?;
+    let found = copied(tree, &menu, &text, &chosen(&menu.choice()?, &block)?, &[])?;
+    let path = found.kernels().last().ok_or("it names no kernel")?;
+    Ok(name_of(path).to_owned())
+}
+
+/// What an entry with these words is made from: the one that a choice means.
+fn copied(
+    tree: &Tree,
+    menu: &grub_menu::Menu,
+    text: &str,
+    choice: &str,
+    words: &[String],
+) -> Result<Default, String> {
+    if menu.says(|line| line == "blscfg" || line.starts_with("blscfg ")) && !tree.names(BLS).is_empty() {
+        return from_file(tree, choice, text, words);
+    }
+    from_menu(menu, choice, words)
 }
 
 /// The menu, what a person adds to it, and the environment block.
@@ -200,14 +235,9 @@ fn from_file(tree: &Tree, choice: &str, menu: &str, words: &[String]) -> Result<
 
 /// That the kernel's file is there; and a remark when it is not the one that runs now.
 fn check(tree: &Tree, found: &Default) -> Result<Option<String>, String> {
-    let paths = found.body.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        words.next().filter(|command| command.starts_with("linux")).and_then(|_| words.next())
-    });
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let mut kernel = String::new();
-    for path in paths {
-        kernel = name(path);
+    for path in found.kernels() {
+        kernel = name_of(path).to_owned();
         let plain = path.rsplit(')').next().unwrap_or(path);
         if ![plain.to_owned(), format!("/boot{plain}"), format!("/boot/{kernel}")]
             .iter()

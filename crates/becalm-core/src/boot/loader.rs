@@ -14,12 +14,19 @@ pub struct Loader {
     pub here: fn(&Tree) -> bool,
     /// An entry with these words, and what chooses it for one start. The error is a reason in words.
     pub entry: fn(&Tree, &Request, &[String]) -> Result<Entry, String>,
+    /// The kernel that starts by default, by the name of its file. The error is a reason in words.
+    pub kernel: fn(&Tree) -> Result<String, String>,
 }
 
 /// In the order in which they are looked for: systemd-boot says by itself that it was there.
 pub const LOADERS: &[Loader] = &[
-    Loader { name: "systemd-boot", here: systemd_boot::here, entry: systemd_boot::entry },
-    Loader { name: "GRUB", here: grub::here, entry: grub::entry },
+    Loader {
+        name: "systemd-boot",
+        here: systemd_boot::here,
+        entry: systemd_boot::entry,
+        kernel: systemd_boot::kernel,
+    },
+    Loader { name: "GRUB", here: grub::here, entry: grub::entry, kernel: grub::kernel },
 ];
 
 /// All that will be written for one boot. Reads only.
@@ -50,6 +57,8 @@ pub fn plan(tree: &Tree, request: &Request) -> Result<Plan, BootError> {
         entry: entry.name,
         mark: request.mark.clone(),
         default: entry.default,
+        kernel: entry.kernel,
+        kept: false,
         parameters: request.parameters.clone(),
         limit_s: request.limit_s,
         writes,

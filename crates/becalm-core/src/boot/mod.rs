@@ -1,9 +1,10 @@
-//! One boot with other kernel parameters: an entry of becalm's in the loader's menu, chosen for the next start only.
+//! Boots with other kernel parameters: an entry of becalm's in the loader's menu, chosen for the next start only.
 //!
 //! `words` says which parameters may be asked for. `loader` is the table of boot loaders; each reads the machine's own
 //! menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries that are files), adds an
 //! `entry`, and gives a `plan`: everything that will be written, as data, before anything is. `guard` is the part of it that brings a machine
-//! back that comes up unhealthy, `running` what the present kernel was started with. `record` has the plan on the disk
+//! back that comes up unhealthy, `kept` what has every start be the entry's, `running` what the present kernel was
+//! started with. `record` has the plan on the disk
 //! until all is removed, `write` makes and undoes one write, `arm` is who does it in order.
 //!
 //! The default entry and the default choice are never changed; the loader uses the choice for one start up before it
@@ -17,6 +18,7 @@ mod grub;
 mod grub_env;
 mod grub_menu;
 mod guard;
+mod kept;
 pub mod loader;
 mod mount;
 pub mod plan;
@@ -47,6 +49,12 @@ pub enum BootError {
     Stuck(Vec<String>),
     #[error("{path} cannot be understood, so it is not known what belongs to becalm's boot entry. docs/how-to/reboot.md says what to look for by hand; then remove that file.")]
     Damaged { path: String },
+    #[error("This boot cannot be had at every start: {0}.")]
+    Keep(String),
+    #[error(
+        "Every start of this machine is becalm's boot entry with {0}. Take that off first: becalm reset"
+    )]
+    Kept(String),
     #[error("{0}")]
     System(#[from] std::io::Error),
 }

@@ -62,6 +62,12 @@ pub struct Plan {
     pub parameters: Vec<String>,
     pub limit_s: u32,
     pub writes: Vec<Write>,
+    /// Its kernel, as `Loader::kernel` calls it; empty in records of older versions.
+    #[serde(default)]
+    pub kernel: String,
+    /// Every start is with it, not the next one alone.
+    #[serde(default)]
+    pub kept: bool,
     /// What a person should know.
     pub remarks: Vec<String>,
 }

@@ -65,7 +65,13 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
         Write::File { path: format!("{directory}/{name}"), text },
         Write::Firmware { path: shot, value: name.clone() },
     ];
-    Ok(Entry { name, default: found.id.clone(), writes, remarks })
+    Ok(Entry { name, default: found.id.clone(), kernel: kernel.to_owned(), writes, remarks })
+}
+
+/// The kernel that starts by default: entries keep each in a directory of its version, so its whole path.
+pub fn kernel(tree: &Tree) -> Result<String, String> {
+    let (_, found) = default(tree, "", &mut Vec::new())?;
+    Ok(found.kernel()?.to_owned())
 }
 
 /// The entry that starts when nothing is chosen for one start, and the directory it is in.

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
 from becalm.hosts.agent import ABLE, AgentHost, agent_path
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.guest import kernel, needs, network, qemu
 from becalm.hosts.guest.initramfs import Cpio, fill
@@ -42,6 +43,11 @@ ENDS = Can(
     False,
     "a guest ends with becalm",
     "name a program that is to run with them: becalm apply … -- PROGRAM",
+)
+NO_LOADER = Can(
+    False,
+    "a guest is started without a boot loader",
+    "parameters of its kernel stand in its name: guest:…,append=…",
 )
 EMULATED = Can(
     False,
@@ -103,7 +109,13 @@ class GuestMachine(Wrapper[AgentHost]):
     def abilities(self) -> Abilities:
         """The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user."""
         emulated = self._accel[0] == qemu.EMULATED
-        return {**ABLE, Ability.REBOOT: YES, Ability.KEEP: ENDS, Ability.REAL_TIME: EMULATED if emulated else YES}
+        return {
+            **ABLE,
+            Ability.REBOOT: YES,
+            Ability.KEEP: ENDS,
+            Ability.BOOT_ENTRY: NO_LOADER,
+            Ability.REAL_TIME: EMULATED if emulated else YES,
+        }
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
@@ -122,6 +134,10 @@ class GuestMachine(Wrapper[AgentHost]):
     def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
         """Nothing can stay on: a guest ends with becalm."""
         raise refused(self.name, self.abilities(), Ability.KEEP)
+
+    def boot_entry(self) -> BootEntryHost:
+        """A guest has no boot loader."""
+        raise refused(self.name, self.abilities(), Ability.BOOT_ENTRY)
 
     def settle(self) -> None:
         """As on every host; what is off has nothing set."""

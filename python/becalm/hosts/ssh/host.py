@@ -16,6 +16,7 @@ from typing import Any
 from becalm.errors import BecalmError, BootError, LostError, RefusedError, UnsettledError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can
 from becalm.hosts.agent import AgentHost
+from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.protocol import Access, Parameters
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.ssh.address import parse
@@ -58,6 +59,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self._access = access
         self._boot_id = inner.boot_id
         self._parameters: Parameters | None = ()
+        self._stays = False
         if self._reboots:
             self._look_around()
 
@@ -94,18 +96,18 @@ class SshMachine(Wrapper[ReconnectingHost]):
     def settle(self) -> None:
         """Put everything back, and have the machine as it starts without becalm."""
         self.inner.settle()
-        if not self._reboots:
+        if not self._reboots or self._stays:
             return
         if self.parameters != ():
             self.reboot(())
-        elif self.status().boot is not None:
+        elif (entry := self.status().boot) is not None and not entry.kept:
             settled(self.inner.ask(AgentHost.unboot))
 
     def close(self) -> None:
         """End the agent, which puts everything back, and the connection."""
         open_ = not self.inner.parted
         self.inner.part()
-        if self._parameters != () and open_:
+        if self._parameters != () and open_ and not self._stays:
             with contextlib.suppress(BecalmError):
                 self._leave()
         self.inner.close()
@@ -134,7 +136,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self.inner.come_back(time.monotonic() + RESTART_SECONDS, error, former, restarting=True)
         self._look_around()
         if not parameters:
-            if self._parameters is None:
+            if self._parameters != ():
                 raise UnsettledError(f"{self.name} was restarted, but runs by becalm's entry again.")
             return
         found = self.inner.ask(AgentHost.healthy)
@@ -145,10 +147,36 @@ class SshMachine(Wrapper[ReconnectingHost]):
             )
         self._parameters = parameters
 
+    def boot_entry(self) -> BootEntryHost:
+        """The machine's boot loader. The boot is the person's from now on: it is not ended with this host."""
+        self._stays = True
+        return self
+
+    def boot(self, parameters: Parameters, *, dangerous: bool = False) -> Mapping[str, Any]:
+        """Have the next start, and only that, be one with these words."""
+        return self.inner.ask(lambda agent: agent.boot(parameters, limit_s=FALL_BACK_SECONDS, dangerous=dangerous))
+
+    def start(self, parameters: Parameters) -> None:
+        """Have the machine start with these words now, and meet it again."""
+        self.reboot(parameters)
+
+    def healthy(self) -> Mapping[str, Any]:
+        """On the new boot: it was reached."""
+        return self.inner.ask(AgentHost.healthy)
+
+    def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
+        """On the new boot: have every start be this one."""
+        return self.inner.ask(lambda agent: agent.keep_boot(parameters))
+
     def _look_around(self) -> None:
         """Whether the machine runs as it starts by itself, or by an entry of becalm's."""
         entry = self.status().boot
-        self._parameters = None if entry is not None and entry.running else ()
+        if entry is None or not entry.running or entry.kept:
+            # One that is kept is how the machine starts.
+            self._parameters = ()
+        else:
+            # A becalm that was killed leaves a boot that it had found healthy: a study that goes on needs no other one.
+            self._parameters = entry.parameters if entry.entry and not entry.waiting else None
         self._boot_id = self.inner.boot_id
 
     def _leave(self) -> None:
