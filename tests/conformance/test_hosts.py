@@ -18,9 +18,11 @@ from tests.needs import missing
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
-from becalm.hosts import Ability, LoadDetail, Loads, Noticed, Runs, RunText, Written, runs_of
+from becalm.hosts import Ability, LoadDetail, LoadMade, Loads, MeasureRequest, Noticed, Runs, RunText, Written, runs_of
+from becalm.hosts.loaded import LoadedHost
 from becalm.hosts.wrapper import Lent
-from becalm.nouns.run import Step
+from becalm.nouns.demand import Demand
+from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -97,6 +99,7 @@ def test_what_is_not_there_is_refused_with_its_reason(host):
         Ability.KEEP: [lambda: host.keep(LIVE)],
         Ability.REBOOT: [lambda: host.reboot(("nosmt",))],
         Ability.BOOT_ENTRY: [host.boot_entry],
+        Ability.LOADED: [lambda: host.loading(Demand(cpu=1)).__enter__(), lambda: LoadedHost(host)],
         Ability.READ_LOAD: [host.read],
         Ability.FOLLOW: [lambda: next(host.follow(os.getpid(), 10**8))],
     }
@@ -163,6 +166,38 @@ def test_events_come_in_the_order_of_what_happened(host):
 
 def test_nothing_is_told_that_was_not_asked_for(host):
     assert loads_of(told(host, *(Step(0, 0, 0, number) for number in range(3)))) == []
+
+
+def beside(host, demand, *steps):
+    """Runs beside load, and what that really was."""
+    block = Block(steps, beside=demand)
+    events = list(LoadedHost(host, settle_s=0).measure(MeasureRequest(0, block)))
+    made = [event.made for event in events if isinstance(event, LoadMade)]
+    return list(runs_of(events)), made
+
+
+def test_load_is_made_beside_programs_where_they_run(host):
+    able(host, Ability.LOADED)
+    # What a program leaves behind is ended after each run, and the load is not.
+    host.define([Workload.of(["sh", "-c", "sleep 99 & sleep 0.1"])], [Settings()])
+    rows, (made,) = beside(host, Demand(cpu=1), Step(0, 0, 0, 0), Step(0, 0, 0, 1))
+    assert [run.outcome for run in rows] == ["ok", "ok"]
+    assert (made.failure, len(made.shares)) == (None, 1)
+    assert made.wall_ns > 2e8
+    assert made.cpu_ns("cpu") > 0
+    assert beside(host, None, Step(0, 0, 0, 0))[1] == []
+    # Another one, left in the middle by an error, has ended: there is room for the next.
+    with pytest.raises(ZeroDivisionError), host.loading(Demand(syscalls=1)):
+        raise ZeroDivisionError
+    with host.loading(Demand(syscalls=1)) as load:
+        assert load.end().done("syscalls") >= 0
+
+
+def test_load_that_a_host_cannot_make_is_refused_in_a_sentence(host):
+    able(host, Ability.LOADED)
+    with pytest.raises((MachineError, UsageError), match=r"no such|not a directory|nowhere"):
+        beside(host, Demand(disk_directory="/nowhere"), Step(0, 0, 0, 0))
+    assert len(ran(host)) == 1
 
 
 def test_a_block_that_is_left_in_the_middle_does_no_harm(host):

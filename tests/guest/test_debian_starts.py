@@ -21,7 +21,7 @@ WORDS = ("nowatchdog", "nosoftlockup", "nmi_watchdog=0")
 
 def until(what):
     """Wait for what an emulated machine takes its time for."""
-    end = time.monotonic() + 2 * BOOT_LIMIT_S
+    end = time.monotonic() + 6 * BOOT_LIMIT_S
     while not what():
         assert time.monotonic() < end
         time.sleep(1)
@@ -109,10 +109,13 @@ def test_a_study_of_the_boot_that_is_killed_and_loses_power_comes_to_its_verdict
     log = bench.path / "tune"
     with log.open("wb") as file:
         study = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
-    until(lambda: study.poll() is not None or tried())
-    assert study.poll() is None, log.read_text()
-    study.kill()
-    study.wait()
+    try:
+        # After the machine as it is, tried twice, comes the second start with the setting.
+        until(lambda: study.poll() is not None or tried())
+        assert study.poll() is None, log.read_text()
+    finally:
+        study.kill()
+        study.wait()
     killed = len(rows_of(1))
     assert tried() < TRIAL
     # Somebody comes hours later; the machine runs with the setting still, and is not started again for that.

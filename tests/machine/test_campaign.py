@@ -10,7 +10,6 @@ from tests.needs import need
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.hosts.agent import agent_path
 from becalm.load.design import Factor
 from becalm.plans import beside_loads
 from becalm.store import Store
@@ -18,19 +17,17 @@ from becalm.verbs.load_experiment import load_experiment, room
 
 pytestmark = pytest.mark.machine
 
-PATTERN = f"^{agent_path()} load"
-
 
 def nobody_loads():
     """No process of ours makes load any more."""
-    return subprocess.run([need("pgrep"), "-f", PATTERN], capture_output=True, check=False).returncode == 1
+    return subprocess.run([need("pgrep"), "-x", "becalm-load"], capture_output=True, check=False).returncode == 1
 
 
 def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
     monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
     counter = tmp_path / "seen"
     # What the program itself sees of the generator: how many processes of it compute.
-    script = f"pgrep -c -f '{PATTERN}' >> {counter}; exit 0"
+    script = f"pgrep -c -x becalm-load >> {counter}; exit 0"
     done = load_experiment(["sh", "-c", script], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"), seed=4)
     assert done.runs == 20
     assert done.excluded == {}
@@ -53,15 +50,14 @@ def test_what_this_machine_cannot_is_left_out_or_refused():
     with contextlib.suppress(OSError):
         swapped = len(Path("/proc/swaps").read_text().splitlines()) > 1
     with hosts.open("local") as host:
-        facts = host.facts()
-    found = room(facts, "/dev/shm")
-    assert "tmpfs" in found.excluded["disk"]
-    assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in found.factors
-    assert ("memory" in found.excluded) is (not swapped or os.geteuid() != 0)
-    with pytest.raises(MachineError, match="tmpfs"):
-        room(facts, "/dev/shm", ["disk"])
-    with pytest.raises(UsageError, match="heat"):
-        room(facts, "/var/tmp", ["heat"])
+        found = room(host, "/dev/shm")
+        assert "tmpfs" in found.excluded["disk"]
+        assert Factor("cpu", 2.0 * len(os.sched_getaffinity(0))) in found.factors
+        assert ("memory" in found.excluded) is (not swapped or os.geteuid() != 0)
+        with pytest.raises(MachineError, match="tmpfs"):
+            room(host, "/dev/shm", ["disk"])
+        with pytest.raises(UsageError, match="heat"):
+            room(host, "/var/tmp", ["heat"])
 
 
 def test_a_program_that_fails_ends_the_load_too(tmp_path):

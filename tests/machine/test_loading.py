@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.machine.conversation import wait_for
 
-from becalm.errors import MachineError
+from becalm import hosts
+from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import agent_path
 from becalm.hosts.load_generator import Loading
 from becalm.nouns.demand import Demand
@@ -201,3 +202,16 @@ def test_a_nice_value_that_needs_rights_is_refused():
         )  # fmt: skip
     assert done.returncode == 3
     assert "only root" in done.stderr
+
+
+def test_load_on_another_host_is_made_by_its_agent(capfd):
+    with hosts.open("local") as host:
+        made = make_load(cpu=0.5, duration="0.3s", host=host)
+        assert (made.reason, made.failure) == ("time", None)
+        assert made.cpu_ns("cpu") > 0
+        made = make_load(cpu=1, command=["sh", "-c", "echo here; exit 3"], host=host)
+        assert (made.reason, made.status) == ("command", 3)
+        assert made.command_ns > 0
+    assert "here" in capfd.readouterr().out
+    with pytest.raises(UsageError, match="null"):
+        make_load(cpu=1, duration="1s", host="null")

@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode};
 use becalm_core::stress::crew;
 use becalm_core::stress::demand::Demand;
 use becalm_core::stress::report::{Reason, Report};
+use becalm_core::stress::LoadError;
 use serde_json::{json, Value};
 
 /// What `load` takes.
@@ -56,7 +57,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, S
 
 /// Make the load. Exit code: the command's (128 and the signal's number if one ended it), 0, or 3 with a sentence.
 pub fn run(options: Options) -> ExitCode {
-    let mut report = match open(&options) {
+    let report = match open(&options) {
         Ok(report) => report,
         Err(error) => return refuse(&format!("The report's descriptor cannot be used: {error}.")),
     };
@@ -67,26 +68,32 @@ pub fn run(options: Options) -> ExitCode {
         command.args(words);
         command
     });
+    match tell(report, &options.demand, options.time_ns, command) {
+        Ok(made) => code(&made),
+        // Who has the report says it to the person.
+        Err(_) if options.report.is_some() => ExitCode::from(3),
+        Err(error) => refuse(&error.0),
+    }
+}
+
+/// Make it, and say in lines of JSON when it is up and what it did, or why it could not be made.
+pub fn tell(
+    mut report: File,
+    demand: &Demand,
+    time_ns: Option<i64>,
+    command: Option<Command>,
+) -> Result<Report, LoadError> {
     let mut tell = |value: &Value| {
         let line = format!("{value}\n");
         // Who does not want to know need not listen.
         let _ = report.write_all(line.as_bytes());
     };
-    let made = crew::run(&options.demand, options.time_ns, command, || tell(&json!({"event": "started"})));
-    match made {
-        Ok(made) => {
-            tell(&made.to_json());
-            code(&made)
-        }
-        Err(error) => {
-            tell(&json!({"event": "error", "message": error.0}));
-            // Who has the report says it to the person.
-            if options.report.is_some() {
-                return ExitCode::from(3);
-            }
-            refuse(&error.0)
-        }
-    }
+    let made = crew::run(demand, time_ns, command, || tell(&json!({"event": "started"})));
+    tell(&match &made {
+        Ok(made) => made.to_json(),
+        Err(error) => json!({"event": "error", "message": error.0}),
+    });
+    made
 }
 
 fn refuse(sentence: &str) -> ExitCode {

@@ -11,6 +11,7 @@
 //! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
+mod beside;
 mod booting;
 mod conversation;
 mod copies;

@@ -8,6 +8,7 @@ use becalm_core::exec::program::ProgramError;
 use becalm_core::exec::spawner::SpawnError;
 use becalm_core::knob::catalogue::find;
 use becalm_core::knob::settings::SettingError;
+use becalm_core::stress::demand::Demand;
 use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -124,6 +125,11 @@ pub enum Action {
         #[serde(default)]
         load: Wanted,
     },
+    /// Known load beside programs, until `unload`.
+    Load {
+        demand: Demand,
+    },
+    Unload {},
     Overhead {
         runs: u32,
     },

@@ -18,9 +18,11 @@ use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
 use becalm_core::load;
 use becalm_core::run_columns;
+use becalm_core::stress::demand::Demand;
 use becalm_core::types::{Outcome, Step, Text, Workload};
 use serde_json::{json, Map, Value};
 
+use crate::beside::Beside;
 use crate::conversation::{Attention, Conversation};
 use crate::defined::Defined;
 use crate::follow::{follow, Wish};
@@ -44,6 +46,7 @@ pub struct Session {
     observer: Observer,
     /// Whoever asks has stored everything and said goodbye.
     parted: bool,
+    beside: Option<Beside>,
 }
 
 type Answer = Result<Value, Failure>;
@@ -53,12 +56,24 @@ impl Session {
     pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
         let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns);
         let (defined, reading) = (Defined::default(), Reading::default());
-        Self { talk, runner, machine, user, base: None, defined, reading, observer, parted: false }
+        Self {
+            talk,
+            runner,
+            machine,
+            user,
+            base: None,
+            defined,
+            reading,
+            observer,
+            beside: None,
+            parted: false,
+        }
     }
 
     /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
     pub fn serve(&mut self) -> Result<(), String> {
         let result = self.greet().and_then(|()| self.requests());
+        self.beside = None;
         sweep();
         // A process may be forked that outlives this one: only by a single thread.
         self.observer.rest();
@@ -191,9 +206,31 @@ impl Session {
             Action::Measure { first, steps, stop_on_failure, load } => {
                 return self.measure(request.id, (first, &steps), stop_on_failure, load)
             }
+            Action::Load { demand } => return self.load(&demand),
+            Action::Unload {} => return self.unload(),
             Action::Overhead { runs } => self.overhead(runs),
             Action::Stop {} | Action::Alive {} | Action::Bye {} => Ok(json!({})),
         })
+    }
+
+    /// Make load beside whatever runs, from now on.
+    fn load(&mut self, demand: &Demand) -> io::Result<Answer> {
+        if self.beside.is_some() {
+            return Ok(Err(Failure::new("usage", "Load is made already. End it first: unload.")));
+        }
+        Ok(Beside::start(demand, &mut self.talk)?.map(|load| {
+            self.beside = Some(load);
+            json!({})
+        }))
+    }
+
+    /// End the load; what it did.
+    fn unload(&mut self) -> io::Result<Answer> {
+        match self.beside.take() {
+            Some(load) => load.end(),
+            // A connection that was made again leads to another agent.
+            None => Ok(Err(Failure::new("system", "There is no load: the agent that made it has ended."))),
+        }
     }
 
     fn read(&mut self, sources: Option<&[String]>, changes: bool, load: bool, consumers: u32) -> Answer {

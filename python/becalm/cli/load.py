@@ -23,22 +23,27 @@ from becalm.units import duration_ns
     type=options.Checked("duration", duration_ns),
     help="How long  [default: until Ctrl-C, or the command's end].",
 )
+@click.option("--host", default="local", show_default=True, help=becalm.options(becalm.SessionOptions)["host"].help)
+@options.one(becalm.SessionOptions, "sudo")
 @output.as_json
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command_load(command: tuple[str, ...], duration: str | None, as_json: bool, **given: Any) -> None:
+def command_load(
+    command: tuple[str, ...], duration: str | None, host: str, sudo: bool, as_json: bool, **given: Any
+) -> None:
     """Make known load, for a time or while a command runs (docs/how-to/load.md).
 
     \b
     becalm load --cpu 3 --for 10s
     becalm load --memory 512M --limit 256M --for 30s
     becalm load --disk . --rate 50M --network 100M -- ./program
+    becalm load --host ssh://bench --cpu 2 --for 1min
 
     Exit code: the command's. Sizes are of 1024: 512M.
     """
     demand = options.keywords(given, becalm.Demand)
     if becalm.Demand.of(**demand).empty:
         raise UsageError("Which load? For example: becalm load --cpu 2 --for 10s")
-    made = becalm.make_load(duration=duration, command=command, **demand)
+    made = becalm.make_load(duration=duration, command=command, host=host, sudo=sudo, **demand)
     if as_json:
         asked = {"demand": becalm.Demand.of(**demand).to_json()}
         output.print_json("load", {**asked, **dataclasses.asdict(made)}, err=bool(command))

@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
+from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Parameters
 from becalm.load.live import Reading
+from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
 
@@ -69,6 +71,10 @@ class NoMachine:
     def boot_entry(self) -> BootEntryHost:
         """Refused."""
         self._refuse(Ability.BOOT_ENTRY)
+
+    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+        """Refused."""
+        self._refuse(Ability.LOADED)
 
     def settle(self) -> None:
         """Nothing of a machine was changed."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
+from becalm.hosts.beside import LoadBeside, beside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.held import Planned, PutOn, held
@@ -24,6 +25,7 @@ from becalm.hosts.transport import Link, Patience
 from becalm.load.live import Reading, reading
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
+from becalm.nouns.demand import Demand, Made
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
@@ -64,12 +66,9 @@ NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
 AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
 NO_WAY_BACK = Can(False, "a conversation ends with its agent", "the same command, started again, continues")
 
-ELSEWHERE = Can(False, "load is made on the machine that becalm runs on", "run becalm there")
-
 ABLE = {
     **dict.fromkeys(Ability, YES),
     Ability.REBOOT: AT_BOOT,
-    Ability.LOADED: ELSEWHERE,
     Ability.RECONNECT: NO_WAY_BACK,
 }
 """What any machine can do that has an agent with the right to."""
@@ -256,6 +255,15 @@ class AgentHost:
         """The agent itself."""
         need(self.name, self.abilities(), Ability.BOOT_ENTRY)
         return self
+
+    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+        """Have the agent make load beside programs."""
+        need(self.name, self.abilities(), Ability.LOADED)
+
+        def load() -> None:
+            self._ask({"do": "load", "demand": demand.to_json()}, Patience.LONG)
+
+        return beside(load, lambda: Made.from_json(self._ask({"do": "unload"}, Patience.LONG)))
 
     def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})

@@ -1,6 +1,6 @@
 """A host beside whose programs known load is made: what a block asks for is up before its first run, and then ends.
 
-The load is made by becalm itself (`becalm.hosts.load_generator`), on the machine that it runs on.
+The load is made by the host (`Host.loading`), on the machine that the programs run on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from becalm.errors import MachineError
 from becalm.hosts.abilities import Ability, need
 from becalm.hosts.events import Event, LoadMade
-from becalm.hosts.load_generator import Loading
 from becalm.hosts.protocol import Host, MeasureRequest
 from becalm.hosts.wrapper import Wrapper
 
@@ -21,7 +20,7 @@ SETTLE_S = 0.3
 
 
 class LoadedHost(Wrapper[Host]):
-    """Makes the load that blocks ask for (`Block.beside`). Raises UsageError for a host that is another machine."""
+    """Makes the load that blocks ask for (`Block.beside`). Raises UsageError for a host that can make none."""
 
     def __init__(self, inner: Host, settle_s: float = SETTLE_S) -> None:
         need(inner.name, inner.abilities(), Ability.LOADED)
@@ -34,11 +33,16 @@ class LoadedHost(Wrapper[Host]):
         self._stopped.clear()
         demand = request.block.beside
         with contextlib.ExitStack() as stack:
-            loading = None if demand is None else stack.enter_context(Loading(demand))
+            loading = None if demand is None else stack.enter_context(self.inner.loading(demand))
             # Without load, too: that of the block before may still have its effects.
             if self._stopped.wait(self._settle_s):
                 return
-            yield from self.inner.measure(request)
+            try:
+                yield from self.inner.measure(request)
+            except GeneratorExit:
+                # Whoever leaves in the middle need not wait for the rest.
+                self.inner.stop()
+                raise
             if loading is None:
                 return
             made = loading.end()

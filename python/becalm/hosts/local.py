@@ -10,8 +10,7 @@ import pwd
 import subprocess
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts.abilities import YES, Ability
-from becalm.hosts.agent import ABLE, AgentHost, agent_path
+from becalm.hosts.agent import AgentHost, agent_path
 from becalm.hosts.protocol import Access
 from becalm.hosts.transport import ProcessLink
 
@@ -52,7 +51,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
     finally:
         for descriptor in inherited:
             os.close(descriptor)
-    return AgentHost("local", ProcessLink(process), access, able={**ABLE, Ability.LOADED: YES})
+    return AgentHost("local", ProcessLink(process), access)
 
 
 def _known(user: str) -> None:

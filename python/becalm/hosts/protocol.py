@@ -12,10 +12,12 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from becalm.hosts.abilities import Abilities
+from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.load.live import Reading
+from becalm.nouns.demand import Demand
 from becalm.nouns.elsewhere import Place
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Block
@@ -188,6 +190,13 @@ class Host(AbstractContextManager["Host"], Protocol):
 
     def boot_entry(self) -> BootEntryHost:
         """The machine's boot loader, for settings that stay. From now on the machine is left on its boot."""
+        ...
+
+    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+        """Have known load made beside programs, on the machine that they run on, for as long as the context lasts.
+
+        It is up when the context begins. Raises UsageError, MachineError where the machine cannot make it.
+        """
         ...
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:

@@ -13,11 +13,13 @@ from typing import Any, Generic, Self, TypeVar
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, with_abilities
+from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
 from becalm.load.live import Reading
+from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
@@ -120,6 +122,10 @@ class Wrapper(Generic[Inner]):
     def boot_entry(self) -> BootEntryHost:
         """The machine's boot loader, for settings that stay."""
         return self.inner.boot_entry()
+
+    def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
+        """Have known load made beside programs."""
+        return self.inner.loading(demand)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program."""

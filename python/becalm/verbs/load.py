@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
-from becalm.errors import UsageError
+from becalm import hosts
+from becalm.errors import MachineError, UsageError
+from becalm.hosts import Access, Host, LoadMade, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.load_generator import Loading
+from becalm.hosts.loaded import LoadedHost
 from becalm.nouns.demand import Demand, DemandKeywords, Made
+from becalm.nouns.progress import ProgressListener
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
+from becalm.nouns.workload import Output, Workload
+from becalm.report.program_output import PassOn
 from becalm.units import duration_ns
 
 
 @takes(Demand)
 def make_load(
-    *, duration: float | str | None = None, command: Sequence[str] = (), **given: Unpack[DemandKeywords]
+    *,
+    duration: float | str | None = None,
+    command: Sequence[str] = (),
+    host: str | Host = "local",
+    sudo: bool = False,
+    listener: ProgressListener | None = None,
+    **given: Unpack[DemandKeywords],
 ) -> Made:
     """Make load for a time, or while a command runs; what it really did.
 
     Arguments:
         duration: seconds or text ("10s"); until Ctrl-C when neither it nor a command is given.
         command: argument list; it starts when all load is up, and its end is the load's.
+        host: where, a name or an open host; the command runs there, too.
+        sudo: make it as root: a memory load needs a control group.
+        listener: told what a command on another host writes; None: it is passed on to our own output.
 
     Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.
     """
@@ -36,5 +56,51 @@ def make_load(
         raise UsageError("--limit belongs to memory load: --memory 512M --limit 256M.")
     if demand.disk_rate is not None and demand.disk_directory is None:
         raise UsageError("--rate needs a directory on the disk to write to: --disk DIR --rate 50M.")
+    if host != "local" or sudo:
+        return _elsewhere(host, sudo, demand, None if duration is None else duration_ns(duration), command, listener)
     with Loading(demand, None if duration is None else duration_ns(duration), command) as loading:
         return loading.wait()
+
+
+def _elsewhere(
+    host: str | Host,
+    sudo: bool,
+    demand: Demand,
+    time_ns: int | None,
+    command: Sequence[str],
+    listener: ProgressListener | None,
+) -> Made:
+    """The same by the host's agent."""
+    if demand.empty:
+        raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
+    with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
+        if command:
+            return _beside(machine, demand, command, listener or PassOn())
+        with machine.loading(demand) as load:
+            with contextlib.suppress(KeyboardInterrupt):
+                threading.Event().wait(None if time_ns is None else time_ns / 1e9)
+                return replace(load.end(), reason="time")
+            return load.end()
+
+
+def _beside(machine: Host, demand: Demand, command: Sequence[str], listener: ProgressListener) -> Made:
+    """Load while a command runs on a host; what it did, and how the command ended."""
+    loaded = LoadedHost(machine)
+    loaded.define([Workload.of(list(command), output=Output.INHERIT, expect=None)], [Settings()])
+    run: Run | None = None
+    made: Made | None = None
+    said: list[str] = []
+    block = Block((Step(0, 0, 0, 0),), beside=demand)
+    for event in loaded.measure(MeasureRequest(0, block, stop_on_failure=False)):
+        match event:
+            case Runs(rows):
+                run = rows[-1]
+            case RunText(_, stderr):
+                said.append(stderr)
+            case Written(stream, text):
+                listener.wrote(stream, text)
+            case LoadMade(found):
+                made = found
+    if run is None or made is None or run.outcome == Outcome.REFUSED:
+        raise MachineError(f"The command was not run. {''.join(said)}".strip())
+    return replace(made, reason="command", status=run.status, command_ns=run.wall_ns)

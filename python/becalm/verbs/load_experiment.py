@@ -7,16 +7,16 @@ levels of its step r; warm-ups have negative rounds. `becalm explain` analyses s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
-from becalm.hosts import Event, LoadMade
-from becalm.hosts.load_generator import Loading
+from becalm.hosts import Event, Host, LoadMade
 from becalm.hosts.loaded import LoadedHost
 from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, design
 from becalm.nouns.demand import Demand, Made
@@ -100,7 +100,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
     made = Workload.of(command, **program)
     with open_session(session, "becalm explain --designed") as opened:
         host = LoadedHost(opened.host)
-        found = room(host.facts(), options.disk, options.loads)
+        found = room(opened.host, options.disk, options.loads)
         study = session.study("explain", [made], options)
         rng = np.random.default_rng(study.seed)
         drawn = design(found.factors, options.steps, rng, options.disk)
@@ -134,8 +134,8 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         return Campaign(number, drawn, counted, really, found.excluded)
 
 
-def room(facts: Mapping[str, Any], directory: str, loads: Sequence[str] | None = None) -> Room:
-    """Try what load a machine of these facts allows. Raises MachineError for one that was asked for and cannot be."""
+def room(host: Host, directory: str, loads: Sequence[str] | None = None) -> Room:
+    """Try what load a host allows. Raises MachineError for one that was asked for and cannot be."""
     wanted = tuple(FACTORS) if loads is None else tuple(loads)
     for name in wanted:
         if name not in FACTORS:
@@ -143,7 +143,7 @@ def room(facts: Mapping[str, Any], directory: str, loads: Sequence[str] | None =
     factors, excluded = [], {}
     for name in wanted:
         try:
-            factors.append(Factor(name, _HIGHEST[name](facts, directory)))
+            factors.append(Factor(name, _HIGHEST[name](host, directory)))
         except MachineError as error:
             if loads is not None:
                 raise
@@ -151,33 +151,38 @@ def room(facts: Mapping[str, Any], directory: str, loads: Sequence[str] | None =
     return Room(tuple(factors), excluded)
 
 
-def _processors(facts: Mapping[str, Any], directory: str) -> float:
+def _processors(host: Host, directory: str) -> float:
     """Twice as many spinners as processors: a run queue of three for each, as far as fair sharing shows."""
-    return 2.0 * int(facts["cpu"]["allowed_count"])
+    return 2.0 * int(host.facts()["cpu"]["allowed_count"])
 
 
-def _over(facts: Mapping[str, Any], directory: str) -> float:
-    free = sum(area["size_bytes"] - area["used_bytes"] for area in facts["memory"].get("swap") or ())
+def _over(host: Host, directory: str) -> float:
+    free = sum(area["size_bytes"] - area["used_bytes"] for area in host.facts()["memory"].get("swap") or ())
     over = min(MOST_OVER, free // 2)
     # Tried with the least that swaps: the generator says why it cannot be.
-    with Loading(
-        Demand(memory_bytes=MEMORY_LIMIT + max(over // 8, 1 << 20), limit_bytes=MEMORY_LIMIT), TRIAL_NS
-    ) as trial:
-        trial.wait()
+    _tried(host, Demand(memory_bytes=MEMORY_LIMIT + max(over // 8, 1 << 20), limit_bytes=MEMORY_LIMIT))
     return float(over)
 
 
-def _disk(facts: Mapping[str, Any], directory: str) -> float:
-    return SHARE * _rate(Demand(disk_directory=directory), "disk")
+def _disk(host: Host, directory: str) -> float:
+    return SHARE * _rate(host, Demand(disk_directory=directory), "disk")
 
 
-def _network(facts: Mapping[str, Any], directory: str) -> float:
-    return min(SHARE * _rate(Demand(network_rate=1e12), "network"), float(MOST_NETWORK))
+def _network(host: Host, directory: str) -> float:
+    return min(SHARE * _rate(host, Demand(network_rate=1e12), "network"), float(MOST_NETWORK))
 
 
-def _rate(demand: Demand, kind: str) -> float:
-    with Loading(demand, TRIAL_NS) as trial:
-        made = trial.wait()
+def _tried(host: Host, demand: Demand) -> Made:
+    with host.loading(demand) as trial:
+        time.sleep(TRIAL_NS / 1e9)
+        made = trial.end()
+    if made.failure is not None:
+        raise MachineError(made.failure)
+    return made
+
+
+def _rate(host: Host, demand: Demand, kind: str) -> float:
+    made = _tried(host, demand)
     return made.done(kind) / (made.wall_ns / 1e9)
 
 

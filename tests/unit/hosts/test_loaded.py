@@ -1,28 +1,17 @@
 """Load beside the blocks that ask for it: begun before them, ended after them, whatever happens in between."""
 
+from contextlib import contextmanager
+
 import pytest
 from tests.measuring import ran
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts import Ability, LoadMade, MeasureRequest, Runs, loaded
+from becalm.hosts import Ability, LoadMade, MeasureRequest, Runs
 from becalm.hosts.abilities import YES
 from becalm.hosts.loaded import LoadedHost
 from becalm.hosts.null import NullHost
 from becalm.nouns.demand import Demand, Made
 from becalm.nouns.run import Block, Step
-
-
-class Able(NullHost):
-    """A host that is this machine, as far as load goes; it writes down when it measures."""
-
-    def __init__(self, log):
-        super().__init__()
-        self._abilities |= {Ability.LOADED: YES}
-        self.log = log
-
-    def measure(self, request):
-        self.log.append("runs")
-        yield from super().measure(request)
 
 
 class Log(list):
@@ -35,26 +24,44 @@ class Log(list):
         pass
 
 
+class Played:
+    """Load that is being made."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def end(self):
+        return Made("signal", 1, (), None, self.log.failure, "")
+
+
+class Able(NullHost):
+    """A host that can make load; it writes down what it makes and when it measures."""
+
+    def __init__(self, log):
+        super().__init__()
+        self._abilities |= {Ability.LOADED: YES}
+        self.log = log
+
+    @contextmanager
+    def loading(self, demand):
+        self.log.append(("begin", demand))
+        self.log.meanwhile()
+        try:
+            yield Played(self.log)
+        finally:
+            self.log.append("closed")
+
+    def measure(self, request):
+        self.log.append("runs")
+        yield from super().measure(request)
+
+    def stop(self):
+        self.log.append("stop")
+
+
 @pytest.fixture
-def log(monkeypatch):
-    log = Log()
-
-    class Played:
-        def __init__(self, demand):
-            log.append(("begin", demand))
-            log.meanwhile()
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *exc):
-            log.append("closed")
-
-        def end(self):
-            return Made("signal", 1, (), None, log.failure, "")
-
-    monkeypatch.setattr(loaded, "Loading", Played)
-    return log
+def log():
+    return Log()
 
 
 def asked(host, beside):
@@ -83,7 +90,7 @@ def test_load_ends_when_measuring_fails_or_is_left(log):
     events = asked(LoadedHost(Able(log), settle_s=0), Demand(cpu=1))
     next(events)
     events.close()
-    assert log[-1] == "closed"
+    assert log[-2:] == ["stop", "closed"], "whoever leaves in the middle need not wait for the rest"
 
 
 def test_load_that_did_not_last_is_an_error_after_what_was_measured(log):
@@ -102,7 +109,7 @@ def test_a_stop_before_the_first_run_ends_the_block(log):
     assert log[-1] == "closed"
 
 
-def test_another_machine_is_refused():
+def test_a_host_that_can_make_none_is_refused():
     with pytest.raises(UsageError, match=r"Not available on null: known load alongside programs\."):
         LoadedHost(NullHost())
     assert len(ran(NullHost())) == 1

@@ -77,3 +77,101 @@ fn units(tree: &Tree, once: &Plan, command: &str) -> Vec<Write> {
     writes.push(Write::Link { path: format!("{WANTS}/{SERVICE}"), target: format!("../{SERVICE}") });
     writes
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn machine(name: &str, tool: &str) -> (PathBuf, Tree) {
+        let root = std::env::temp_dir().join(format!("becalm-kept-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("usr/bin")).unwrap();
+        fs::create_dir_all(root.join("etc/systemd/system/multi-user.target.wants")).unwrap();
+        if !tool.is_empty() {
+            fs::write(root.join("usr/bin").join(tool), "a program").unwrap();
+        }
+        (root.clone(), Tree::new(&root))
+    }
+
+    fn once(choice: Write) -> Plan {
+        let entry = Write::Part {
+            path: "/boot/grub/custom.cfg".to_owned(),
+            text: "### BEGIN\n### END\n".to_owned(),
+            first: "### BEGIN".to_owned(),
+            last: "### END".to_owned(),
+            created: true,
+        };
+        let timer = Write::File { path: format!("{UNITS}/becalm-boot.timer"), text: "[Timer]\n".to_owned() };
+        Plan {
+            loader: "GRUB".to_owned(),
+            entry: "becalm-12345678".to_owned(),
+            mark: "12345678".to_owned(),
+            default: "Debian".to_owned(),
+            parameters: vec!["isolcpus=1".to_owned()],
+            limit_s: 600,
+            writes: vec![timer, entry, choice],
+            remarks: Vec::new(),
+            kernel: "vmlinuz".to_owned(),
+            kept: false,
+        }
+    }
+
+    fn variable() -> Write {
+        Write::Variable {
+            path: "/boot/grub2/grubenv".to_owned(),
+            name: "next_entry".to_owned(),
+            value: "becalm-12345678".to_owned(),
+            before: None,
+        }
+    }
+
+    #[test]
+    fn the_entry_and_the_choice_stay_and_the_fall_back_goes() {
+        let (root, tree) = machine("plan", "grub2-editenv");
+        let once = once(variable());
+        let kept = plan(&tree, &once).unwrap();
+        assert!(kept.kept && kept.parameters == once.parameters);
+        let paths: Vec<&str> = kept.writes.iter().map(Write::path).collect();
+        assert!(!paths.iter().any(|path| path.ends_with("becalm-boot.timer")), "{paths:?}");
+        assert_eq!(paths.first(), Some(&"/boot/grub/custom.cfg"));
+        assert_eq!(kept.writes.last(), Some(&variable()), "what chooses it is the last write");
+        let Some(Write::File { text, .. }) = kept.writes.iter().find(|write| write.path().ends_with(SERVICE))
+        else {
+            panic!("{paths:?}")
+        };
+        assert!(text.contains("/usr/bin/grub2-editenv /boot/grub2/grubenv set next_entry=becalm-12345678\n"));
+        assert!(text.contains("ConditionKernelCommandLine=becalm.boot=12345678\n"));
+        // Planned again from a list that has both, as after a kill in the middle: nothing twice.
+        let both = Plan { writes: [&once.writes[..], &kept.writes[..]].concat(), ..once.clone() };
+        assert_eq!(plan(&tree, &both).unwrap().writes, kept.writes);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn without_the_loaders_tool_nothing_is_kept() {
+        let shot = Write::Firmware { path: "/x".to_owned(), value: "becalm-12345678.conf".to_owned() };
+        for (name, choice, tool) in [
+            ("no-grub", variable(), "bootctl"),
+            ("no-tool", variable(), ""),
+            ("no-bootctl", shot, "grub-editenv"),
+        ] {
+            let (root, tree) = machine(name, tool);
+            assert!(
+                matches!(plan(&tree, &once(choice)), Err(BootError::Keep(why)) if why.contains("not installed"))
+            );
+            fs::remove_dir_all(root).unwrap();
+        }
+    }
+
+    #[test]
+    fn records_of_older_versions_are_of_one_start() {
+        let mut value = serde_json::to_value(once(variable())).unwrap();
+        for name in ["kept", "kernel"] {
+            value.as_object_mut().unwrap().remove(name);
+        }
+        let read: Plan = serde_json::from_value(value).unwrap();
+        assert!(!read.kept && read.kernel.is_empty());
+    }
+}

@@ -33,7 +33,7 @@ pub fn clock_ns(clock: libc::clockid_t) -> i64 {
 }
 
 /// Turn the -1 of a system call into its errno.
-pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 {
         return Err(io::Error::last_os_error());
     }

@@ -27,9 +27,21 @@ pub fn disown_orphans() -> io::Result<()> {
 /// A child that is none of what is started: the spawner.
 static SPARED: AtomicI32 = AtomicI32::new(0);
 
+/// Another one: known load that is made beside programs.
+static LOAD: AtomicI32 = AtomicI32::new(0);
+
 /// Leave this child of ours alone when all others are ended.
 pub fn spare(pid: libc::pid_t) {
     SPARED.store(pid, Ordering::Relaxed);
+}
+
+/// The same for load that is made beside them; 0: for none.
+pub fn spare_load(pid: libc::pid_t) {
+    LOAD.store(pid, Ordering::Relaxed);
+}
+
+fn is_spared(pid: libc::pid_t) -> bool {
+    [&SPARED, &LOAD].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 
 /// The processes of becalm itself here: this one, and its spawner.
@@ -106,7 +118,7 @@ fn gather(pid: libc::pid_t, found: &mut Vec<libc::pid_t>) {
     for task in tasks.flatten() {
         let Ok(children) = fs::read_to_string(task.path().join("children")) else { continue };
         for child in children.split_ascii_whitespace().filter_map(|text| text.parse().ok()) {
-            if !found.contains(&child) && child != SPARED.load(Ordering::Relaxed) {
+            if !found.contains(&child) && !is_spared(child) {
                 found.push(child);
                 gather(child, found);
             }

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
+from becalm.hosts.beside import LoadBeside
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.left import leave
@@ -25,6 +26,7 @@ from becalm.hosts.ssh.connect import ENDING_SECONDS, SILENCE_SECONDS, Connected,
 from becalm.hosts.ssh.connection import NOTHING
 from becalm.hosts.ssh.link import SshLink
 from becalm.hosts.wrapper import Wrapper
+from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
@@ -114,6 +116,16 @@ class ReconnectingHost(Wrapper[AgentHost]):
             self._holds = True
             try:
                 yield found
+            finally:
+                self._holds = False
+
+    @contextmanager
+    def loading(self, demand: Demand) -> Iterator[LoadBeside]:
+        """As on every host. The load ends with the connection, which is not made again meanwhile."""
+        with self.inner.loading(demand) as load:
+            self._holds = True
+            try:
+                yield load
             finally:
                 self._holds = False
 

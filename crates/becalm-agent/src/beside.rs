@@ -1,0 +1,146 @@
+//! The requests `load` and `unload`: known load beside programs, made on the machine that the agent is on.
+//!
+//! The load is a process forked from this one. It gives no signal at its end and is spared by `exec::tree::sweep`, so that
+//! ending what a program has left does not end the load; it dies with the agent (`stress::worker`: and its own with it).
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use becalm_core::exec::checked;
+use becalm_core::exec::poll::{readable, reading, until_ready};
+use becalm_core::exec::tree;
+use becalm_core::stress::demand::Demand;
+use serde_json::Value;
+
+use crate::conversation::Conversation;
+use crate::load;
+use crate::protocol::Failure;
+
+/// Load that is being made.
+pub struct Beside {
+    pid: libc::pid_t,
+    report: File,
+}
+
+type Answer = Result<Value, Failure>;
+
+const KILLED: &str =
+    "The load was ended by somebody before it could say what it did: its process was killed. \
+                      Its own processes ended with it.";
+
+impl Beside {
+    /// Start it, and wait until all of it is up. An error is of the load, in a sentence.
+    pub fn start(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
+        let [reading, writing] = pipe()?;
+        // SAFETY: cannot fail.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: as fork(2), but without a signal at its end (clone(2)); this process has a single thread.
+        let pid = checked(unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) } as i32)?;
+        if pid == 0 {
+            live(demand, writing, parent);
+        }
+        drop(writing);
+        tree::spare_load(pid);
+        let mut beside = Self { pid, report: File::from(reading) };
+        Ok(match beside.line(Some(talk))? {
+            Some(event) if event["event"] == "started" => Ok(beside),
+            Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
+            None => Err(Failure::new("system", "The load was ended before it was up.")),
+        })
+    }
+
+    /// End it; what it did.
+    pub fn end(mut self) -> io::Result<Answer> {
+        self.signal(libc::SIGTERM);
+        Ok(match self.line(None)? {
+            Some(made) if made["event"] == "done" => Ok(made),
+            Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
+            None => Err(Failure::new("system", KILLED)),
+        })
+    }
+
+    /// The next line that it says; None when it has ended, or the conversation is over.
+    fn line(&mut self, mut talk: Option<&mut Conversation>) -> io::Result<Option<Value>> {
+        let mut line = Vec::new();
+        loop {
+            if let Some(talk) = talk.as_deref_mut() {
+                let [arrival, signals, outward] = talk.interests();
+                until_ready(&[arrival, signals, outward, reading(self.report.as_raw_fd())])?;
+                if !readable(self.report.as_raw_fd())? {
+                    talk.look()?;
+                    if talk.over() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+            }
+            let mut byte = [0];
+            match self.report.read(&mut byte) {
+                Ok(0) => return Ok(None),
+                Ok(_) if byte[0] == b'\n' => return Ok(serde_json::from_slice(&line).ok()),
+                Ok(_) => line.push(byte[0]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn signal(&self, number: i32) {
+        // SAFETY: our own child, not yet reaped: nobody else waits for it.
+        unsafe { libc::kill(self.pid, number) };
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.signal(libc::SIGTERM);
+        // SAFETY: the status is not asked for.
+        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) };
+        tree::spare_load(0);
+    }
+}
+
+/// The load process's whole life: it has a copy of this one's memory, and nothing else of it.
+fn live(demand: &Demand, report: OwnedFd, parent: libc::pid_t) -> ! {
+    let Ok(report) = alone(report, parent) else {
+        // SAFETY: without exit handlers of the process that it was forked from.
+        unsafe { libc::_exit(3) }
+    };
+    let code = i32::from(load::tell(report, demand, None, None).is_err());
+    // SAFETY: as above.
+    unsafe { libc::_exit(code) }
+}
+
+/// Let go of the conversation, of the machine's lock, and of whatever else is open.
+fn alone(report: OwnedFd, parent: libc::pid_t) -> io::Result<File> {
+    const REPORT: RawFd = 3;
+    // SAFETY: plain system calls; descriptors that live in copies of values are not touched by them again, since this
+    // process ends without dropping any.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        libc::prctl(libc::PR_SET_NAME, c"becalm-load".as_ptr());
+        if libc::getppid() != parent {
+            libc::_exit(3);
+        }
+        let null = checked(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC))?;
+        // First out of the way of what is closed below.
+        let report = checked(libc::fcntl(report.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100))?;
+        for fd in 0..REPORT {
+            checked(libc::dup2(null, fd))?;
+        }
+        checked(libc::dup3(report, REPORT, libc::O_CLOEXEC))?;
+        // Linux 5.9; older ones keep copies of what the agent has open until the load ends.
+        libc::syscall(libc::SYS_close_range, REPORT + 1, RawFd::MAX, 0);
+        Ok(File::from_raw_fd(REPORT))
+    }
+}
+
+fn pipe() -> io::Result<[OwnedFd; 2]> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors, which are ours when the call has succeeded.
+    unsafe {
+        checked(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Ok(ends.map(|fd| OwnedFd::from_raw_fd(fd)))
+    }
+}
