@@ -1,7 +1,9 @@
 """`becalm design` as functions and as commands."""
 
+import inspect
 import json
 
+import click
 import pytest
 from click.testing import CliRunner
 from tests.unit.analysis.test_design_fit import CHEMREACT
@@ -113,3 +115,14 @@ def test_files_that_are_no_text(tmp_path):
 def test_an_unknown_option_is_told_with_the_nearest():
     with pytest.raises(becalm.UsageError, match="Did you mean 'alpha'"):
         becalm.design("central", RANGES, alfa=1.0)
+
+
+@pytest.mark.parametrize("name", ["factorial", "central", "box-behnken", "fit"])
+def test_every_option_of_a_command_is_a_keyword_of_its_function(name):
+    from becalm.cli.design import command_design
+
+    function = becalm.fit_design if name == "fit" else becalm.design
+    options = {each.name for each in command_design.commands[name].params if isinstance(each, click.Option)}
+    typed = options - {"as_json", "markdown", "quiet", "plain", "report", "as_csv", "standard_order"}
+    assert typed <= set(inspect.signature(function).parameters)
+    assert ("standard_order" in options) == (name != "fit"), "it is randomize=False"
