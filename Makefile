@@ -80,9 +80,9 @@ demo: $(USER_VENV)/.demo
 guests: debian-packages build
 	@PYTHONPATH=. $(BIN)/python tools/prepare_guests.py
 
-# Fails, too, when the machine is not afterwards as it was before.
-# Told only, until a whole run has been seen to leave nothing: make test UNCHANGED= fails on it.
-UNCHANGED ?= --tell
+# Fails, too, when the machine is not afterwards as it was before. On a machine that others use meanwhile, and change:
+# make test UNCHANGED=--tell
+UNCHANGED ?=
 test: guests
 	cargo test --workspace --locked
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py

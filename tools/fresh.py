@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = "python3,make,ca-certificates"
+PACKAGES = "python3,make,ca-certificates,apt"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 COMMANDS = ("make demo", "make test")
 

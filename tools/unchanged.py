@@ -3,7 +3,8 @@
 Compared are settings of the kernel (those that becalm knows and their neighbours), mounts, swap areas, control groups,
 network interfaces, the CPUs that tasks may use, and files outside of the project that tests could have touched.
 Processes that the command started, however they detached themselves, are waited for, then named with the test that
-started them, ended, and counted as a failure. The CPUs at which interrupts in fact arrive are left out.
+started them, ended, and counted as a failure. The CPUs at which interrupts in fact arrive are left out, because an idle
+device cannot be brought back. With `--tell` a difference is told and is no failure: others use the machine, too.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ NAMES = ("/run", "~", "~/.config", "~/.local/share", "~/.local/state", "~/.ssh",
 OURS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/user")
 """Where everybody leaves files: only names with `becalm` in them count."""
 
+OWN = ("/run/becalm", "/var/lib/becalm", "/var/lib/becalm/last-restore")
+"""What becalm leaves on a machine by design: its lock, and its note of what a guard did."""
+
 OTHERS = re.compile(r"^(pytest-of-.*|becalm-fuzz-.*|user|systemd|udev|lock|\..*history|\.cache|\.viminfo|\.lesshst)$")
 UNITS = re.compile(r"\.(scope|service|slice|socket|mount|swap)(/|$)")
 """Control groups that systemd makes and removes as it likes."""
@@ -120,7 +124,12 @@ def groups() -> Iterator[str]:
 
 
 def files() -> Iterator[tuple[str, str]]:
-    """Files outside of the project, with what is told about each."""
+    """Files outside of the project, with what is told about each, without becalm's own."""
+    return ((path, what) for path, what in all_files() if path not in OWN)
+
+
+def all_files() -> Iterator[tuple[str, str]]:
+    """All files that are looked at."""
     for top in FILES:
         for folder, below, plain in os.walk(top):
             for name in (*below, *plain):

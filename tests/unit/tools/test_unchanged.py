@@ -69,6 +69,87 @@ def test_this_machine_has_something_of_each_kind():
     assert not [name for name in settings if "effective_affinity" in name]
 
 
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """A machine of a few files, and how it differs from what it was."""
+    for name in ("etc", "home", "shm", "sys"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "sys/swappiness").write_text("60")
+    (tmp_path / "sys/full_scans").write_text("30")
+    (tmp_path / "sys/full_scans").chmod(0o444)
+    monkeypatch.setattr(unchanged, "SETTINGS", (f"{tmp_path}/sys/*",))
+    monkeypatch.setattr(unchanged, "FILES", (f"{tmp_path}/etc",))
+    monkeypatch.setattr(unchanged, "NAMES", (f"{tmp_path}/home",))
+    monkeypatch.setattr(unchanged, "OURS", (f"{tmp_path}/shm",))
+    for name in ("mounts", "groups", "tasks"):
+        monkeypatch.setattr(unchanged, name, list)
+    before = unchanged.snapshot()
+    return tmp_path, lambda: [
+        each.replace(str(tmp_path), "") for each in unchanged.differences(before, unchanged.snapshot())
+    ]
+
+
+LEFT = {
+    "shm/becalm-spool-0123456789abcdef": "a spool",
+    "shm/becalm-guest-x/console": "a guest's directory",
+    "etc/grub.d/09_becalm": "a boot entry",
+    "home/becalm": "what belongs into a test's own directory",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_file_that_was_left_is_a_difference(places, left):
+    root, differs = places
+    (root / left).parent.mkdir(exist_ok=True)
+    (root / left).touch()
+    assert any(f"/{left}".startswith(line.split()[1].rstrip(":")) for line in differs()), LEFT[left]
+    assert all(line.endswith("was not there before") for line in differs())
+
+
+def test_what_others_leave_where_everybody_does_is_none(places):
+    root, differs = places
+    (root / "shm/PostgreSQL.1").touch()
+    (root / "shm/becalm-fuzz-1").touch()
+    assert differs() == []
+
+
+def test_a_setting_is_one_and_a_counter_that_nobody_can_write_is_none(places):
+    root, differs = places
+    (root / "sys/full_scans").unlink()
+    (root / "sys/full_scans").write_text("31")
+    (root / "sys/full_scans").chmod(0o444)
+    assert differs() == []
+    (root / "sys/swappiness").write_text("59")
+    assert differs() == ["setting /sys/swappiness: was '60', is '59'"]
+
+
+def test_what_becalm_leaves_by_design_is_none(places, monkeypatch):
+    root, differs = places
+    monkeypatch.setattr(unchanged, "OWN", (f"{root}/etc/becalm", f"{root}/etc/becalm/last-restore"))
+    (root / "etc/becalm").mkdir()
+    (root / "etc/becalm/last-restore").write_text("Put back.")
+    assert differs() == []
+    (root / "etc/becalm/journal").touch()
+    assert differs() == ["file /etc/becalm/journal: was not there before"]
+
+
+@pytest.mark.parametrize(("words", "code"), [(("--tell",), 0), ((), 1)])
+def test_a_difference_is_a_failure_unless_it_is_only_to_be_told(words, code, monkeypatch, capsys):
+    snapshots = iter([{}, {"control group /sys/fs/cgroup/becalm-1": ""}])
+    monkeypatch.setattr(unchanged, "snapshot", lambda: next(snapshots))
+    monkeypatch.setattr(unchanged, "run", lambda command: 0)
+    monkeypatch.setattr(unchanged, "survivors", list)
+    assert unchanged.main([*words, "--", "true"]) == code
+    assert "control group /sys/fs/cgroup/becalm-1: was not there before" in capsys.readouterr().err
+
+
+def test_make_test_fails_on_a_difference():
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "UNCHANGED"))}
+    done = subprocess.run(["make", "-n", "test"], cwd=ROOT, env=own, capture_output=True, text=True)
+    (line,) = [line for line in done.stdout.splitlines() if "tools/unchanged.py" in line]
+    assert "--tell" not in line
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a mount namespace of one's own needs root")
 def test_a_mount_a_file_and_a_setting_are_seen(tmp_path):
     """In a mount namespace of its own, where /etc and the kernel's settings are this test's."""
