@@ -60,6 +60,11 @@ class Elsewhere:
     path: Path
     place: Place
 
+    @property
+    def study_id(self) -> int:
+        """The study's number."""
+        return _study(self.path)[0]
+
     def take(self, lines: bytes) -> list[Recovered]:
         """What was found there, into the store. Raises MachineError when it could not be kept."""
         with _unused(self.path) as descriptor:
@@ -201,11 +206,10 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
     with _unused(path) as descriptor:
         if descriptor is None:
             return
-        name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
-        number = int(name) if name.isdecimal() else 0
+        number, began = _study(path)
         try:
             rows, whole = read(descriptor)
-            missing = _take_over(store, number, int(began) if began.isdecimal() else 0, rows)
+            missing = _take_over(store, number, began, rows)
         except (StoreError, OSError):
             return
         aside = None
@@ -223,6 +227,12 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
                 aside = path
         if missing or aside:
             yield Recovered(number, missing or 0, aside)
+
+
+def _study(path: Path) -> tuple[int, int]:
+    """Number and beginning of the study that a spool's name tells; zeros where it does not."""
+    name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
+    return int(name) if name.isdecimal() else 0, int(began) if began.isdecimal() else 0
 
 
 def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from becalm.errors import UsageError
 from becalm.report.document import Document, by_program
 from becalm.report.formats import read
-from becalm.store import Store, recover
-from becalm.wording.measurement import damaged_runs, recovered
+from becalm.store import Store, elsewhere, recover
+from becalm.wording.measurement import damaged_runs, left_elsewhere, recovered
 
 Warned = Callable[[str], None]
 """Told in a sentence what was recovered from killed becalms meanwhile."""
@@ -26,6 +26,9 @@ def stored(reference: str | int = "last", store: str | None = None, *, warned: W
             if warned is not None:
                 warned(recovered(late.study_id, late.runs, late.aside))
         found = document_of(opened, opened.resolve(reference))
+        for left in elsewhere(opened) if warned is not None else ():
+            if warned is not None and left.study_id == found.number:
+                warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if warned is not None and found.number is not None and opened.damaged[found.number]:
             warned(damaged_runs(found.number, opened.damaged[found.number], len(found.runs)))
         return found

@@ -274,6 +274,14 @@ def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     return f"{said} The rest cannot be read: {rest}"
 
 
+def left_elsewhere(study: int, host: str) -> str:
+    """A becalm was killed that measured on another machine, and nobody has asked there since."""
+    return (
+        f"The becalm that measured study {study} was killed. Runs that had not arrived may still be on {host}: the "
+        "next one that measures there fetches them."
+    )
+
+
 def damaged_runs(study: int, damaged: int, whole: int) -> str:
     """Runs of a store whose checksums do not fit."""
     return (

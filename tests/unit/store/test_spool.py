@@ -69,7 +69,10 @@ def test_a_spool_that_names_another_machine_waits_until_somebody_has_asked_there
     assert (found.study_id, found.runs, found.aside) == (number, 1, None), "what has come here is taken at once"
     assert recover(store) == []
     (left,) = elsewhere(store)
-    assert left.place == PLACE
+    assert (left.place, left.study_id) == (PLACE, number)
+    said = []
+    stored(number, store.shown, warned=said.append)
+    assert [line for line in said if "may still be on ssh://bench" in line]
     (found,) = left.take(line(run(0)) + line(run(1)) + line(run(2))[:-9])
     assert (found.runs, found.aside) == (1, None)
     assert list(store.runs(number)) == [run(0), run(1)]
