@@ -41,9 +41,8 @@ def stored_runs(store):
 
 
 def test_twice_the_work_is_called_slower(store):
-    verdict = becalm.compare(
-        [loop(20_000), loop(60_000)], names=["once", "thrice"], precision=0.2, budget="300s", seed=1
-    )
+    # It stops when it knows; the budget is a limit for a machine that others keep busy.
+    verdict = becalm.compare([loop(20_000), loop(60_000)], names=["once", "thrice"], budget="600s", seed=1)
     (found,) = verdict.differences
     assert found.answer is Answer.SLOWER
     assert found.low > 0.3
