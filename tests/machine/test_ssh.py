@@ -239,7 +239,7 @@ def test_an_unknown_key_is_never_accepted(far):
 def test_another_key_is_never_accepted(far, tmp_path):
     keygen(tmp_path / "other")
     far.known_hosts(tmp_path / "other.pub")
-    assert "is not the one that is known" in refused()
+    assert "The key of far has changed" in refused()
 
 
 def test_a_key_that_is_not_let_in(far, tmp_path):
