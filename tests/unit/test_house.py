@@ -243,6 +243,7 @@ def test_fields_of_the_json_of_settings_are_documented():
     lists = [
         ("Putting on", settings_change.Change),
         ("Putting on", Excluded),
+        ("Putting on", settings_change.BootApplied),
         ("Taking off", settings_change.RestoredPlace),
         ("What is on", settings_change.Held),
         ("What is on", settings_change.BootFile),
