@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from becalm.nouns.objective import find
 from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
@@ -72,15 +73,33 @@ def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
     return not found.settings or any(knob in found.settings for knob in each.knob.split(AND))
 
 
+def unattributed(found: TuneVerdict, program: str) -> bool:
+    """Whether the chosen settings cost more (or less) mean time than leaving them out one by one accounts for.
+
+    Then some do the same: leaving out one of them shows nothing, and that it costs nothing would be wrong.
+    """
+    whole = next((each.shift for each in found.comparisons if (each.arm, each.program) == (TUNED, program)), None)
+    costs = [each.cost for each in found.contributions if each.program == program]
+    if whole is None or not costs:
+        return False
+    sum_ = math.prod(1 + each.value for each in costs) - 1
+    slack = sum((each.high - each.low) / 2 for each in costs)
+    return whole.low > max(sum_ + slack, 0.0) or whole.high < min(sum_ - slack, 0.0)
+
+
+def _cost(cost: Interval, unknown: bool) -> str:
+    return "not known" if unknown and cost.low <= 0 <= cost.high else sentences.give_or_take(cost)
+
+
 def knobs(found: TuneVerdict, program: str) -> Table:
     """What each chosen knob contributes and costs."""
-    level = f"{100 * found.confidence:g} %"
+    level, unknown = f"{100 * found.confidence:g} %", unattributed(found, program)
     rows = tuple(
         (
             f"{each.knob} = {value_text(each.value)}",
             factor(each.ratio),
             ends(each.ratio),
-            sentences.give_or_take(each.cost),
+            _cost(each.cost, unknown),
             decision(each, found),
         )
         for each in found.contributions
@@ -90,6 +109,11 @@ def knobs(found: TuneVerdict, program: str) -> Table:
         "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It is "
         f"expendable when that is below {1 + found.margin:g} for certain ({level}); undecided ones are kept. Cost: how "
         f"much longer the program takes because of it ({level}); negative: it saves time."
+        + (
+            " Not known: some of these settings do the same, so leaving out one by one does not show what they cost."
+            if unknown
+            else ""
+        )
     )
     head = ("setting", "without it", level, "cost in time", "")
     return Table(KNOBS, head, rows, (1, 2, 3), note)

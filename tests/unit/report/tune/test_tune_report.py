@@ -248,3 +248,15 @@ def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> No
     drawn = figures.contributions(found, PROGRAM)
     assert f"without {gone}" in drawn
     assert "left out" in drawn
+
+
+def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study: TuneVerdict) -> None:
+    """Of two settings that do the same each can be left out: that neither costs anything would be wrong."""
+    nothing = Interval(0.0, -0.001, 0.001)
+    known = tuple(replace(each, cost=nothing) for each in study.contributions)
+    whole = {True: Interval(0.27, 0.26, 0.28), False: Interval(0.0005, -0.002, 0.003)}
+    for unknown, shift in whole.items():
+        comparisons = tuple(replace(each, shift=shift) for each in study.comparisons)
+        table = tables.knobs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
+        assert {row[3] == "not known" for row in table.rows} == {unknown}
+        assert ("do the same" in table.note) is unknown
