@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError
+from becalm.nouns.run import Run
 from becalm.report.document import Document, by_program
 from becalm.report.formats import read
 from becalm.store import Store, elsewhere, recover
@@ -19,27 +21,73 @@ Warned = Callable[[str], None]
 """Told in a sentence what was recovered from killed becalms meanwhile."""
 
 
-def stored(reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None) -> Document:
-    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError."""
+class RunsInStore(Sequence[Run]):
+    """The runs of a stored study, read when somebody asks for one of them: there may be millions."""
+
+    def __init__(self, number: int, store: str | None, warned: Warned | None) -> None:
+        self._of = number, store, warned
+        self._read: list[Run] | None = None
+
+    @property
+    def _runs(self) -> list[Run]:
+        if self._read is None:
+            number, store, warned = self._of
+            with Store.open(store) as opened:
+                self._read = list(opened.runs(number))
+                _tell_damaged(opened, number, len(self._read), warned)
+        return self._read
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Run]: ...
+    def __getitem__(self, index: int | slice) -> Run | Sequence[Run]:
+        return self._runs[index]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+
+def _tell_damaged(opened: Store, number: int, good: int, warned: Warned | None) -> None:
+    if warned is not None and opened.damaged[number]:
+        warned(damaged_runs(number, opened.damaged[number], good))
+
+
+def stored(
+    reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None, later: bool = False
+) -> Document:
+    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
+
+    `later`: its runs are read, and looked through for damaged ones, when somebody first asks for one of them.
+    """
     with Store.open(store) as opened:
         for late in recover(opened, heard=warned is not None):
             if warned is not None:
                 warned(recovered(late.study_id, late.runs, late.aside))
-        found = document_of(opened, opened.resolve(reference))
+        number = opened.resolve(reference)
         for left in elsewhere(opened) if warned is not None else ():
-            if warned is not None and left.study_id == found.number:
+            if warned is not None and left.study_id == number:
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
-        if warned is not None and found.number is not None and opened.damaged[found.number]:
-            warned(damaged_runs(found.number, opened.damaged[found.number], len(found.runs)))
+        if later:
+            return _described(opened, number, RunsInStore(number, store, warned))
+        found = document_of(opened, number)
+        _tell_damaged(opened, number, len(found.runs), warned)
         return found
 
 
 def document_of(opened: Store, number: int) -> Document:
     """One study of an open store."""
+    return _described(opened, number, list(opened.runs(number)))
+
+
+def _described(opened: Store, number: int, runs: Sequence[Run]) -> Document:
     found = opened.study(number)
     return Document(
         study=found.study,
-        runs=list(opened.runs(number)),
+        runs=runs,
         texts=opened.texts(number),
         facts=found.facts,
         verdict=opened.verdict(number),

@@ -65,7 +65,7 @@ def show(reference: str | int = "last", store: str | None = None, *, warned: War
     What it says is the verdict that it came to; else one from its runs, as if they came in now. `warned` is told in a
     sentence what was recovered from killed becalms meanwhile.
     """
-    document = stored(reference, store, warned=warned)
+    document = stored(reference, store, warned=warned, later=True)
     return Shown(document, conclude(document))
 
 

@@ -1,11 +1,13 @@
 """What is imported can be shown: a study that could not be is refused in a sentence that names it; nothing stays."""
 
 import json
+import sqlite3
 
 import pytest
 
 import becalm
 from becalm.errors import UsageError
+from becalm.store import Store
 from becalm.verbs.records import conclude, export, import_, list_studies, show, stored
 
 
@@ -81,3 +83,27 @@ def test_a_search_that_was_not_finished_is_imported(store, tmp_path):
     (number,) = import_(file, store)
     with pytest.raises(UsageError, match="not finished; its 3 runs are kept"):
         conclude(stored(number, store))
+
+
+def test_a_million_runs_are_not_read_to_print_a_verdict(store, exported, monkeypatch):
+    def read(*_):
+        raise AssertionError("nobody asked for runs")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "runs", read)
+        found = show("last", store)
+        assert found.sentence == exported["verdict"]["sentence"]
+    assert found.to_json()["runs"]["rows"] == exported["runs"]["rows"]
+
+
+def test_damaged_runs_are_told_when_runs_are_read(store, exported):
+    with sqlite3.connect(store) as db:
+        db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE seq = 3")
+    said = []
+    found = show("last", store, warned=said.append)
+    assert said == []
+    assert len(found.document.runs) == len(exported["runs"]["rows"]) - 1 == 9
+    assert found.document.runs[3].seq == 4
+    assert [run.seq for run in found.document.runs[:3]] == [0, 1, 2]
+    assert len(said) == 1
+    assert said[0].startswith("1 of 10 runs of study 1 ")
