@@ -14,6 +14,7 @@ from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, Point
+from becalm.load.limits import beyond
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times, middle
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
@@ -68,6 +69,7 @@ def explain(
         chosen = _chosen(opened, studies, program, last)
         seen: dict[tuple[str, str], _Seen] = {}
         findings, used = [], []
+        around: dict[str, list[Load]] = {}
         for stored in chosen:
             loads = opened.loads(stored.number)
             if not loads:
@@ -76,6 +78,7 @@ def explain(
                 findings.append(finding("no_load", {"study": stored.number}))
                 continue
             used.append(stored.number)
+            around.setdefault(_machine(stored), []).extend(loads)
             _look(stored, list(opened.runs(stored.number)), loads, program, seen)
     cases = []
     for (name, machine), each in sorted(seen.items()):
@@ -84,6 +87,10 @@ def explain(
             findings.append(finding("no_delay", {"machine": machine}, name))
         else:
             cases.append(_case(shown, each.designed))
+    for machine, loads in around.items():
+        for each in beyond(loads):
+            numbers = {"machine": machine, "events": each.events, "of": each.of, "limit": each.limit.most}
+            findings.append(finding(each.limit.kind, numbers))
     if not cases and not findings:
         raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
     made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(findings))

@@ -72,6 +72,18 @@ TABLE: tuple[Row, ...] = (
         load.contamination_unknown,
     ),
     Row("no_load", "a stored study without a record of load", ("study",), load.no_load),
+    Row(
+        "network_errors",
+        "errors, drops and collisions of the network beyond the usual limit",
+        ("machine", "events", "of", "limit"),
+        load.network_errors,
+    ),
+    Row(
+        "nfs_retransmissions",
+        "calls that NFS sent again beyond the usual limit",
+        ("machine", "events", "of", "limit"),
+        load.nfs_retransmissions,
+    ),
     Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
     Row("processor", "most of the variance comes from the processor's varying speed", tune.SOURCE, tune.processor),
     Row("program", "most of the variance arises while the program computes", tune.SOURCE, tune.program),

@@ -52,3 +52,20 @@ def no_load(program: str, n: Numbers) -> str:
 def no_delay(program: str, n: Numbers) -> str:
     """A program without a delay."""
     return f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed."
+
+
+def network_errors(program: str, n: Numbers) -> str:
+    """Errors of the network, which no load explains."""
+    return (
+        f"On {n['machine']} {n['events']:,} of {n['of']:,} packets were errors, drops or collisions, more than the "
+        f"usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything else "
+        "(ip -s link)."
+    )
+
+
+def nfs_retransmissions(program: str, n: Numbers) -> str:
+    """Calls of NFS that were sent again."""
+    return (
+        f"On {n['machine']} {n['events']:,} of {n['of']:,} NFS calls were sent again, more than the usual limit of "
+        f"{100 * n['limit']:g} %: the server is too slow or the network loses packets (nfsstat -rc)."
+    )

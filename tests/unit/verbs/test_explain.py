@@ -39,7 +39,7 @@ def fill(store, name, sensitive, hostname, seed, *, planned=True):
     levels = hypercube(30, rng, LOADS)
     runs, loads = simulate(levels, Program(sensitive=sensitive), Machine(), rng)
     options = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}} if planned else {}
-    study = Study("explain" if planned else "run", (Workload.of(name),), options=options)
+    study = Study("explain" if planned else "run", (Workload(argv=(name,), name=name),), options=options)
     number = store.begin(study, {"host": {"hostname": hostname}, "scheduler": {"autogroup": False}})
     store.append(number, runs)
     store.append_loads(number, loads)
@@ -287,3 +287,21 @@ def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue
     (many,) = explain(2, store=path).cases
     assert "queue" in many.attribution.missing
     assert many.attribution.cause == "CPU" or "could not be judged" in many.sentence
+
+
+def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(tmp_path):
+    path = str(tmp_path / "store.db")
+    with Store.open(path) as store:
+        number = fill(store, "p", Sensitivity(), "vm", 1, planned=False)
+        study = Study("run", (Workload.of("q"),))
+        other = store.begin(study, {"host": {"hostname": "box"}})
+        ns = 100 * 10**6
+        runs = [Run(seq, 0, 0, seq, 0, seq * 10**9, ns, ns, 0, 0, 1, 0, 0, 0, 0, "ok", 0, 0) for seq in range(30)]
+        store.append(other, runs)
+        bad = {"net_errors": 1, "net_packets": 100, "nfs_calls": 10, "nfs_retransmissions": 1}
+        store.append_loads(other, [Load(run.seq, run.seq, run.started_ns, ns, cpus=2, **bad) for run in runs])
+    found = explain(number, other, store=path)
+    said = {each.kind: each for each in found.findings}
+    assert set(said) >= {"network_errors", "nfs_retransmissions"}
+    assert said["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
+    assert "30 of 300 NFS calls were sent again" in said["nfs_retransmissions"].sentence

@@ -7,6 +7,7 @@ import re
 import pytest
 from tests.places import ROOT
 
+from becalm.load.limits import LIMITS
 from becalm.wording.findings import TABLE, finding
 from becalm.wording.series_findings import _REASONS
 
@@ -42,6 +43,8 @@ EXAMPLES = {
     },
     "no_load": {"study": 7},
     "no_delay": {"machine": "here"},
+    "network_errors": {"machine": "here", "events": 8, "of": 16000, "limit": 0.00025},
+    "nfs_retransmissions": {"machine": "here", "events": 8, "of": 80, "limit": 0.05},
     **{
         kind: {
             "cpu_share": 0.9, "cpu_share_low": 0.8, "cpu_share_high": 0.95, "spread": 0.02, "floor": 0.015,
@@ -101,7 +104,9 @@ def test_every_kind_that_is_reported_has_a_row_and_no_finding_is_worded_elsewher
     kinds, by_hand = reported()
     rows = {row.kind for row in TABLE}
     assert kinds <= rows
-    assert rows - kinds <= {"processor", "program", "waiting"}, "variance_source computes its kind"
+    assert rows - kinds <= {"processor", "program", "waiting", *(each.kind for each in LIMITS)}, (
+        "these kinds are computed"
+    )
     assert by_hand == []
 
 

@@ -1,0 +1,55 @@
+"""Limits for errors of the network and for calls that NFS sent again: beyond them something is broken, not busy.
+
+Pure: loads in, `Beyond` values out; unknown counts say nothing, and are no zeros.
+
+Public: Limit, Beyond, LIMITS, beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.load.record import Load
+
+FEWEST = 3
+"""Events below which no share is worth a word: a single lost packet is no fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """More than `most` of the events `of` ended as `events`: both are columns of Load; `kind` is of the finding."""
+
+    kind: str
+    events: str
+    of: str
+    most: float
+
+
+LIMITS = (
+    # Loukides 1990, System Performance Tuning: errors of an interface belong below a fortieth of a per cent.
+    Limit("network_errors", "net_errors", "net_packets", 0.00025),
+    # Stern, Eisler & Labiaga 2001, Managing NFS and NIS: from one call in twenty on, look for the loss.
+    Limit("nfs_retransmissions", "nfs_retransmissions", "nfs_calls", 0.05),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """So many `events` among so many `of`, which is more than the limit allows."""
+
+    limit: Limit
+    events: int
+    of: int
+
+
+def beyond(loads: Sequence[Load], limits: Sequence[Limit] = LIMITS) -> list[Beyond]:
+    """Limits that the loads together are beyond. Loads in which one of both counts is unknown are left out."""
+    found = []
+    for limit in limits:
+        pairs = [(getattr(load, limit.events), getattr(load, limit.of)) for load in loads]
+        known = [(events, of) for events, of in pairs if events is not None and of is not None]
+        events, of = (sum(column) for column in zip(*known, strict=True)) if known else (0, 0)
+        if events >= FEWEST and events > limit.most * of:
+            found.append(Beyond(limit, int(events), int(of)))
+    return found
