@@ -1,6 +1,7 @@
 """Where a program's scatter comes from: the processor itself, the program, or waiting. Pure: arrays in, a Finding out.
 
-Settings of the operating system help against waiting alone, so a person should know before or after a search for them.
+Settings of the operating system help against waiting above all, so a person should know before or after a search for
+them. What a diagnosis forbids is tested: `against_settings` says whether settings helped where none should have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from becalm.nouns.tune_verdict import ArmComparison
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import series
 from becalm.stats.describe import describe
@@ -76,4 +78,24 @@ def classify(
         "runs": count,
         "runs_for_one_percent": runs,
     }
-    return finding(kind, numbers, program)
+    untested = dict.fromkeys(("helped", "reduction", "reduction_low", "at_most")) if kind == "processor" else {}
+    return finding(kind, {**numbers, **untested}, program)
+
+
+def against_settings(found: Finding, steadier: Sequence[ArmComparison]) -> Finding:
+    """The same, if it is "processor", beside what settings did on fresh runs: it forbids that any of them helps much.
+
+    `helped`: the arm that reduced the spread of the program most, and was shown to, with its `reduction`; else
+    `at_most`: the largest reduction that any arm may have, by its interval. Neither where nothing was measured.
+    """
+    mine = [each for each in steadier if each.program == found.program]
+    if found.kind != "processor" or not mine:
+        return found
+    shown = [each for each in mine if each.ratio.low > 1]
+    numbers: dict[str, object]
+    if shown:
+        best = max(shown, key=lambda each: each.ratio.value)
+        numbers = {"helped": best.arm, "reduction": best.ratio.value, "reduction_low": best.ratio.low}
+    else:
+        numbers = {"at_most": max(each.ratio.high for each in mine)}
+    return finding(found.kind, {**found.numbers, **numbers}, found.program)

@@ -28,6 +28,12 @@ TUNED = "tuned"
 RECOMMENDED = "recommended"
 """Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
 
+LISTED = "all profiles"
+"""Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
+
+EVERYTHING = "all settings"
+"""Name of the arm with all that could be tried, measured then, too."""
+
 WITHOUT = "without "
 """Names of arms that leave one chosen knob out begin with this: "without nice"."""
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from becalm.analysis import confirmation
-from becalm.methods.protocol import NO_SETTINGS, Ask
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT, AblationEffect
+from becalm.nouns.tune_verdict import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT, AblationEffect
 from becalm.nouns.verdict import Finding
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 from becalm.wording.findings import finding
+from becalm.wording.tune import named
 
 FEWEST_LOOPS = 4
 """Confirming with fewer loops would say nothing with any certainty."""
@@ -55,6 +56,8 @@ def confirm(
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
+    if not options.allowed.tried and not tuned.choice.settings.values:
+        left_ns = yield from _strongest(space, options, programs, tuned, run_ns, left_ns)
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
     if options.allowed.tried:
         arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
@@ -77,6 +80,55 @@ def confirm(
     left_ns = yield from _unbundle_boot(space, options, programs, tuned, shape, run_ns, left_ns)
     left_ns = yield from _decide(space, options, programs, tuned, run_ns, left_ns)
     yield from _backward_elimination(space, options, programs, tuned, run_ns, left_ns)
+
+
+def _strongest(
+    space: Space,
+    options: TuneOptions,
+    programs: Sequence[str],
+    tuned: SearchResult,
+    run_ns: float,
+    left_ns: float | None,
+) -> Generator[PhaseRequest, PhaseResult, float | None]:
+    """Where a search chose nothing: the strongest settings there are, before it is said that none help.
+
+    They are what any of the known profiles sets, and everything. What helps of them is chosen, and then confirmed as
+    what a search chose is. Gives the time that is left.
+    """
+    listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
+    everything = space.settings(space.candidates)
+    union = space.settings(each for each in space.candidates if each.knob in listed)
+    if not everything.values:
+        return left_ns
+    wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
+    arms, shape = _affordable(_distinct(wanted | dict(space.profiles)), space, options, run_ns, left_ns)
+    gained = yield PhaseRequest(_ask(arms, shape, "the strongest settings, before saying that none help"), "confirm")
+    tuned.confirm_runs += counted(gained)
+    strongest = LISTED if union.values else EVERYTHING
+    judged = _renamed(_judge(arms, gained, programs, options), strongest)
+    arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
+    helping = [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
+    best = max(helping, key=lambda each: each.ratio.low, default=None)
+    tuned.findings.append(
+        finding("strongest", {"arms": [name for name in arms if name != BASELINE], "helped": best and best.arm})
+    )
+    if best is None or any(arm.failed for arm in judged.arms if arm.name == best.arm):
+        tuned.judged = replace(judged, settings=NO_SETTINGS)
+    else:
+        tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
+    return None if left_ns is None else left_ns - gained.took_ns
+
+
+def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:
+    """The arm TUNED by another name: a search that chose nothing has none of this name."""
+    arms = tuple(replace(each, name=name) if each.name == TUNED else each for each in judged.arms)
+    comparisons = tuple(
+        replace(each, arm=name, sentence=each.sentence.replace(named(TUNED), named(name)))
+        if each.arm == TUNED
+        else each
+        for each in judged.comparisons
+    )
+    return replace(judged, arms=arms, comparisons=comparisons)
 
 
 def _unbundle_boot(

@@ -58,8 +58,9 @@ def tune_phases(
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
         options = replace(options, allowed=replace(options.allowed, tried=tried))
-        if tried:
-            tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
+        if not tried:
+            return tuned
+        tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
         if left_ns is not None:
             share_ns = SEARCH_SHARE * left_ns
@@ -72,6 +73,7 @@ def tune_phases(
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
         run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0
     yield from confirm(space, options, programs, tuned, run_ns, left_ns)
+    tuned.findings = [variance_source.against_settings(each, tuned.judged.comparisons) for each in tuned.findings]
     return tuned
 
 

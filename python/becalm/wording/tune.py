@@ -8,6 +8,8 @@ from typing import Any
 
 from becalm.nouns.tune_verdict import (
     BASELINE,
+    EVERYTHING,
+    LISTED,
     RECOMMENDED,
     TUNED,
     WITHOUT,
@@ -76,6 +78,8 @@ def named(arm: str) -> str:
         BASELINE: "no settings",
         TUNED: "the chosen settings",
         RECOMMENDED: "the recommended settings",
+        LISTED: "all known profiles together",
+        EVERYTHING: "all settings together",
     }.get(arm, f"the chosen settings {arm}" if arm.startswith(WITHOUT) else f"the profile {arm}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,9 @@ from becalm.wording import tune
 from becalm.wording.measurement import counted
 
 Numbers = Mapping[str, Any]
+
+TESTED = ("helped", "reduction", "reduction_low", "at_most")
+"""Numbers of the finding "processor" on what settings did on fresh runs, as far as any were measured."""
 
 SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "runs", "runs_for_one_percent")
 """Numbers of the findings on the source of variance (`analysis.variance_source`)."""
@@ -26,15 +30,32 @@ def _source(program: str, n: Numbers) -> tuple[str, str, str, str]:
 
 
 def processor(program: str, n: Numbers) -> str:
-    """The processor's speed varies, whatever the operating system does."""
+    """The processor's speed varies; whether settings help all the same is what fresh runs said."""
     part, additions, here, runs = _source(program, n)
-    return (
-        f"Most of the variation of {program} comes from outside the operating system: {part}, and {additions}, {here}. "
-        "The processor itself runs at a varying speed (its clock, its heat, or neighbours on the same chip, as in "
-        "a virtual machine). Of this part only settings of the clock can take something away, where the machine has "
-        "them; other settings act on the rest. What helps is comparing in turn, where the speed of the moment cancels: "
-        f"becalm compare.{runs}"
+    said = (
+        f"Most of the variation of {program} arises while it computes: {part}, and {additions}, {here}. "
+        "The processor itself runs at a varying speed: its clock, its heat, or neighbours on the same chip, as in a "
+        "virtual machine."
     )
+    if n.get("helped"):
+        return (
+            f"{said} Settings of the operating system help all the same: with {tune.named(n['helped'])} it varies "
+            f"{tune.factor(n['reduction'])} times less."
+        )
+    compare = f" What helps is comparing in turn, where the speed of the moment cancels: becalm compare.{runs}"
+    if n.get("at_most") is not None and math.isfinite(n["at_most"]):
+        return (
+            f"{said} That is outside the operating system, and it was put to the test: no settings measured on fresh "
+            f"runs are shown to help, and none reduces the variation more than {tune.factor(n['at_most'])}-fold."
+            f"{compare}"
+        )
+    return f"{said} Whether settings help all the same was not measured on fresh runs.{compare}"
+
+
+def strongest(program: str, n: Numbers) -> str:
+    """What was measured before it was said that nothing helps."""
+    end = f"With {tune.named(n['helped'])} it varies less." if n["helped"] else "Nothing is shown to help."
+    return f"The search chose nothing, so the strongest settings were measured: {', '.join(n['arms'])}. {end}"
 
 
 def program(program: str, n: Numbers) -> str:

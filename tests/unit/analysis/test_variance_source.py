@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from tests.unit.analysis import confirmations
 
-from becalm.analysis.variance_source import classify
+from becalm.analysis import confirmation
+from becalm.analysis.variance_source import against_settings, classify
+from becalm.nouns.verdict import Interval
 
 
 def speeds(seed: int, sd: float) -> list[np.ndarray]:
@@ -32,6 +36,27 @@ def test_noise_of_the_processor_is_told_from_waiting_and_from_the_program() -> N
     waiting = classify([each + 5e6 * rng.exponential(size=15) for each in steady], steady, 0.0005, "gzip")
     assert waiting is not None
     assert waiting.kind == "waiting"
+
+
+def test_what_the_diagnosis_forbids_is_put_to_the_test() -> None:
+    cpu = speeds(1, 0.02)
+    found = classify([each + 1e5 for each in cpu], cpu, 0.018, confirmations.PROGRAM)
+    assert found is not None
+    assert "was not measured on fresh runs" in found.sentence
+    assert "outside" not in found.sentence
+    judged = confirmation.judge(confirmations.confirmation(confirmations.TRUTH), (confirmations.PROGRAM,))
+    refuted = against_settings(found, judged.comparisons)
+    best = max((each for each in judged.comparisons if each.ratio.low > 1), key=lambda each: each.ratio.value)
+    assert (refuted.numbers["helped"], refuted.numbers["reduction"]) == (best.arm, best.ratio.value)
+    assert "help all the same" in refuted.sentence
+    assert "outside" not in refuted.sentence
+    idle = [each for each in judged.comparisons if not each.ratio.low > 1] or [
+        dataclasses.replace(best, ratio=Interval(1.1, 0.9, 1.4))
+    ]
+    held = against_settings(found, idle)
+    assert held.numbers["at_most"] == max(each.ratio.high for each in idle)
+    assert "outside the operating system, and it was put to the test" in held.sentence
+    assert against_settings(found, [dataclasses.replace(best, program="other")]) == found
 
 
 def test_where_noise_comes_from_is_not_said_without_knowing() -> None:

@@ -71,12 +71,35 @@ def test_profiles_are_compared_with_but_not_those_that_are_the_same_or_set_nothi
     assert len(wishes[1].ask.arms) == 3
 
 
-def test_nothing_chosen_is_nothing_confirmed():
-    tuned, wishes, _ = conduct(World(), space("a", "b"), chooses())
+def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured():
+    profiles = [("one", Settings.of({"a": 1})), ("two", Settings.of({"b": 1, "z": 2}))]
+    tuned, wishes, _ = conduct(World(), space("a", "b", "c", profiles=profiles), chooses())
+    assert [wish.phase for wish in wishes] == ["look", "confirm"]
+    everything, union = Settings.of({"a": 1, "b": 1, "c": 1}), Settings.of({"a": 1, "b": 1})
+    assert wishes[1].ask.arms == (NO_SETTINGS, union, everything, profiles[0][1], profiles[1][1])
+    assert arms(tuned) == {BASELINE, "all profiles", "all settings", "one", "two"}
+    assert tuned.choice == Choice(NO_SETTINGS, "Because.")
+    assert tuned.judged.settings == NO_SETTINGS
+    (said,) = findings(tuned, "strongest")
+    assert "Nothing is shown to help" in said.sentence
+    assert all("the chosen settings" not in each.sentence for each in tuned.judged.comparisons)
+
+
+def test_what_helps_of_the_strongest_settings_is_chosen_and_confirmed():
+    world = World({"a": 0.2, "c": 3.0}, floor=0.02)
+    tuned, wishes, _ = conduct(world, space("a", "b", "c", profiles=[("pyperf", Settings.of({"a": 1}))]), chooses())
+    assert tuned.choice.settings == Settings.of({"a": 1})
+    assert tuned.judged.settings == Settings.of({"a": 1})
+    assert [wish.phase for wish in wishes] == ["look", "confirm", "confirm"]
+    assert tuned.choice.why.startswith("Because. But fresh runs of all known profiles together vary less")
+    (origin,) = findings(tuned, "processor")
+    assert origin.numbers["helped"] == TUNED
+    assert "help all the same" in origin.sentence
+
+
+def test_a_search_that_may_set_nothing_measures_nothing_more():
+    _, wishes, _ = conduct(World(), space(), chooses())
     assert [wish.phase for wish in wishes] == ["look"]
-    assert tuned.judged.arms == ()
-    assert tuned.confirm_runs == 0
-    assert tuned.choice.why == "Because."
 
 
 def test_settings_that_do_not_help_are_not_recommended():

@@ -21,7 +21,9 @@ HELPFUL = {"aslr": "off", "governor": "performance"}.items()
 
 
 def small(programs=("p",), **options):
-    return tune([*programs], **{**USUAL, **options})
+    # What only tries settings searches nothing, and takes no option of a search.
+    usual = {name: value for name, value in USUAL.items() if not ("tried" in options and name == "only")}
+    return tune([*programs], **{**usual, **options})
 
 
 def finding(found, kind):

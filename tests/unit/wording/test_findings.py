@@ -50,8 +50,13 @@ EXAMPLES = {
             "cpu_share": 0.9, "cpu_share_low": 0.8, "cpu_share_high": 0.95, "spread": 0.02, "floor": 0.015,
             "runs": 24, "runs_for_one_percent": 16,
         }
-        for kind in ("processor", "program", "waiting")
+        for kind in ("program", "waiting")
     },
+    "processor": {
+        "cpu_share": 0.9, "cpu_share_low": 0.8, "cpu_share_high": 0.95, "spread": 0.02, "floor": 0.015, "runs": 24,
+        "runs_for_one_percent": 16, "helped": "pyperf", "reduction": 4.1, "reduction_low": 2.9, "at_most": None,
+    },
+    "strongest": {"arms": ["all profiles", "all settings"], "helped": None},
     "parallel": {"cpus": 1.9, "confining": ["cpus"]},
     "tried": {"name": "pyperf", "same_as": None},
     "budget": {"left_out": ["without nice", "pyperf"]},
