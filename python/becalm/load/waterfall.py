@@ -245,12 +245,16 @@ def _bars(
 
 
 def _slower_parts(now: Times, before: Times | None, slower: float | None) -> Iterator[Part]:
-    """Of slower execution, what a lower clock frequency accounts for; the rest is cache, memory or a sibling thread."""
+    """Of slower execution, what a lower clock frequency accounts for.
+
+    The rest may be cache, memory, a sibling thread, or more instructions: these are not counted, so no more is said of
+    it than that a CPU second did less.
+    """
     if before is None or not slower or slower < 0 or not now.frequency_khz or not before.frequency_khz:
         return
     clock = min(slower, max(0.0, (now.on_cpu_ns or 0.0) * (1 - now.frequency_khz / before.frequency_khz)))
     yield Part("lower clock frequency", clock)
-    yield Part("fewer instructions per cycle", slower - clock)
+    yield Part("slower per CPU second (instructions not counted)", slower - clock)
 
 
 def _bounds(times: Times, spent: float | None) -> Ends:

@@ -195,7 +195,8 @@ def _summary(summary: Summary, confidence: float) -> Table:
     table.add_row("median", duration(summary.median_ns.value), between(summary.median_ns))
     cv = summary.cv
     ends = math.isfinite(cv.low) and math.isfinite(cv.high)
-    span = f"{level}: {percent(cv.low)} to {percent(cv.high)} % of the mean" if ends else "of the mean"
+    # No level: rarer and longer runs than were seen would make it larger, and nobody knows of them.
+    span = f"of the mean, roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else "of the mean"
     if summary.runs > 1:
         table.add_row("spread", f"{percent(cv.value)} %", span)
     else:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import betainc, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
-from becalm.stats.effective_sample_size import effective_size, mean_error
+from becalm.stats.effective_sample_size import correlation_time, effective_size, mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
 from becalm.stats.root_finding import root
@@ -20,9 +20,10 @@ from becalm.stats.root_finding import root
 class Description:
     """A series of times; all in the unit of the times except `cv`, `robust_cv` (fractions) and `effective_n` (runs).
 
-    The intervals are at `confidence`; their ends are infinite (for the coefficient of variation: 0 and infinity)
-    where so few values say nothing. `robust_cv`: 1.4826 median absolute deviations over the median. `effective_n`:
-    how many independent runs would know the mean as well.
+    The intervals of mean and median are at `confidence`, that of the coefficient of variation is a rough one
+    (`cv_interval`); their ends are infinite (of the latter: 0 and infinity) where so few values say nothing.
+    `robust_cv`: 1.4826 median absolute deviations over the median. `effective_n`: how many independent runs would know
+    the mean as well.
     """
 
     n: int
@@ -94,20 +95,38 @@ def median_interval(x: Floats, alpha: float) -> tuple[float, float]:
     return float(ordered[index]), float(ordered[count - 1 - index])
 
 
-def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
-    """Interval of the coefficient of variation, on its logarithm, by the infinitesimal jackknife.
+CORRELATED, LEAST_WORTH = 2.0, 20.0
+"""Correlation time from which a series is correlated, and how many independent runs it must be worth then for its
+spread to be known at all: by simulation, bench/coverage.py."""
 
-    log(s / mean) has the influence function (z^2 - 1) / 2 - cv z with z = (x - mean) / s, whose standard error as the
-    mean of a correlated series gives the interval. That allows for heavy tails (Bonett 2006, Comput. Stat. Data Anal.
-    50:775 scales by the kurtosis likewise) and for autocorrelation. With a few runs of a skewed distribution it is too
-    short: the tail that makes the spread was not seen yet.
+
+def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
+    """Rough interval of the coefficient of variation, on its logarithm.
+
+    The variance of log s is (kurtosis - (m - 3) / m) / 4 (m - 1) with a kurtosis about the trimmed mean (Bonett 2006,
+    Comput. Stat. Data Anal. 50:775), which sees heavy tails earlier than one about the mean. m counts the runs that are
+    independent for a spread: by the correlation time of the influence function (z^2 - 1) / 2 - cv z with
+    z = (x - mean) / s. The upper end allows for what s of a correlated series misses, the variance of its mean.
+
+    It is the stated level for normal and bimodal times, and for correlated ones that last many times their
+    memory; correlated ones worth fewer than 20 independent runs have none (0 and infinity). It cannot be for tails so
+    heavy that the runs which make the spread were not seen: so nobody is told a level (docs/explanation/statistics.md).
     """
-    mean, spread = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
-    if len(x) < 3 or mean <= 0.0:
+    count, mean = len(x), float(x.mean())
+    spread = float(x.std(ddof=1)) if count > 1 else 0.0
+    if count < 3 or mean <= 0.0:
         return 0.0, math.inf
     if spread == 0.0:
         return 0.0, 0.0
-    z = (x - mean) / spread
-    error, freedom = mean_error((z * z - 1.0) / 2.0 - spread / mean * z)
-    reach = float(stdtrit(freedom, 1 - alpha / 2)) * error
-    return spread / mean * math.exp(-min(reach, 700.0)), spread / mean * math.exp(min(reach, 700.0))
+    z, cv = (x - mean) / spread, spread / mean
+    time = correlation_time(x)
+    if time >= CORRELATED and count / time < LEAST_WORTH:
+        return 0.0, math.inf
+    worth = count / max(correlation_time((z * z - 1.0) / 2.0 - cv * z), (time + 1.0) / 2.0)
+    cut = min((count - 1) // 2, max(1, int(count / (2.0 * math.sqrt(max(count - 4.0, 1.0))))))
+    middle = float(np.sort(x)[cut : count - cut].mean())
+    kurtosis = count * float(((x - middle) ** 4).sum()) / float(((x - mean) ** 2).sum()) ** 2
+    freedom = max(worth - 1.0, 1.0)
+    reach = float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(max(kurtosis - (worth - 3) / worth, 0.1) / (4 * freedom))
+    missed = 1.0 / math.sqrt(1.0 - min(time / count, 0.5))
+    return cv * math.exp(-min(reach, 700.0)), cv * missed * math.exp(min(reach, 700.0))
