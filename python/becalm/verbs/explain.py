@@ -88,9 +88,9 @@ def explain(
         else:
             cases.append(_case(shown, each.designed))
     for machine, loads in around.items():
-        for each in beyond(loads):
-            numbers = {"machine": machine, "events": each.events, "of": each.of, "limit": each.limit.most}
-            findings.append(finding(each.limit.kind, numbers))
+        for over in beyond(loads):
+            numbers = {"machine": machine, "events": over.events, "of": over.of, "limit": over.limit.most}
+            findings.append(finding(over.limit.kind, numbers))
     if not cases and not findings:
         raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
     made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(findings))
