@@ -17,7 +17,6 @@ from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.study.interleaved import measure_interleaved
-from becalm.study.multi_host import measure_on
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
@@ -111,6 +110,8 @@ def compare(
 
     if not several:
         return measure(options, session)
+    from becalm.study.multi_host import measure_on  # One host starts without it.
+
     return measure_on(hosts or (), cluster, "compare", options, session, measure)
 
 

@@ -12,7 +12,6 @@ from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved
-from becalm.study.multi_host import measure_on
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.workloads import refuse_source
 
@@ -62,4 +61,6 @@ def run(
 
     if hosts is None and cluster is None:
         return measure(options, session)
+    from becalm.study.multi_host import measure_on  # One host starts without it.
+
     return measure_on(hosts or (), cluster, "run", options, session, measure)
