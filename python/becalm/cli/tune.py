@@ -80,7 +80,7 @@ def command_tune(
 
 
 def _resumed_alone() -> None:
-    """Raises UsageError for options and programs that a study to be resumed would not heed."""
+    """Raises UsageError for options and programs that a resumed study ignores."""
     names = (parameter.name or "" for parameter in click.get_current_context().command.params)
     if given := options.typed(*(name for name in names if name not in WHILE_RESUMING)):
         what = given[0] if given[0].startswith("-") else "the program"

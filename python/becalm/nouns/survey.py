@@ -73,8 +73,8 @@ class PeerGroup:
 
 @dataclass(frozen=True, slots=True)
 class SurveyResult:
-    """The conclusion of a survey. `rate`: share of the named that may be wrong; `at_least`: smaller slownesses are not
-    named; `lost`: host to why it gave nothing."""
+    """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
+    reported; `lost`: host to why it returned no result."""
 
     group: str
     rate: float
@@ -89,7 +89,7 @@ class SurveyResult:
 
     @property
     def exit_code(self) -> int:
-        """3: a machine gave nothing; 1: one stands out; else 0 (docs/reference/exit-codes.md)."""
+        """3: a machine returned no result; 1: one stands out; else 0 (docs/reference/exit-codes.md)."""
         return 3 if self.lost else 1 if self.named else 0
 
     def to_json(self) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _disagrees(found: Case, a: Attribution) -> str:
 def _refused(found: Case, a: Attribution) -> str:
     return (
         f"its times rose with {WHAT[a.shares[0].cause]}, but the waits that were counted add up to more than the runs "
-        "took, so no cause is named. Of programs of a millisecond most is the starting: let one run do more."
+        "took, so no cause is named. A program of about 1 ms is mostly start-up: let one run do more."
     )
 
 

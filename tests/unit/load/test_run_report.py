@@ -152,7 +152,7 @@ def test_it_fits_eighty_columns(plain):
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_bars_have_the_room_that_numbers_leave(width):
-    tables = text(make(), width).partition("Where the time went")[2].partition("Known of the program")[0]
+    tables = text(make(), width).partition("Where the time went")[2].partition("What is known")[0]
     assert "…" not in tables
     longest = max(line.count("█") for line in tables.splitlines())
     assert longest <= 10 if width == 60 else longest > 30

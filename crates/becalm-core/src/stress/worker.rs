@@ -89,7 +89,7 @@ fn settle(demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> Result<
     if let Some(nice) = demand.nice {
         // SAFETY: no pointers.
         checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }).map_err(|error| {
-            LoadError(format!("Nice {nice} is refused: {error}. Below the present value only root may go."))
+            LoadError(format!("Nice {nice} is refused: {error}. Only root may lower it."))
         })?;
     }
     if let Some(cpus) = &demand.cpus {

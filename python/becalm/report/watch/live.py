@@ -1,7 +1,7 @@
-"""The live view: a table of measures that is drawn anew after each interval, with what they were before.
+"""The live view: a table of measures that is redrawn after each interval, with what they were before.
 
 `shown` gives a function that takes Instants; on a terminal it draws on the alternate screen and leaves the terminal as
-it was, elsewhere it prints a line an interval.
+it was, elsewhere it prints one line per interval.
 """
 
 from __future__ import annotations
