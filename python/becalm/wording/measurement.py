@@ -33,7 +33,7 @@ def duration(ns: float) -> str:
     """A time with four digits and the unit a person would use."""
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(ns) < 999.95 * size:
-            return f"{_four(ns / size)} {unit}" if size > 1 else f"{ns:.0f} ns"
+            return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"
     if ns < 120e9:
         return f"{_four(ns / 1e9)} s"
     return f"{ns / 60e9:.1f} min"

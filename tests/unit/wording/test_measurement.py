@@ -50,7 +50,7 @@ def test_a_baseline_is_called_weaker():
 @pytest.mark.parametrize(
     ("ns", "text"),
     [(17_321_456, "17.32 ms"), (999, "999 ns"), (1500, "1.500 µs"), (999_999_999, "1.000 s"), (61e9, "61.00 s"),
-     (600e9, "10.0 min"), (0, "0 ns"), (999_960, "1.000 ms")],
+     (600e9, "10.0 min"), (0, "0 ns"), (-0.3, "0 ns"), (999_960, "1.000 ms")],
 )  # fmt: skip
 def test_durations(ns, text):
     assert measurement.duration(ns) == text

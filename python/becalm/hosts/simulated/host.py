@@ -162,6 +162,11 @@ class SimHost(NoMachine):
             return duration_ns(workload.argv[1])
         if self.machine.base_ns and workload.argv:
             return self.machine.base_ns
+        if workload.kernel:
+            raise WorkloadError(
+                "A simulated machine has no processor for the built-in kernels. Survey a program on it: "
+                "becalm survey --no-kernels --host … -- spin 20ms"
+            )
         raise WorkloadError(
             f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
             "Try: becalm compare --host sim:drift 'spin 20ms' 'spin 20.2ms'"
