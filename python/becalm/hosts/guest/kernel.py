@@ -20,6 +20,9 @@ from becalm import paths
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.guest import elf
 
+DEEPEST = 100
+"""Modules that need each other one after another; distributions' have five."""
+
 ATTEMPTS = 3
 """Packages that the index still names may be gone from the archive: so many, newest first, are asked for."""
 RELEASE = re.compile(r"[0-9]+\.[0-9][0-9A-Za-z.+~_-]*")
@@ -147,16 +150,24 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
         lines = (kernel.modules / "modules.builtin").read_text().split()
         builtin = {_plain(Path(line).name.removesuffix(".ko")) for line in lines}
     order: dict[str, bytes] = {}
+    waiting: list[str] = []
 
     def take(name: str, by: str) -> None:
         if name in order or name in builtin:
             return
         if name not in files:
             raise MachineError(f"The kernel {kernel.release} has no module {name}{by}.")
+        if name in waiting or len(waiting) > DEEPEST:
+            raise MachineError(f"The modules of the kernel {kernel.release} depend on each other without end: {name}.")
         data = _module(files[name])
-        depends = elf.notes(data).get("depends", "")
+        try:
+            depends = elf.notes(data).get("depends", "")
+        except elf.NotSuitable as error:
+            raise MachineError(f"The module {files[name]} cannot be used: {error}.") from None
+        waiting.append(name)
         for each in filter(None, depends.split(",")):
             take(_plain(each), f", which {name} depends on")
+        waiting.remove(name)
         order[name] = data
 
     for name in names:
@@ -165,11 +176,14 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
 
 
 def _module(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix == ".xz":
-        return lzma.decompress(data)
-    if path.suffix == ".gz":
-        return zlib.decompress(data, wbits=31)
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            return lzma.decompress(data)
+        if path.suffix == ".gz":
+            return zlib.decompress(data, wbits=31)
+    except (OSError, lzma.LZMAError, zlib.error) as error:
+        raise MachineError(f"The module {path} cannot be unpacked: {error}.") from None
     return _unzstd(path) if path.suffix == ".zst" else data
 
 
@@ -267,5 +281,8 @@ def _member(file: BinaryIO) -> BinaryIO:
         if header.startswith(b"data.tar"):
             return file
         size = int(header[48:58])
+        if size < 0:
+            # Going back would never end.
+            raise ValueError("a member of it has a negative size")
         file.seek(size + size % 2, 1)
     raise ValueError("it has no member data.tar")

@@ -78,7 +78,13 @@ def test_a_package_is_unpacked_and_kept(tmp_path, cache):
     assert kernel.prepare(str(tmp_path / "k.deb")) == found, "a second time replaces it"
 
 
-@pytest.mark.parametrize("data", [b"", b"!<arch>\n", b"odd" * 99, package({"./boot/vmlinuz-1": vmlinuz()})[:-120]])
+BACKWARDS = b"!<arch>\n" + b"control.tar".ljust(48) + b"-60".ljust(10) + b"`\n"
+"""A package whose first member ends where it begins."""
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"!<arch>\n", b"odd" * 99, package({"./boot/vmlinuz-1": vmlinuz()})[:-120], BACKWARDS]
+)
 def test_a_damaged_package_leaves_nothing(tmp_path, cache, data):
     (tmp_path / "k.deb").write_bytes(data)
     with pytest.raises(MachineError, match="cannot be unpacked"):
@@ -162,6 +168,23 @@ def test_packed_modules_are_unpacked_and_dashes_are_underscores(tmp_path, suffix
     (place / f"rng-core.ko{suffix}").write_bytes(pack(module("rng_core")))
     found = kernel.modules(kernel.Kernel("1", tmp_path, tmp_path / "modules"), ["virtio_rng"])
     assert found == [("rng_core", module("rng_core")), ("virtio_rng", module("virtio_rng", "rng-core"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("a.ko", module("a", "b"), "depend on each other without end: a"),
+        ("a.ko", b"no module", r"a\.ko cannot be used: it is no ELF file"),
+        ("a.ko", module("a")[:70], r"a\.ko cannot be used"),
+        ("a.ko.xz", lzma.compress(module("a"))[:-9], r"a\.ko\.xz cannot be unpacked"),
+        ("a.ko.gz", gzip.compress(module("a"))[:20], r"a\.ko\.gz cannot be unpacked"),
+    ],
+)
+def test_modules_that_somebody_has_edited(tmp_path, name, data, says):
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "b.ko").write_bytes(module("b", "a"))
+    with pytest.raises(MachineError, match=says):
+        kernel.modules(kernel.Kernel("6.1", tmp_path, tmp_path), ["a"])
 
 
 def test_modules_that_cannot_be_had(tmp_path, monkeypatch):
