@@ -55,7 +55,9 @@ SYSTEMS = {
     "ubuntu-24.04": System("noble", UBUNTU, "main universe", (f"{UBUNTU} noble-updates",), False),
 }
 
+# The root of a machine is a mount point: without that no program there can have mounts of its own.
 INSIDE = """
+mount --bind "$1" "$1"
 mount --rbind /sys "$1/sys"
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
@@ -89,6 +91,9 @@ def make_tree(system: System, tree: Path) -> None:
             target = tree / "becalm" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)
+    # As `git clone` gives it.
+    for words in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *words], cwd=tree / "becalm", check=True)
 
 
 def ubuntu_keys(scratch: Path) -> Path:

@@ -111,7 +111,9 @@ def test_in_a_pipe_the_heading_comes_once():
     assert written[0].startswith("time")
 
 
-def test_the_view_leaves_the_terminal_as_it_was_whatever_happens():
+def test_the_view_leaves_the_terminal_as_it_was_whatever_happens(monkeypatch):
+    # Whatever the tests run on.
+    monkeypatch.setenv("TERM", "xterm")
     out = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
 
     def watch():
