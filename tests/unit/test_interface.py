@@ -99,6 +99,19 @@ def test_public_functions_have_types():
         assert inspect.signature(made).return_annotation is not inspect.Signature.empty, name
 
 
+JSON = "dict[str, Any]"
+"""What `json` can write; its fields are documented (docs/reference/json.md)."""
+
+
+def test_public_functions_take_and_give_values_whose_type_says_what_they_are():
+    """`Any` stands in no parameter of a verb, in no option of one, and among results in JSON alone."""
+    for name in {name for verb in TABLE for name in verb.homes}:
+        signature = inspect.signature(getattr(becalm, name))
+        for each in signature.parameters.values():
+            assert "Any" not in str(each.annotation), f"{name}: {each.name}"
+        assert "Any" not in str(signature.return_annotation).replace(JSON, ""), name
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_study_is_concluded_and_read_back(name):
     kind = KINDS[name]

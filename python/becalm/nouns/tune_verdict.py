@@ -14,6 +14,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.settings import Settings
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
@@ -53,7 +54,7 @@ class Trial:
 
     number: int
     why: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Value]
     runs: int
     spread: float | None
     best: bool
@@ -71,7 +72,7 @@ class Arm:
 
     name: str
     program: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Value]
     runs: int
     failed: int
     mean_ns: Interval
@@ -121,7 +122,7 @@ class AblationEffect:
     """
 
     knob: str
-    value: Any
+    value: Value
     program: str
     ratio: Interval
     cost: Interval
@@ -164,8 +165,8 @@ class TuneVerdict:
     elapsed_ns: int
     search_runs: int
     confirm_runs: int
-    settings: Mapping[str, Any]
-    chosen: Mapping[str, Any]
+    settings: Mapping[str, Value]
+    chosen: Mapping[str, Value]
     trials: tuple[Trial, ...] = ()
     arms: tuple[Arm, ...] = ()
     comparisons: tuple[ArmComparison, ...] = ()

@@ -281,7 +281,7 @@ def test_the_series_as_a_table(tmp_path):
 
 def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"becalm\[parquet\]"):
+    with pytest.raises(UsageError, match=r"pyarrow"):
         formats.check(tmp_path / "s.parquet")
 
 
