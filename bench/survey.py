@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
+from becalm.analysis.survey import UNLIKE
 from becalm.stats.peers import benjamini_hochberg, loop_estimates, loop_memory, peers, trimmed_loops
 from fill import put
 
@@ -81,21 +82,31 @@ def survey(rng: np.random.Generator, kind: str, *, natural: float, odd: bool) ->
     spread = spread * np.where(noisy, NOISIER, 1.0)
     times = level[:, None, None] + spread[:, None, None] * noise(rng, kind, MACHINES)
     location, location_error, width, width_error = loop_estimates(times)
-    for kind_of in range(KINDS):
-        members = group == kind_of
-        memory = loop_memory(list(times[members]))
-        location_error[members] *= math.sqrt((1 + memory) / (1 - memory))
-    return tuple(
-        _tally(group, values, errors, truth)
-        for values, errors, truth in ((location, location_error, slow), (width, width_error, noisy))
-    )  # type: ignore[return-value]
+    return (
+        _tally(group, location, location_error, slow, times, (width, width_error)),
+        _tally(group, width, width_error, noisy),
+    )
 
 
-def _tally(group: npt.NDArray[np.int64], values: Floats, errors: Floats, truth: npt.NDArray[np.bool_]) -> Tally:
+def _tally(
+    group: npt.NDArray[np.int64],
+    values: Floats,
+    errors: Floats,
+    truth: npt.NDArray[np.bool_],
+    times: Floats | None = None,
+    widths: tuple[Floats, Floats] | None = None,
+) -> Tally:
+    """`times`, `widths`: of a question about locations, as `becalm.analysis.survey` allows for unlike machines."""
     p = np.empty(MACHINES)
+    loops = trimmed_loops(LOOPS)
     for kind in range(KINDS):
         members = group == kind
-        p[members] = peers(values[members], errors[members], trimmed_loops(LOOPS)).p_value
+        error, unlike = errors[members], False
+        if times is not None and widths is not None:
+            unlike = peers(widths[0][members], widths[1][members], loops).between >= UNLIKE
+            memory = loop_memory(list(times[members])) if unlike else 0.0
+            error = error * math.sqrt((1 + memory) / (1 - memory))
+        p[members] = peers(values[members], error, loops, unlike=unlike).p_value
     named = benjamini_hochberg(p) <= RATE
     return Tally(int(named.sum()), int((named & truth).sum()), int(truth.sum()))
 

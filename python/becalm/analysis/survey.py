@@ -133,7 +133,11 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
     location, location_error, spread, spread_error = (np.concatenate(each) for each in zip(*found, strict=True))
     loops = trimmed_loops([each.times_ns[work].shape[0] for each in members])
     memory = loop_memory([np.log(each.times_ns[work]) for each in members])
-    location_error = location_error * math.sqrt((1 + memory) / (1 - memory))
+    noisier = peers(spread, spread_error, loops)
+    # Peers that are alike tell how far a location lies by chance; the standard errors of others must be right.
+    unlike = noisier.between >= UNLIKE
+    if unlike:
+        location_error = location_error * math.sqrt((1 + memory) / (1 - memory))
     return _Cell(
         kind=kind,
         work=work,
@@ -144,8 +148,8 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
         spread_error=spread_error,
         loops=loops,
         memory=memory,
-        slower=peers(location, location_error, loops),
-        noisier=peers(spread, spread_error, loops),
+        slower=peers(location, location_error, loops, unlike=unlike),
+        noisier=noisier,
     )
 
 

@@ -64,13 +64,14 @@ def robust_scale(values: Floats) -> float:
     return QN * float(np.partition(distances, half * (half - 1) // 2 - 1)[half * (half - 1) // 2 - 1])
 
 
-def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike) -> Peers:
+def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike, *, unlike: bool = False) -> Peers:
     """Compare machines of one kind with each other.
 
     Arguments:
         values: estimates, shape (n,).
         errors: their standard errors, shape (n,).
         loops: how many independent values each standard error was computed from, shape (n,) or one number, >= 2.
+        unlike: their spreads differ by nature, so that a large standard error is no chance.
 
     Raises ValueError for shapes that do not fit, or values that are not finite.
     """
@@ -81,8 +82,9 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike) ->
     centre = float(np.median(x))
     excess = x - centre
     # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample); no
-    # machine is believed to be known better than the usual one of its kind. One that is known worse has its own loops.
-    borrowed = np.where(v <= np.median(v), BORROWED, 1.0)
+    # machine is believed to be known better than the usual one of its kind. Where they are unlike, one that is known
+    # worse has its own loops alone.
+    borrowed = np.where(v <= np.median(v), BORROWED, 1.0 if unlike else BORROWED)
     v = np.maximum(v, np.median(v))
     if len(x) < LEAST_PEERS:
         nothing = np.full(len(x), math.nan)

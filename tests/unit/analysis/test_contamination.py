@@ -118,6 +118,18 @@ def test_a_load_contaminates_every_round_in_it_and_no_warm_up():
     assert contaminated(runs, unknown, USUAL) == {}
 
 
+def test_page_outs_are_mib_a_second_and_a_queue_is_per_cpu():
+    runs = [a_run(0)]
+    written = [Load(0, 0, 0, 2 * 10**9, swap_out_bytes=3 << 20)]
+    assert contaminated(runs, written, rule("page-outs>1.4")) == {0: ("page-outs",)}
+    assert contaminated(runs, written, rule("page-outs>1.6")) == {}
+    queued = [Load(0, 0, 0, 100 * MS, cpus=4, queue=6.0)]
+    assert contaminated(runs, queued, rule("queue>1.4")) == {0: ("queue",)}
+    assert contaminated(runs, queued, rule("queue>1.6")) == {}
+    for unknown in (Load(0, 0, 0, 100 * MS, queue=6.0), Load(0, 0, 0, 100 * MS, cpus=4)):
+        assert judge(runs, [unknown], rule("queue>1")).unknown == {0: ("queue",)}
+
+
 def test_what_is_not_known_is_neither_clean_nor_contaminated():
     runs = [a_run(0, number=-1), *(a_run(seq, number=seq - 1) for seq in range(1, 8))]
     loads = [

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+import becalm.load.delay as delay_module
 from becalm.load.delay import (
     OWN_CPU,
     UNLOADED,
@@ -121,3 +122,16 @@ def test_a_quota_and_other_waits_are_named():
 def test_what_is_unknown_stays_unknown():
     found = delay(Times(1, 300 * MS, cpu_ns=100 * MS), Circumstances(None, None))
     assert (found.mund, found.shared, found.exact, found.failed) == (None, None, None, ())
+
+
+INVERSE = (
+    48388, 59856, 76040, 92818, 118348, 147320, 184698, 229616, 287308, 360437, 449829, 563644, 704093, 875809,
+    1099582, 1376151, 1717300, 2157191, 2708050, 3363326, 4194304, 5237765, 6557202, 8165337, 10153587, 12820798,
+    15790321, 19976592, 24970740, 31350126, 39045157, 49367440, 61356676, 76695844, 95443717, 119304647, 148102320,
+    186737708, 238609294, 286331153,
+)  # fmt: skip
+"""2^32 over the weight, as the kernel has it for itself (kernel/sched/core.c, sched_prio_to_wmult)."""
+
+
+def test_the_weights_are_the_kernels_own():
+    assert [round(2**32 / weight) for weight in delay_module.WEIGHTS] == pytest.approx(INVERSE, abs=1)

@@ -129,13 +129,14 @@ def test_what_neighbouring_loops_have_in_common_is_found_from_all_machines_toget
     assert loop_memory([np.arange(8.0).reshape(4, 2)]) == 0.0, "four loops tell nothing"
 
 
-def test_a_machine_that_is_known_worse_than_its_peers_borrows_nothing_from_them():
+def test_where_machines_are_unlike_one_that_is_known_worse_borrows_nothing_from_its_peers():
     values, errors = np.zeros(50), np.full(50, 0.01)
     values[:49] = 0.001 * np.random.default_rng(1).standard_normal(49)
     values[49] = 0.06
     known = peers(values, errors, 6).p_value[49]
     errors[49] = 0.02
-    worse = peers(values, errors, 6).p_value[49]
+    worse = peers(values, errors, 6, unlike=True).p_value[49]
+    assert peers(values, errors, 6).p_value[49] < worse / 2, "among machines that are alike it is chance"
     # Three standard errors, judged by about five degrees of freedom and not by ten.
     assert known < 0.001
     assert worse == pytest.approx(reference.t.sf(3, 5), rel=0.25)
