@@ -45,7 +45,7 @@ CALLS = {
 ELSEWHERE = {
     "apply": "simulated machines have nothing to be set", "reset": "the machine's", "status": "the machine's",
     "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
-    "install-service": "prints nothing",
+    "install-service": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip
 """Verbs that are tried on real machines (tests/machine)."""
 
@@ -64,7 +64,7 @@ def options_of(command):
     return {each.name: each for each in command.params if isinstance(each, click.Option) and each.name in NAMES}
 
 
-REPORTS = [name for name, command in commands() if "report" in options_of(command)]
+REPORTS = [name for name, command in commands() if "report" in options_of(command) and name.split()[0] not in ELSEWHERE]
 JSON = [name for name, command in commands() if "as_json" in options_of(command)]
 
 
