@@ -125,12 +125,14 @@ def test_an_interrupted_run_is_kept_and_said(store):
     process = subprocess.Popen(
         [sys.executable, "-m", "becalm", "watch", "--store", store, "--plain", "--", "sh", "-c", "echo on; sleep 60"],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdout.readline() == "on\n"
     # The program runs; becalm's own handler has been there since before.
     process.send_signal(signal.SIGINT)
-    said = process.stdout.read()
+    rest, said = process.communicate()
+    assert rest == ""
     assert process.wait(timeout=30) == 130
     assert "was interrupted" in said
     assert stored("last", store).runs[0].outcome == "aborted"
@@ -139,7 +141,7 @@ def test_an_interrupted_run_is_kept_and_said(store):
 def test_a_program_with_a_time_limit(store):
     done = command("--store", store, "--timeout", "200ms", "--quiet", "--", "sleep", "60")
     assert done.returncode == 4
-    assert "killed when its time was over" in done.stdout
+    assert "killed when its time was over" in done.stderr
 
 
 def test_prometheus_is_served_while_watching():
