@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -406,3 +409,25 @@ def test_what_the_command_says(tmp_path):
     restarted(root, boot=f"{NEXT[:-1]}3")
     assert says("status") == "Nothing of becalm's is on: the machine is as it was."
     assert OPTIONS.split()[0] in (root / "proc/cmdline").read_text()
+
+
+def test_who_sits_at_a_terminal_is_asked(tmp_path):
+    root = debian(tmp_path / "root")
+    watchdogs(root, "0")
+    on(root)
+    restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
+    line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off", "--root", str(root))
+    for answer, kept in (("n", False), ("y", True)):
+        front, terminal = pty.openpty()
+        os.write(front, f"{answer}\n".encode())
+        command = [sys.executable, "-m", "becalm", *line]
+        done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, check=False)
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):
+            while block := os.read(front, 4096):
+                said += block
+        os.close(front)
+        assert done.returncode == 0, said
+        assert b"at every start?" in said
+        assert about(root)["kept"] is kept
