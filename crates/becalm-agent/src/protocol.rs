@@ -98,6 +98,9 @@ pub enum Action {
     Restore {
         #[serde(default)]
         force: bool,
+        /// A boot entry, too.
+        #[serde(default = "yes")]
+        entry: bool,
     },
     Status {},
     Boot {

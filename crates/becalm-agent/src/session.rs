@@ -194,7 +194,7 @@ impl Session {
                 let outcomes = self.machine.release();
                 Ok(self.machine.report(&outcomes, ""))
             }
-            Action::Restore { force } => self.machine.restore(force, true),
+            Action::Restore { force, entry } => self.machine.restore(force, entry),
             Action::Status {} => self.machine.status(),
             Action::Boot { parameters, limit_s, dangerous } => {
                 self.machine.boot(parameters, limit_s, dangerous)

@@ -205,9 +205,9 @@ class AgentHost:
                 "becalm reset --force"
             )
 
-    def restore(self, *, force: bool = False) -> Reset:
-        """Put back what an earlier becalm kept or left."""
-        return Reset.from_json(self._ask({"do": "restore", "force": force}))
+    def restore(self, *, force: bool = False, entry: bool = True) -> Reset:
+        """Put back what an earlier becalm kept or left; `entry`: remove a boot entry, too."""
+        return Reset.from_json(self._ask({"do": "restore", "force": force, "entry": entry}))
 
     def status(self) -> Status:
         """Who has set what, and when."""

@@ -124,6 +124,18 @@ def test_the_service_lets_a_kept_boot_be(root):
     assert mark in armed(root)
 
 
+def test_what_a_lost_connection_left_is_put_back_without_the_entry(tmp_path):
+    root = debian(tmp_path / "root")
+    mark = keep(root)
+    with Starter(root) as agent:
+        agent.done("hold", settings={"swappiness": 10}, keep=True)
+    with Starter(root) as agent:
+        assert agent.done("restore", entry=False)["unsettled"] == []
+        assert agent.done("status")["journal"] is None
+    assert mark in armed(root)
+    assert about(root)["kept"]
+
+
 def test_only_this_boot_with_exactly_these_words_and_healthy_is_kept(root):
     def refused(*words: str) -> str:
         before = snapshot(root)

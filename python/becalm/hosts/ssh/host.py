@@ -120,7 +120,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         if parameters:
             # Dangerous ones were consented to when the settings were defined.
             self.inner.inner.boot(parameters, limit_s=FALL_BACK_SECONDS, dangerous=True)
-        else:
+        elif (entry := self.status().boot) is None or not entry.kept:
             settled(self.inner.ask(AgentHost.unboot))
         self._access.say(f"{self.name} is restarted" + (f" with {words}." if words else " as it was before."))
         former = self.inner.previous()

@@ -287,7 +287,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
         while (found := self.status()).busy is not None and time.monotonic() < end and not self._stopped:
             time.sleep(1)
         if found.busy is None and found.anything and found.kept is None:
-            settled(self.restore())
+            # A boot entry is not of the lost connection: a person may have put it on to stay.
+            settled(self.ask(lambda agent: agent.restore(entry=False)))
 
 
 def _following(rows: list[Run], seq: int) -> list[Run]:
