@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from becalm.load.record import Load, Series
-from becalm.nouns.demand import Made
-from becalm.nouns.run import Run
+if TYPE_CHECKING:
+    from becalm.load.record import Load, Series
+    from becalm.nouns.demand import Made
+    from becalm.nouns.run import Run
 
 
 @dataclass(frozen=True, slots=True)

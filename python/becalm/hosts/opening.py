@@ -9,7 +9,6 @@ from becalm.errors import UsageError
 from becalm.hosts import aliases
 from becalm.hosts.protocol import Access, Host
 from becalm.hosts.table import TABLE
-from becalm.hosts.wrapper import Lent
 
 
 def open(host: str | Host = "local", access: Access | None = None) -> Host:
@@ -18,6 +17,8 @@ def open(host: str | Host = "local", access: Access | None = None) -> Host:
     Raises UsageError for an unknown kind, MachineError when it cannot be reached.
     """
     if not isinstance(host, str):
+        from becalm.hosts.wrapper import Lent
+
         return Lent(host, access)
     name = host
     kind, _, rest = name.partition(":")

@@ -9,21 +9,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from becalm.hosts.abilities import Abilities
-from becalm.hosts.beside import LoadBeside
-from becalm.hosts.boot_entry import BootEntryHost
-from becalm.hosts.events import Event
-from becalm.hosts.held import Planned, PutOn
-from becalm.load.live import Reading
-from becalm.nouns.demand import Demand
-from becalm.nouns.elsewhere import Place
-from becalm.nouns.knob import Knob
-from becalm.nouns.run import Block
-from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Reset, Status
-from becalm.nouns.workload import Workload
+if TYPE_CHECKING:
+    from becalm.hosts.abilities import Abilities
+    from becalm.hosts.beside import LoadBeside
+    from becalm.hosts.boot_entry import BootEntryHost
+    from becalm.hosts.events import Event
+    from becalm.hosts.held import Planned, PutOn
+    from becalm.load.live import Reading
+    from becalm.nouns.demand import Demand
+    from becalm.nouns.elsewhere import Place
+    from becalm.nouns.knob import Knob
+    from becalm.nouns.run import Block
+    from becalm.nouns.settings import Settings
+    from becalm.nouns.settings_change import Reset, Status
+    from becalm.nouns.workload import Workload
 
 
 def _nobody(sentence: str) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.tune_verdict import TuneVerdict
-from becalm.nouns.verdict import Verdict
+if TYPE_CHECKING:
+    from becalm.nouns.stopping_rule import StoppingRule
+    from becalm.nouns.tune_verdict import TuneVerdict
+    from becalm.nouns.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
