@@ -75,6 +75,9 @@ class Run(NamedTuple):
         return self.round < 0
 
 
+PILOT = -(2**31)
+"""The `round` of a run that was made before a study was planned, to learn how long its program takes."""
+
 COLUMNS = Run._fields
 """Columns of a run, as the agent sends and the store keeps them."""
 

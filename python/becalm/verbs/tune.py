@@ -12,12 +12,12 @@ from typing import Any, TypedDict, Unpack, overload
 
 from becalm import workloads as sources
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Ability, Host, MeasureRequest, runs_of
+from becalm.hosts import Ability, Host, MeasureRequest, Runs, runs_of
 from becalm.methods import complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
-from becalm.nouns.run import Block, Step
+from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
@@ -141,7 +141,7 @@ def _measure(
     made = sources.open(list(programs), user=session.user, **program)
     tried = _tried(options.tried, session)
     with open_session(session, _title(made)) as opened:
-        kernel = _kernel(opened, made)
+        kernel, pilots = _kernel(opened, made)
         options = replace(
             options,
             user=session.user,
@@ -151,7 +151,10 @@ def _measure(
         )
         study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
         opened.begin(study)
-        return measure_tune(opened, Course(study, options, settings=[NO_SETTINGS]))
+        course = Course(study, options, settings=[NO_SETTINGS])
+        opened.take(Runs(pilots))
+        course.trials.extend(pilots)
+        return measure_tune(opened, course)
 
 
 def _allowed(
@@ -205,23 +208,27 @@ def _tried(references: Sequence[str], session: SessionOptions) -> Tried:
     return tuple(found.items())
 
 
-def _kernel(opened: StudySession, programs: Sequence[Workload]) -> Workload | None:
-    """The built-in kernel, about as long as the programs; None where the host has none."""
+def _kernel(opened: StudySession, programs: Sequence[Workload]) -> tuple[Workload | None, list[Run]]:
+    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these."""
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
+    pilots: list[Run] = []
 
-    def shortest(workload: Workload, runs: int) -> float:
+    def made(workload: Workload, runs: int) -> list[Run]:
         opened.host.define([workload], [NO_SETTINGS])
-        block = Block(tuple(Step(0, 0, 0, index) for index in range(runs)))
-        made = runs_of(opened.host.measure(MeasureRequest(0, block)))
-        times = [run.wall_ns for run in made if run.outcome == "ok"]
-        return float(min(times, default=0))
+        block = Block(tuple(Step(0, 0, 0, PILOT) for _ in range(runs)))
+        return list(runs_of(opened.host.measure(MeasureRequest(0, block))))
+
+    def shortest(found: Sequence[Run]) -> float:
+        return float(min((run.wall_ns for run in found if run.outcome == Outcome.OK), default=0))
 
     with contextlib.suppress(WorkloadError, UsageError):
-        unit = shortest(kernel, 3)
-        wanted = max((shortest(each, 1) for each in programs), default=0.0)
+        unit = shortest(made(kernel, 3))
+        for index, each in enumerate(programs):
+            pilots += [run._replace(seq=len(pilots), workload=index) for run in made(each, 1)]
+        wanted = max((shortest([run]) for run in pilots), default=0.0)
         wanted = min(max(wanted, KERNEL_NS[0]), KERNEL_NS[1])
-        return replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0))))
-    return None
+        return replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0)))), pilots
+    return None, pilots
 
 
 def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.small_machine import KNOBS
 
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
+from becalm.nouns.run import PILOT
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, from_json
 from becalm.nouns.workload import Workload
 from becalm.store import Store
@@ -58,6 +59,16 @@ def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
     assert study.study.settings[0].values == ()
     assert found.kind == "tune"
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+
+
+def test_pilot_runs_are_kept_and_counted_for_nothing(trouble, store):
+    found = small(programs=("p", "q"))
+    with Store.open(store) as opened:
+        rows = list(opened.runs(found.study))
+    assert [run.seq for run in rows] == list(range(len(rows)))
+    assert [run.workload for run in rows if run.round == PILOT] == [0, 1]
+    assert [run.round for run in rows[:2]] == [PILOT, PILOT], "they were made before anything was planned"
+    assert found.search_runs + found.confirm_runs <= sum(not run.warmup for run in rows)
 
 
 def test_a_seed_repeats_it_and_another_one_does_not(trouble):
@@ -148,7 +159,8 @@ def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, un
         whole = small(**options)
         uncut[method] = (same(whole), [run[1:4] for run in stored(store, whole.study)[0]])
     verdict, steps = uncut[method]
-    trouble.stops_at = at = round(part * len(steps))
+    # Run 0 is the pilot run of the program.
+    trouble.stops_at = at = max(1, round(part * len(steps)))
     with pytest.raises(Interrupted) as caught:
         small(**options)
     runs, study, none = stored(store, number_in(str(caught.value)))
