@@ -150,7 +150,12 @@ def test_the_verbs_of_settings_have_examples():
     assert {"tune", "knobs", "apply", "reset", "status"} <= set(VERBS)
 
 
-@pytest.mark.parametrize("line", [*examples("knobs"), *examples("apply")])
+def without_starts(lines):
+    """Those that start no machine again; tests/machine/boot and tests/guest have the others."""
+    return [line for line in lines if "--boot" not in line]
+
+
+@pytest.mark.parametrize("line", without_starts([*examples("knobs"), *examples("apply")]))
 def test_examples_of_help_run(becalm, root, line):
     words = line.replace("--sudo ", "").replace("./bench", "true").split()[1:]
     done = becalm(*words, root=root)
@@ -176,6 +181,7 @@ def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
         line = line.replace("--try 12", "--try 1")
         assert tune(["p"], host="sim:b:3", budget="4h", seed=5, dangerous=True, without="irq_affinity").settings
         line = line.replace("tune ", "tune --dangerous ")
+    line = line.replace("ssh://a", "sim:laptop-a:2").replace("ssh://b", "sim:laptop-a:3")
     words = shlex.split(line.replace("--sudo ", "").replace("--budget 10min ", "").replace("FILE", "bench.py"))[1:]
     done = becalm(words[0], "--host", "sim:laptop-a:1", "--seed", "3", "--budget", "10min", "--quiet", *words[1:])
     assert done.returncode == 0, done.stderr
