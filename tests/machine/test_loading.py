@@ -201,7 +201,7 @@ def test_a_nice_value_that_needs_rights_is_refused():
             capture_output=True, text=True, check=False, cwd="/", **drop,
         )  # fmt: skip
     assert done.returncode == 3
-    assert "only root" in done.stderr
+    assert "Only root" in done.stderr
 
 
 def test_load_on_another_host_is_made_by_its_agent(capfd):

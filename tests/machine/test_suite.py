@@ -102,5 +102,5 @@ def test_what_makes_no_sense(file, tmp_path):
     with pytest.raises(UsageError, match="budget"):
         suite(str(file), budget=3)
     (tmp_path / "s.toml").write_text('[[program]]\ncommand="true"')
-    with pytest.raises(UsageError, match="nothing of peak"):
+    with pytest.raises(UsageError, match="does not define peak"):
         suite(str(tmp_path / "s.toml"), tuning="peak")

@@ -9,7 +9,7 @@
 4. A final on the last quarter of the runs: the leaders against each other, and against the baseline.
 5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
    one chance in twenty that one of the next best is better by the resolution, or the baseline at all. After
-   ten times only 4.
+   ten times only 4, which ends after thirty.
 
 Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 ask for at most a tenth of the
 runs of greedy search with trials of 3 x 15 after 15; with longer trials than the race's own for as many more.
@@ -17,7 +17,6 @@ runs of greedy search with trials of 3 x 15 after 15; with longer trials than th
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Generator, Sequence
 
@@ -35,6 +34,9 @@ that is not counted."""
 
 ROUNDS = 10
 """Times that 3 is done, at most: then the leaders alone run against each other until it is decided."""
+
+ENOUGH = 3 * ROUNDS
+"""Times that 4 is done, at most: what thirty times the runs could not tell apart differs by too little to matter."""
 
 AGAIN, BATCH, FINALISTS = 2, 3, 3
 """Leaders of the portfolio that run again; arms of a batch, and of the first round of the final, at most."""
@@ -69,7 +71,7 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
     if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
         yield from here.ask(again, "the best so far against the baseline, again")
-    for number in itertools.count():
+    for number in range(ENOUGH):
         used = here.used
         yield from _round(here, wide=number < ROUNDS)
         asked = here.used > used or number == 0

@@ -16,7 +16,17 @@ from becalm.hosts import Access
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import ApplyResult, BootFile, Change, Held, LeftGroup, Reset, RestoredPlace, Status
+from becalm.nouns.settings_change import (
+    ApplyResult,
+    BootApplied,
+    BootFile,
+    Change,
+    Held,
+    LeftGroup,
+    Reset,
+    RestoredPlace,
+    Status,
+)
 from becalm.profiles import SHIPPED, Profile, load, write
 from becalm.study.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
@@ -334,7 +344,7 @@ def test_a_study_that_recommends_nothing_or_is_no_tune_is_no_profile(becalm, roo
     from becalm.store import Store
 
     api.run("spin 1ms", host="sim:calm", runs=3)
-    assert "no finished tune" in becalm("apply", "1", root=root).stderr
+    assert "not a finished tune study" in becalm("apply", "1", root=root).stderr
     found = api.tune(["spin 20ms"], host="sim:calm:1", budget="5s", seed=1, store=str(home / "runs.db"))
     assert found.settings == {}
     with Store.open(str(home / "runs.db")) as store:
@@ -375,7 +385,7 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     done = json.loads(becalm("apply", "pyperf", "--json", root=root).stdout)
     assert set(done) == set(dry) == SHARED | names(ApplyResult)
     assert set(done["changes"][0]) == names(Change)
-    assert documented("apply") == names(ApplyResult) | names(Change) | names(Excluded)
+    assert documented("apply") == names(ApplyResult) | names(Change) | names(Excluded) | names(BootApplied)
 
     found = json.loads(becalm("status", "--json", root=root).stdout)
     assert set(found) == SHARED | names(Status)
