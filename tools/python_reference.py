@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import enum
+import functools
+import importlib
 import inspect
 import types
 import typing
@@ -56,7 +59,27 @@ def _reached(start: Iterable[object]) -> set[type]:
 
 def _hints(each: object) -> Iterable[object]:
     each = getattr(each, "__func__", each)
-    return typing.get_type_hints(each).values() if hasattr(each, "__annotations__") else ()
+    if not hasattr(each, "__annotations__"):
+        return ()
+    names: dict[str, object] = {}
+    for kind in each.__mro__ if isinstance(each, type) else (each,):
+        names |= _for_type_checkers(getattr(kind, "__module__", ""))
+    return typing.get_type_hints(each, localns=names).values()
+
+
+@functools.cache
+def _for_type_checkers(module: str) -> dict[str, object]:
+    """What a module of becalm imports under `if TYPE_CHECKING`: its annotations name that, too."""
+    if not module.startswith("becalm."):
+        return {}
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    lines = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {
+        each.asname or each.name: getattr(importlib.import_module(node.module or ""), each.name)
+        for node in lines
+        for each in node.names
+    }
 
 
 def _named(hint: object) -> Iterator[type]:

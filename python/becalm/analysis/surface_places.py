@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from becalm.nouns.design_fit import BestPlace, Compromise, Place, Stationary
+from becalm.nouns.design_fit import BestPlace, Compromise, Stationary, SurfacePoint
 from becalm.nouns.factor import Factor
 from becalm.nouns.goal import Goal
 from becalm.nouns.verdict import Interval
@@ -48,11 +48,11 @@ class Model:
         """The same of an interval: the fitted value rises with the response."""
         return Interval(*(float(each) for each in self.back(np.array([value, low, high]))))
 
-    def place(self, coded: Floats) -> Place:
+    def place(self, coded: Floats) -> SurfacePoint:
         """A point with its levels and the response there."""
         value = float(self.back(self.surface.predict(coded[None, :]))[0])
         levels = tuple(each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True))
-        return Place(tuple(float(each) for each in coded), levels, value)
+        return SurfacePoint(tuple(float(each) for each in coded), levels, value)
 
     def settable(self, coded: Floats) -> Floats:
         """The nearest point that can be set: some factors take whole numbers only."""
@@ -144,7 +144,7 @@ def _drawn(model: Model, pool: Floats, rng: np.random.Generator) -> Floats | Non
     return desirability(model.goal, model.back(values.ravel())).reshape(values.shape)
 
 
-def stationary(model: Model, at: Place | None) -> Stationary | None:
+def stationary(model: Model, at: SurfacePoint | None) -> Stationary | None:
     """The canonical analysis, at the choices of a point; None for a model of another order than the second."""
     surface = _quadratic(model, at)
     if surface is None:
@@ -164,7 +164,7 @@ def stationary(model: Model, at: Place | None) -> Stationary | None:
     )
 
 
-def ridges(model: Model, at: Place | None) -> tuple[Place, ...]:
+def ridges(model: Model, at: SurfacePoint | None) -> tuple[SurfacePoint, ...]:
     """The best points at growing distances from the centre."""
     surface = _quadratic(model, at)
     if surface is None or model.goal.kind == "target":
@@ -173,7 +173,7 @@ def ridges(model: Model, at: Place | None) -> tuple[Place, ...]:
     return tuple(model.place(_with(model, at, each)) for each in found)
 
 
-def canonical_path(model: Model, at: Place | None) -> tuple[Place, ...]:
+def canonical_path(model: Model, at: SurfacePoint | None) -> tuple[SurfacePoint, ...]:
     """Points to both sides of the stationary point, in the direction in which the response improves most."""
     surface = _quadratic(model, at)
     if surface is None or model.goal.kind == "target":
@@ -183,7 +183,7 @@ def canonical_path(model: Model, at: Place | None) -> tuple[Place, ...]:
     return tuple(model.place(_with(model, at, each)) for each in found)
 
 
-def steepest_way(model: Model, at: Place | None) -> tuple[float, ...]:
+def steepest_way(model: Model, at: SurfacePoint | None) -> tuple[float, ...]:
     """The direction in which the response improves most from the centre, by ranges; empty where there is none."""
     ranges = model.ranges
     if not ranges or not model.surface.terms or model.goal.kind == "target":
@@ -193,7 +193,7 @@ def steepest_way(model: Model, at: Place | None) -> tuple[float, ...]:
     return tuple(map(float, steepest(slope, ascent=model.goal.kind == "max")))
 
 
-def _quadratic(model: Model, at: Place | None) -> Quadratic | None:
+def _quadratic(model: Model, at: SurfacePoint | None) -> Quadratic | None:
     surface, ranges = model.surface, model.surface.data.frame.ranges
     orders = {each.order for each in surface.terms}
     if not ranges or "quadratic" not in orders or "cubic" in orders or surface.fit.aliased:
@@ -202,7 +202,7 @@ def _quadratic(model: Model, at: Place | None) -> Quadratic | None:
     return Quadratic.of(surface.polynomial, variables, ranges)
 
 
-def _with(model: Model, at: Place | None, ranges: Floats) -> Floats:
+def _with(model: Model, at: SurfacePoint | None, ranges: Floats) -> Floats:
     """A point with these places of the ranges and the choices of another."""
     point = np.zeros(len(model.factors)) if at is None else np.array(at.coded)
     point[list(model.ranges)] = ranges

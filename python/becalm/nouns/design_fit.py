@@ -16,7 +16,7 @@ from becalm.nouns.verdict import Finding, Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SurfacePoint:
     """A point: `coded` and `levels` of each factor, and the response that the surface has there."""
 
     coded: tuple[float, ...]
@@ -111,7 +111,7 @@ class Stationary:
     """Canonical analysis at the best choices: where the surface is level, whether that lies within the ranges, its
     kind, eigenvalues with their directions, and how many of them are so small that they are ridges."""
 
-    place: Place | None
+    place: SurfacePoint | None
     inside: bool
     kind: str
     eigenvalues: tuple[float, ...]
@@ -149,7 +149,7 @@ class BestPlace:
     point lies, NaN for choices; `shares`: of each factor's choices how likely each is the best. `border`: factors that
     are held by an end of their range."""
 
-    at: Place
+    at: SurfacePoint
     value: Interval
     band: Interval
     next_run: Interval
@@ -187,8 +187,8 @@ class ResponseFit:
     effects: EffectTable | None
     stationary: Stationary | None
     steepest: tuple[float, ...]
-    ridge: tuple[Place, ...]
-    path: tuple[Place, ...]
+    ridge: tuple[SurfacePoint, ...]
+    path: tuple[SurfacePoint, ...]
     best: BestPlace | None
     fitted: tuple[FittedRun, ...]
     sentence: str = ""
@@ -199,7 +199,7 @@ class Compromise:
     """The most desirable point for all responses: overall desirability and each one's, from 0 to 1, with the response
     there and its interval; of each range where the most desirable point lies."""
 
-    at: Place
+    at: SurfacePoint
     desirability: float
     desirabilities: tuple[float, ...]
     responses: tuple[Interval, ...]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from becalm.nouns.design import Design
-from becalm.nouns.design_fit import BestPlace, DesignFit, Place, ResponseFit
+from becalm.nouns.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
 from becalm.nouns.factor import Factor
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, listed
@@ -44,7 +44,7 @@ def interval(found: Interval) -> str:
     return f"{found.value:.{places}f} ({found.low:.{places}f} to {found.high:.{places}f})"
 
 
-def at(place: Place, factors: Sequence[Factor]) -> str:
+def at(place: SurfacePoint, factors: Sequence[Factor]) -> str:
     """ "time 86.86 min, temp 176.7 C"."""
     return ", ".join(
         f"{factor.name} {factor.worded(level) if isinstance(level, str) else factor.worded(float(f'{level:.5g}'))}"

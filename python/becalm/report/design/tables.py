@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from becalm.nouns.design_fit import DesignFit, Place, ResponseFit
+from becalm.nouns.design_fit import DesignFit, ResponseFit, SurfacePoint
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
 from becalm.wording.design import at, interval, number, p_value
@@ -235,7 +235,7 @@ def canonical(found: DesignFit, each: ResponseFit) -> Table:
     return Table("Canonical analysis", head, rows, tuple(range(len(head))), note)
 
 
-def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[Place, ...]) -> Table:
+def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
     """Points with the response there."""
     rows = tuple(
         (
@@ -249,7 +249,7 @@ def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[Place, .
     return Table(title, head, rows, tuple(range(len(head) - 1)))
 
 
-def _ranges(found: DesignFit, place: Place) -> list[float]:
+def _ranges(found: DesignFit, place: SurfacePoint) -> list[float]:
     return [at for factor, at in zip(found.factors, place.coded, strict=True) if not factor.categorical]
 
 
