@@ -7,9 +7,10 @@ The work is the same on all of them: built-in kernels of a fixed number of itera
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class _Own(TypedDict, total=False):
     loops: int
     runs: int
     kernels: Sequence[str]
-    rate: float | str
+    fdr: float | str
     at_least: float | str
 
 
@@ -68,7 +69,7 @@ def survey(
     Returns a SurveyResult; machines that give nothing are named in it. Raises UsageError; MachineError or WorkloadError
     when no machine gives anything.
     """
-    options, session, program = asked(SurveyOptions, given)
+    options, session, program = asked(SurveyOptions, _older(given))
     works = [KERNELS[name] for name in options.kernels]
     works += [] if command is None else [Workload.of(command, **program)]
     if not works:
@@ -84,6 +85,14 @@ def survey(
     found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
     lost = {each.host: each.lost for each in measured if each.lost}
     return conclude(found, lost, group=group, rate=options.rate, at_least=options.at_least)
+
+
+def _older(given: SurveyKeywords) -> SurveyKeywords:
+    """With `fdr` for `rate`, as it was called before: for one version more."""
+    if "rate" not in given:
+        return given
+    warnings.warn("rate goes: write fdr.", DeprecationWarning, stacklevel=3)
+    return cast(SurveyKeywords, {"fdr" if name == "rate" else name: value for name, value in given.items()})
 
 
 def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:

@@ -91,13 +91,19 @@ def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
         ({"loops": 3}, "at least"),
         ({"kernels": ("multiply",)}, "no kernel 'multiply'"),
         ({"kernels": ()}, "nothing to measure"),
-        ({"rate": "100%"}, "between 0 and 1"),
+        ({"fdr": "100%"}, "between 0 and 1"),
         ({"hosts": []}, "Name a host"),
     ],
 )
 def test_what_makes_no_sense_is_refused(store, given, words):
     with pytest.raises(UsageError, match=words):
         survey(**{"hosts": NAMES[:2], **given})
+
+
+def test_the_former_name_of_the_false_discovery_rate_still_works_and_warns(store):
+    with pytest.warns(DeprecationWarning, match="write fdr"):
+        found = survey(NAMES[:2], "spin 20ms", kernels=(), seed=1, rate="10%")
+    assert found.rate == 0.1
 
 
 def machine(host, rng, *, times=1.0, spread=0.02, kind="X", share=0.0):

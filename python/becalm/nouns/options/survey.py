@@ -30,7 +30,7 @@ def _kernels(given: Sequence[str]) -> tuple[str, ...]:
 def _rate(given: float | str) -> float:
     found = fraction(given, below=math.inf)
     if found >= 1:
-        raise UsageError(f"--rate is a share between 0 and 1, for example 5%, not {given}.")
+        raise UsageError(f"--fdr is a share between 0 and 1, for example 5%, not {given}.")
     return found
 
 
@@ -53,7 +53,9 @@ class SurveyOptions(StudyOptions):
         off_help="Measure the command only, not the built-in kernels.",
         off_gives=(),
     )
-    rate: float = option("5%", "False discovery rate.", float | str, unit="fraction", metavar="SHARE", parse=_rate)
+    rate: float = option(
+        "5%", "False discovery rate.", float | str, name="fdr", unit="fraction", metavar="SHARE", parse=_rate
+    )
     at_least: float = option(
         "1%",
         "Report only slowdowns of at least this.",
