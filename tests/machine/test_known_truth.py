@@ -27,6 +27,10 @@ DELAYS = Path("/proc/sys/kernel/task_delayacct")
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: run the tests as root")
 
 
+BEFORE_ITS_START = 100e6
+"""ns, for which a program waits at most between the fork and its own start."""
+
+
 def beside(demand, *argv, **request):
     """What is known of one run, in a session of its own, bound to one processor as the load is."""
     request = {"demand": demand, "argv": argv, "settings": {"cpus": str(CPU)}, **request}
@@ -56,12 +60,13 @@ def shared_fairly():
 def check_wait(found):
     """CPU time and run-queue wait are the whole of the wall time, within 2 %; what was stolen may be missing.
 
-    They count from the fork, the wall time from the program's own start: a little more is possible.
+    They count from the fork, the wall time from the program's own start: where it waits for its processor in between,
+    as it does when others want that, too, they are more.
     """
     times = found["times"]
     known = times["exec_ns"] + times["wait_ns"]
     stolen = times["steal_ns"] or 0
-    assert times["wall_ns"] * 0.98 - stolen <= known <= times["wall_ns"] * 1.02
+    assert times["wall_ns"] * 0.98 - stolen <= known <= times["wall_ns"] * 1.02 + BEFORE_ITS_START
     wait = bar(found, QUEUE)
     assert wait["exact"]
     assert wait["ns"] == pytest.approx(times["wait_ns"], rel=0.02)
@@ -92,12 +97,16 @@ def test_spinners_of_another_session_take_half_however_many_they_are():
 
 @pytest.mark.parametrize("less", [3, 5])
 def test_nice_weighs_as_the_kernels_table_says(less):
+    """In the middle of three runs: where others come and go, the shares of one are now and then further off."""
     own_nice = os.getpriority(os.PRIO_PROCESS, 0)
     nice = min(own_nice + less, 19)
-    found = beside(spinners(1, nice=nice), sys.executable, "-c", SPIN)
-    check_wait(found)
+    shares = []
+    for _ in range(3):
+        found = beside(spinners(1, nice=nice), sys.executable, "-c", SPIN)
+        check_wait(found)
+        shares.append(found["times"]["exec_ns"] / found["load_ns"])
     weights = weight_of_nice(own_nice) / weight_of_nice(nice)
-    assert found["times"]["exec_ns"] / found["load_ns"] == pytest.approx(weights, rel=0.05)
+    assert sorted(shares)[1] == pytest.approx(weights, rel=0.05)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: the traffic would share it")
