@@ -69,13 +69,14 @@ def test_settings_are_put_on_and_off_there(bench):
 
 
 LEFT_ON = """
-cat > /root/talk <<'END'
+cd "$(mktemp -d)"
+cat > talk <<'END'
 {"id":1,"do":"open","protocol":2,"environment":{},"directory":"/"}
 {"id":2,"do":"hold","settings":SETTINGS,"dangerous":true}
 END
-(cat /root/talk; exec sleep 3600) | AGENT serve > /root/said 2>&1 &
-for i in $(seq 600); do grep -q '"id":2' /root/said && break; sleep 0.1; done
-pkill -9 becalm-guard; pkill -9 becalm-agent; pkill -x sleep; cat /root/said
+(cat talk; exec sleep 3600) | AGENT serve > said 2>&1 &
+for i in $(seq 600); do grep -q '"id":2' said && break; sleep 0.1; done
+pkill -9 becalm-guard; pkill -9 becalm-agent; pkill -x sleep; cat said
 """
 
 
