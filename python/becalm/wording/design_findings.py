@@ -15,8 +15,7 @@ def lack_of_fit(response: str, n: Numbers) -> str:
     """The model is wrong by more than repeated runs differ."""
     said = (
         f"The {MODELS[n['model']]} model of {response} does not fit: it misses by more than repeated runs differ "
-        "(lack of "
-        f"fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
+        f"(lack of fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
     )
     if n["larger"]:
         return said + f"Next: --model {n['larger'][0]}."
@@ -70,8 +69,7 @@ def no_power(response: str, n: Numbers) -> str:
     """Values that have no power."""
     return (
         f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so that no power of "
-        "it was "
-        "looked for. Where its zero is arbitrary, add a constant to all values."
+        "it was looked for. Where its zero is arbitrary, add a constant to all values."
     )
 
 
@@ -79,8 +77,7 @@ def fit_outlier(response: str, n: Numbers) -> str:
     """A run far from what all others say."""
     return (
         f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
-        "errors "
-        f"from what they say of it (p {p_value(n['p_value'])}). Look at what happened, and make it again."
+        f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened, and make it again."
     )
 
 
@@ -98,8 +95,7 @@ def imprecise(response: str, n: Numbers) -> str:
     """The surface hardly rises above its noise."""
     return (
         f"The surface of {response} hardly rises above its noise: adequate precision {number(n['precision'], 3)}, "
-        "where "
-        f"{n['needed']:g} are needed. More runs, or wider ranges, before it is used."
+        f"where {n['needed']:g} are needed. More runs, or wider ranges, before it is used."
     )
 
 
@@ -115,8 +111,7 @@ def untested_fit(response: str, n: Numbers) -> str:
     """Without replicates the fit cannot be tested."""
     return (
         f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice in one "
-        "block. "
-        "Repeat centre points."
+        "block. Repeat centre points."
     )
 
 
@@ -125,8 +120,7 @@ def at_border(response: str, n: Numbers) -> str:
     where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
     return (
         f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
-        f"{where} "
-        "beyond it. Next: a design whose ranges go on there, where the machine allows it."
+        f"{where} beyond it. Next: a design whose ranges go on there, where the machine allows it."
     )
 
 
@@ -155,8 +149,7 @@ def missing_runs(response: str, n: Numbers) -> str:
     """Empty cells."""
     return (
         f"{counted(n['missing'], 'run')} of {n['missing'] + n['runs']} have no value of {response} and were left "
-        "out: the "
-        "design is no longer balanced. Make them if you can."
+        "out: the design is no longer balanced. Make them if you can."
     )
 
 
