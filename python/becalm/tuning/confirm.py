@@ -56,8 +56,9 @@ def confirm(
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
+    here = _Confirming(space, options, programs, tuned, run_ns, left_ns)
     if not options.allowed.tried and not tuned.choice.settings.values:
-        left_ns = yield from _strongest(space, options, programs, tuned, run_ns, left_ns)
+        yield from _strongest(here)
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
     if options.allowed.tried:
         arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
@@ -65,47 +66,120 @@ def confirm(
         arms[TUNED] = tuned.choice.settings
         arms |= dict(space.profiles)
         if options.single_out and len(tuned.choice.settings.values) > 1:
-            requires = {each.knob: each.requires for each in space.candidates}
-            arms |= confirmation.leave_one_out(tuned.choice.settings, requires, space.boot)
+            arms |= confirmation.leave_one_out(tuned.choice.settings, here.requires, space.boot)
     else:
         return
     wanted = _distinct(arms)
-    arms, shape = _affordable(wanted, space, options, run_ns, left_ns)
+    arms, shape = here.affordable(wanted)
     if missing := [name for name in wanted if name not in arms]:
         tuned.findings.append(_too_short(missing))
-    gained = yield PhaseRequest(_ask(arms, shape, "fresh runs of what was chosen"), "confirm")
-    tuned.confirm_runs += counted(gained)
-    tuned.judged = _judge(arms, gained, programs, options)
-    left_ns = None if left_ns is None else left_ns - gained.took_ns
-    left_ns = yield from _unbundle_boot(space, options, programs, tuned, shape, run_ns, left_ns)
-    left_ns = yield from _decide(space, options, programs, tuned, run_ns, left_ns)
-    yield from _backward_elimination(space, options, programs, tuned, run_ns, left_ns)
+    tuned.judged = yield from here.measured(arms, shape, "fresh runs of what was chosen")
+    yield from _unbundle_boot(here)
+    yield from _decide(here)
+    yield from _backward_elimination(here)
 
 
-def _strongest(
-    space: Space,
-    options: TuneOptions,
-    programs: Sequence[str],
-    tuned: SearchResult,
-    run_ns: float,
-    left_ns: float | None,
-) -> Generator[PhaseRequest, PhaseResult, float | None]:
+@dataclass(slots=True)
+class _Confirming:
+    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget."""
+
+    space: Space
+    options: TuneOptions
+    programs: Sequence[str]
+    tuned: SearchResult
+    run_ns: float
+    left_ns: float | None
+
+    @property
+    def requires(self) -> dict[str, tuple[str, ...]]:
+        """Knobs that each knob needs."""
+        return {each.knob: each.requires for each in self.space.candidates}
+
+    def without(self, knobs: Sequence[str]) -> Settings:
+        """What was chosen but for some knobs, and what needs these."""
+        return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
+
+    def measured(
+        self, arms: Mapping[str, Settings], shape: Shape, why: str
+    ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
+        """Fresh runs of these arms, and what they say."""
+        ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
+        gained = yield PhaseRequest(ask, "confirm")
+        self.tuned.confirm_runs += counted(gained)
+        if self.left_ns is not None:
+            self.left_ns -= gained.took_ns
+        by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
+        options = self.options
+        return confirmation.judge(
+            by_arm,
+            self.programs,
+            objective=options.objective,
+            confidence=options.confidence,
+            margin=options.margin,
+        )
+
+    def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
+        """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
+        shape = self.shape(arms)
+        if self.left_ns is None:
+            return arms, shape
+        dispensable = (
+            lambda _: False,
+            lambda name: name.startswith(WITHOUT),
+            lambda name: name not in (BASELINE, TUNED),
+        )
+        loops = 0
+        for may_go in dispensable:
+            arms = {name: settings for name, settings in arms.items() if not may_go(name)}
+            shape = self.shape(arms)
+            loops = self.loops_left(arms, shape) or 0
+            if loops >= FEWEST_LOOPS:
+                break
+        return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
+
+    def shape(self, arms: Mapping[str, Settings]) -> Shape:
+        """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
+
+        A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
+        """
+        options = self.options
+        boots = len({self.space.at_boot(each) for each in arms.values()})
+        if boots < 2:
+            return Shape(options.confirm_loops, options.confirm_runs)
+        even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
+        runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
+        return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
+
+    def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
+        """What one loop of these arms takes, with its boots."""
+        boots = len({self.space.at_boot(each) for each in arms.values()}) if shape.boots else 0
+        return max(1.0, self.run_ns * shape.runs * len(arms) + boots * self.options.allowed.boot_ns)
+
+    def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
+        """How many loops the time allows, if so much of it is kept for later; None without a budget."""
+        return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
+
+
+Confirming = Generator[PhaseRequest, PhaseResult, None]
+
+
+def _strongest(here: _Confirming) -> Confirming:
     """Where a search chose nothing: the strongest settings there are, before it is said that none help.
 
     They are what any of the known profiles sets, and everything. What helps of them is chosen, and then confirmed as
-    what a search chose is. Gives the time that is left.
+    what a search chose is.
     """
+    space, tuned = here.space, here.tuned
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
     everything = space.settings(space.candidates)
     union = space.settings(each for each in space.candidates if each.knob in listed)
     if not everything.values:
-        return left_ns
+        return
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
-    arms, shape = _affordable(_distinct(wanted | dict(space.profiles)), space, options, run_ns, left_ns)
-    gained = yield PhaseRequest(_ask(arms, shape, "the strongest settings, before saying that none help"), "confirm")
-    tuned.confirm_runs += counted(gained)
+    arms, shape = here.affordable(_distinct(wanted | dict(space.profiles)))
+    found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
     strongest = LISTED if union.values else EVERYTHING
-    judged = _renamed(_judge(arms, gained, programs, options), strongest)
+    judged = _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
     best = max(helping, key=lambda each: each.ratio.low, default=None)
@@ -116,7 +190,6 @@ def _strongest(
         tuned.judged = replace(judged, settings=NO_SETTINGS)
     else:
         tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
-    return None if left_ns is None else left_ns - gained.took_ns
 
 
 def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:
@@ -131,41 +204,29 @@ def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confi
     return replace(judged, arms=arms, comparisons=comparisons)
 
 
-def _unbundle_boot(
-    space: Space,
-    options: TuneOptions,
-    programs: Sequence[str],
-    tuned: SearchResult,
-    shape: Shape,
-    run_ns: float,
-    left_ns: float | None,
-) -> Generator[PhaseRequest, PhaseResult, float | None]:
+def _unbundle_boot(here: _Confirming) -> Confirming:
     """Take settings of the boot apart, once they are shown to help as a whole: what each of them contributes.
 
-    Each needs a boot of its own in every loop, so this is done only now. Gives the time that is left.
+    Each needs a boot of its own in every loop, so this is done only now.
     """
+    space, tuned = here.space, here.tuned
     chosen = tuned.choice.settings
     boot = [name for name, _ in space.at_boot(chosen).values]
     unit = AND.join(boot)
     helped = any(each.knob == unit for each in tuned.judged.contributions) and unit not in tuned.judged.spare
-    if len(boot) < 2 or not options.single_out or not helped:
-        return left_ns
-    requires = {each.knob: each.requires for each in space.candidates}
-    alone = {WITHOUT + knob: confirmation.without(chosen, (knob,), requires) for knob in boot}
+    if len(boot) < 2 or not here.options.single_out or not helped:
+        return
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
-    arms = _distinct(bare | alone)
-    shape = replace(_shape(arms, space, options, run_ns), boots=True, loops=FEWEST_LOOPS)
-    if left_ns is not None:
-        # Doing without what does not help comes after it, and is worth as much.
-        after = FEWEST_LOOPS * _loop_ns(bare | dict(space.profiles), shape, space, options, run_ns)
-        most = int((left_ns - after) / _loop_ns(arms, shape, space, options, run_ns))
+    arms = _distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in boot})
+    shape = replace(here.shape(arms), boots=True, loops=FEWEST_LOOPS)
+    # Doing without what does not help comes after it, and is worth as much.
+    most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(bare | dict(space.profiles), shape))
+    if most is not None:
         shape = replace(shape, loops=min(shape.loops, most))
     if shape.loops < FEWEST_LOOPS or len(arms) == len(bare):
-        return left_ns
-    gained = yield PhaseRequest(_ask(arms, shape, f"fresh runs without each of {unit}"), "confirm")
-    tuned.confirm_runs += counted(gained)
-    tuned.judged = _with_contributions(tuned.judged, _judge(arms, gained, programs, options), {unit})
-    return None if left_ns is None else left_ns - gained.took_ns
+        return
+    found = yield from here.measured(arms, shape, f"fresh runs without each of {unit}")
+    tuned.judged = _with_contributions(tuned.judged, found, {unit})
 
 
 def _with_contributions(
@@ -201,40 +262,30 @@ def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
     }
 
 
-def _decide(
-    space: Space,
-    options: TuneOptions,
-    programs: Sequence[str],
-    tuned: SearchResult,
-    run_ns: float,
-    left_ns: float | None,
-) -> Generator[PhaseRequest, PhaseResult, float | None]:
-    """More loops, all fresh, of what is undecided, as far as the time allows. Gives the time that is left.
+def _decide(here: _Confirming) -> Confirming:
+    """More loops, all fresh, of what is undecided, as far as the time allows.
 
     The new loops alone say what those settings contribute: to look, go on and look at all again would find something
     more often than one time in twenty. Doing without what does not help comes after it, and is left the time for that.
     """
-    chosen, open_ones = tuned.choice.settings, _undecided(tuned.judged)
+    tuned, open_ones = here.tuned, _undecided(here.tuned.judged)
     if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
-        return left_ns
-    requires = {each.knob: each.requires for each in space.candidates}
-    bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
-    arms = _distinct(bare | {WITHOUT + knob: confirmation.without(chosen, (knob,), requires) for knob in open_ones})
-    shape = _shape(arms, space, options, run_ns)
+        return
+    bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
+    arms = _distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in open_ones})
+    shape = here.shape(arms)
     loops = max(shape.loops, min(MOST_LOOPS, 2 * max(open_ones.values())))
     if shape.boots:
         loops = min(loops, BOOT_LOOPS)
-    if left_ns is not None:
-        rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(space.profiles)
-        after = FEWEST_LOOPS * _loop_ns(rest, shape, space, options, run_ns)
-        loops = min(loops, int((left_ns - after) / _loop_ns(arms, shape, space, options, run_ns)))
-    if loops < max(FEWEST_LOOPS, min(shape.loops, options.confirm_loops)) or len(arms) == len(bare):
-        return left_ns
+    rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(here.space.profiles)
+    most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(rest, shape))
+    if most is not None:
+        loops = min(loops, most)
+    if loops < max(FEWEST_LOOPS, min(shape.loops, here.options.confirm_loops)) or len(arms) == len(bare):
+        return
     why = f"more fresh runs without each of {', '.join(open_ones)}, which are undecided"
-    gained = yield PhaseRequest(_ask(arms, replace(shape, loops=loops), why), "confirm")
-    tuned.confirm_runs += counted(gained)
-    tuned.judged = _with_contributions(tuned.judged, _judge(arms, gained, programs, options), open_ones.keys())
-    return None if left_ns is None else left_ns - gained.took_ns
+    found = yield from here.measured(arms, replace(shape, loops=loops), why)
+    tuned.judged = _with_contributions(tuned.judged, found, open_ones.keys())
 
 
 def _too_short(missing: Sequence[str]) -> Finding:
@@ -242,47 +293,36 @@ def _too_short(missing: Sequence[str]) -> Finding:
     return finding("budget", {"left_out": list(missing)})
 
 
-def _backward_elimination(
-    space: Space,
-    options: TuneOptions,
-    programs: Sequence[str],
-    tuned: SearchResult,
-    run_ns: float,
-    left_ns: float | None,
-) -> Generator[PhaseRequest, PhaseResult, None]:
+def _backward_elimination(here: _Confirming) -> Confirming:
     """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
 
     Fewer arms than before, so each round may have more loops for the time that the confirmation took so far. Ends when
-    `left_ns` does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken from this round, which
+    the time does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken from this round, which
     measured it side by side; only what each setting contributes stays from the first.
     """
+    tuned, options, profiles = here.tuned, here.options, dict(here.space.profiles)
     chosen, spare = tuned.choice.settings, tuned.judged.spare
-    requires = {each.knob: each.requires for each in space.candidates}
-    arm_loops = tuned.confirm_runs // (options.confirm_runs * len(programs))
-    most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(space.profiles))))
+    arm_loops = tuned.confirm_runs // (options.confirm_runs * len(here.programs))
+    most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(here.space.profiles))))
     for _ in range(SLIMMING):
-        fewer = confirmation.without(chosen, spare, requires)
+        fewer = here.without(spare)
         if spare and not fewer.values:
             # Each alone can be spared, all together cannot: they stand in for each other.
             spare = spare[: len(spare) // 2]
-            fewer = confirmation.without(chosen, spare, requires)
+            fewer = here.without(spare)
         if not spare:
             return
-        arms = _distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | dict(space.profiles))
-        shape = _shape(arms, space, options, run_ns)
+        arms = _distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | profiles)
+        shape = here.shape(arms)
         if shape.boots:
             shape = replace(shape, runs=min(BOOT_RUNS, 2 * shape.runs))
         loops = min(most, BOOT_LOOPS) if shape.boots else most
-        if left_ns is not None:
-            loops = min(loops, int(left_ns / _loop_ns(arms, shape, space, options, run_ns)))
+        allowed = here.loops_left(arms, shape)
+        if allowed is not None:
+            loops = min(loops, allowed)
         if loops < FEWEST_LOOPS:
             return
-        gained = yield PhaseRequest(
-            _ask(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(spare)}"), "confirm"
-        )
-        tuned.confirm_runs += counted(gained)
-        left_ns = None if left_ns is None else left_ns - gained.took_ns
-        last = _judge(arms, gained, programs, options)
+        last = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(spare)}")
         if last.settings == fewer:
             first = tuned.judged
             tuned.judged = replace(
@@ -302,57 +342,3 @@ def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
         if settings not in found.values():
             found[name] = settings
     return found
-
-
-def _affordable(
-    arms: dict[str, Settings], space: Space, options: TuneOptions, run_ns: float, left_ns: float | None
-) -> tuple[dict[str, Settings], Shape]:
-    """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
-    shape = _shape(arms, space, options, run_ns)
-    if left_ns is None:
-        return arms, shape
-    dispensable = (lambda _: False, lambda name: name.startswith(WITHOUT), lambda name: name not in (BASELINE, TUNED))
-    loops = 0
-    for may_go in dispensable:
-        arms = {name: settings for name, settings in arms.items() if not may_go(name)}
-        shape = _shape(arms, space, options, run_ns)
-        loops = int(left_ns / _loop_ns(arms, shape, space, options, run_ns))
-        if loops >= FEWEST_LOOPS:
-            break
-    return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
-
-
-def _shape(arms: Mapping[str, Settings], space: Space, options: TuneOptions, run_ns: float) -> Shape:
-    """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
-
-    A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
-    """
-    boots = len({space.at_boot(each) for each in arms.values()})
-    if boots < 2:
-        return Shape(options.confirm_loops, options.confirm_runs)
-    even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, run_ns * len(arms))))
-    runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
-    return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
-
-
-def _loop_ns(arms: Mapping[str, Settings], shape: Shape, space: Space, options: TuneOptions, run_ns: float) -> float:
-    """What one loop of these arms takes, with its boots."""
-    boots = len({space.at_boot(each) for each in arms.values()}) if shape.boots else 0
-    return max(1.0, run_ns * shape.runs * len(arms) + boots * options.allowed.boot_ns)
-
-
-def _ask(arms: Mapping[str, Settings], shape: Shape, why: str) -> Ask:
-    return Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
-
-
-def _judge(
-    arms: Mapping[str, Settings], gained: PhaseResult, programs: Sequence[str], options: TuneOptions
-) -> confirmation.Confirmation:
-    by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
-    return confirmation.judge(
-        by_arm,
-        programs,
-        objective=options.objective,
-        confidence=options.confidence,
-        margin=options.margin,
-    )
