@@ -1,4 +1,6 @@
-//! Serve requests until the input closes: who is asked, in which order, and what is answered.
+//! Serve requests until the input closes: who is asked, in which order, and what is answered. `block` runs programs.
+
+mod block;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use becalm_core::exec::now_ns;
-use becalm_core::exec::poll::{ready, until_ready};
-use becalm_core::exec::prepare::Preparation;
+use becalm_core::exec::poll::until_ready;
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
@@ -19,19 +20,18 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::load;
 use becalm_core::run_columns;
 use becalm_core::stress::demand::Demand;
-use becalm_core::types::{Outcome, Step, Text, Workload};
+use becalm_core::types::{Text, Workload};
 use serde_json::{json, Map, Value};
 
 use crate::beside::Beside;
-use crate::conversation::{Attention, Conversation};
+use crate::conversation::Conversation;
 use crate::defined::Defined;
 use crate::follow::{follow, Wish};
 use crate::input::{Line, LONGEST};
 use crate::machine::Machine;
-use crate::measure::{system, Runner};
+use crate::measure::Runner;
 use crate::observe::Observer;
-use crate::overhead::overhead;
-use crate::protocol::{self, Action, Failure, Request, Wanted};
+use crate::protocol::{self, Action, Failure, Request};
 use crate::read::Reading;
 
 /// One conversation with becalm.
@@ -312,106 +312,10 @@ impl Session {
         let Changes { lasting, .. } = &settings.changes;
         Ok(json!({"changes": changes, "remarks": remarks, "lasting": lasting, "took_ns": took_ns}))
     }
-
-    fn measure(
-        &mut self,
-        id: u64,
-        (first, steps): (u64, &[Step]),
-        stop_on_failure: bool,
-        load: Wanted,
-    ) -> io::Result<Answer> {
-        let base = match opened(self.base.as_ref()) {
-            Ok(base) => base,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
-            return Ok(Err(failure));
-        }
-        self.talk.output.begin(id);
-        self.observer.begin(load);
-        self.observer.make_group(|tasks| {
-            let mut joining = Preparation::default();
-            joining.join = Some(tasks);
-            self.runner.try_settings(&joining, base.user.as_ref()).is_ok()
-        });
-        // A stop may have come in the same read as this request: polling would not see it any more.
-        let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
-        let mut ran = 0_u64;
-        let mut switching_ns = 0;
-        for step in steps {
-            // The reader takes the events of earlier runs before another one is started: writing would disturb it.
-            let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
-            if waits && self.talk.drain()? != Attention::Nothing {
-                break;
-            }
-            let Some((workload, settings)) = self.defined.of(step) else { continue };
-            let started = now_ns();
-            if self.machine.forks_for(&settings.changes) {
-                self.observer.alone();
-            }
-            if let Err(failure) = self.machine.switch(&settings.changes) {
-                self.observer.end(&mut self.talk.output);
-                self.talk.output.flush()?;
-                return Ok(Err(failure));
-            }
-            switching_ns += now_ns() - started;
-            settings.process.child.join = self.observer.join(step.0, self.machine.join());
-            let result = self.runner.step(
-                workload,
-                settings,
-                base,
-                (first + ran, *step),
-                (&mut self.talk, &mut self.observer),
-            );
-            let (outcome, attention) = match result {
-                Ok(ended) => ended,
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
-                Err(error) => {
-                    // The program may still run: it must not live on into the next block.
-                    sweep();
-                    self.observer.end(&mut self.talk.output);
-                    self.talk.output.flush()?;
-                    return Ok(Err(system(&error)));
-                }
-            };
-            ran += 1;
-            if attention != Attention::Nothing || (stop_on_failure && outcome != Outcome::Ok) {
-                break;
-            }
-        }
-        let unknown = self.observer.end(&mut self.talk.output);
-        self.talk.output.flush()?;
-        Ok(match self.talk.output.spool_failure() {
-            Some(failure) => Err(failure),
-            None => Ok(json!({
-                "ran": ran,
-                "switching_ns": switching_ns,
-                "drift": self.machine.drift(),
-                "remarks": std::mem::take(&mut self.machine.remarks),
-                "unknown": unknown,
-            })),
-        })
-    }
-
-    fn overhead(&mut self, runs: u32) -> Answer {
-        let base = opened(self.base.as_ref())?;
-        let (starter, stream, null) = self.runner.parts();
-        let (bare, own) = overhead(runs, starter, base, stream, &mut self.talk, null)?;
-        Ok(json!({"bare_ns": bare, "own_ns": own}))
-    }
 }
 
 fn opened(base: Option<&BaseEnvironment>) -> Result<&BaseEnvironment, Failure> {
     base.ok_or_else(|| Failure::new("protocol", "The first request must be open."))
-}
-
-/// Numbers of runs are whole numbers of 64 bits with a sign wherever they are kept.
-fn numbered(first: u64, count: usize) -> Result<(), Failure> {
-    if i64::try_from(first).is_ok_and(|first| first.checked_add_unsigned(count as u64).is_some()) {
-        return Ok(());
-    }
-    let message = format!("Runs are numbered up to {}; {count} from {first} on are beyond that.", i64::MAX);
-    Err(Failure::new("domain", message))
 }
 
 fn too_long() -> Failure {

@@ -5,7 +5,8 @@
 //! machine (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the
 //! only writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard
 //! of a killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone
-//! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`.
+//! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`; `processors`
+//! are those it has, a `choice` is how some of them show a value.
 //! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
 //! `member`s of cpusets, of which some have `fallen` out. `cpuset`, `swap` and `task` know one kind of thing each.
 
@@ -16,6 +17,7 @@ pub mod away;
 pub mod catalogue;
 pub mod changes;
 pub mod checksum;
+pub mod choice;
 pub mod cpuset;
 pub mod domain;
 pub mod effect;
@@ -29,6 +31,7 @@ mod member;
 pub mod place;
 pub mod played;
 pub mod process;
+pub mod processors;
 pub mod proof;
 pub mod recover;
 pub mod resolve;

@@ -5,13 +5,14 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::chosen;
 use super::cpus;
 use super::cpuset::Cpuset;
 use super::interrupt;
 use super::member;
 use super::swap;
 use super::task::{affinity, process_state, same_task, set_affinity, signal};
-use super::tree::{chosen, Tree};
+use super::tree::Tree;
 
 /// The process that keeps a device open while settings stay on.
 pub const KEEPER: &str = "becalm-keeper";

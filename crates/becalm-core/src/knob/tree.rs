@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::cpus::{self, Cpus};
+use super::choice::spelled;
 use crate::beneath;
 
 pub const CPU: &str = "/sys/devices/system/cpu";
@@ -335,95 +335,11 @@ impl Tree {
         numbers.sort_unstable();
         numbers
     }
-
-    /// The CPUs that are present, and those of them that are online.
-    pub fn cpus(&self) -> (Cpus, Cpus) {
-        let present: Cpus = self.numbered(CPU, "cpu").into_iter().collect();
-        let online =
-            |cpu: &u32| self.read(&format!("{CPU}/cpu{cpu}/online")).map_or(true, |text| text != "0");
-        let online = present.iter().copied().filter(online).collect();
-        (present, online)
-    }
-
-    /// The CPUs that can be switched on and off.
-    pub fn switchable_cpus(&self) -> Cpus {
-        let present = self.numbered(CPU, "cpu").into_iter();
-        present.filter(|cpu| self.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
-    }
-
-    /// The first core: the hardware threads that share a core with the first CPU.
-    pub fn first_core(&self) -> Cpus {
-        self.core("first-core")
-    }
-
-    /// The CPUs of a value: a core by its name ("first-core", "last-core"), or a list.
-    pub fn core(&self, value: &str) -> Cpus {
-        let (_, online) = self.cpus();
-        let one = match value {
-            "first-core" => online.first().copied(),
-            "last-core" => online.last().copied(),
-            list => return cpus::parse(list).unwrap_or_default(),
-        };
-        let Some(one) = one else { return Cpus::from([0]) };
-        let siblings = ["core_cpus_list", "thread_siblings_list"].iter().find_map(|name| {
-            let text = self.read(&format!("{CPU}/cpu{one}/topology/{name}")).ok()?;
-            cpus::parse(&text)
-        });
-        siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
-    }
-
-    /// The CPUs that the scheduler leaves alone since the boot.
-    pub fn isolated(&self) -> Cpus {
-        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
-    }
-}
-
-/// The chosen word of "always [madvise] never" or "none voluntary (full)"; a text without any is the value itself.
-pub fn chosen(text: &str) -> &str {
-    let mut words = text.split_ascii_whitespace();
-    words.find_map(|word| within(word, '[', ']').or_else(|| within(word, '(', ')'))).unwrap_or(text)
-}
-
-fn within(word: &str, open: char, close: char) -> Option<&str> {
-    word.strip_prefix(open)?.strip_suffix(close)
-}
-
-/// All words of such a text.
-pub fn choices(text: &str) -> impl Iterator<Item = &str> {
-    text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']', '(', ')']))
-}
-
-/// A value as its file shows it. Brackets go to the word that is chosen.
-fn spelled(text: &str, value: &str) -> io::Result<String> {
-    if chosen(text) == text {
-        return Ok(format!("{value}\n"));
-    }
-    let words: Vec<&str> = choices(text).collect();
-    if !words.contains(&value) {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
-    let spelled =
-        |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
-    Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
 }
 
 fn checked(result: i32) -> io::Result<()> {
     match result {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_chosen_word_is_in_brackets_of_either_kind() {
-        assert_eq!(chosen("always [madvise] never"), "madvise");
-        assert_eq!(chosen("none voluntary (full)"), "full");
-        assert_eq!(chosen("20"), "20");
-        assert_eq!(choices("none (full)").collect::<Vec<_>>(), ["none", "full"]);
     }
 }

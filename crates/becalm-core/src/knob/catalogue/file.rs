@@ -3,9 +3,10 @@
 use std::io;
 
 use super::super::changes::Draft;
+use super::super::choice::{choices, chosen};
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
-use super::super::tree::{choices, chosen, Tree};
+use super::super::tree::Tree;
 use super::value::{read, DEBUGFS};
 
 /// The first of these files that exists, and how it spells values.

@@ -1,8 +1,9 @@
 //! What several ways of acting read: the value in a file, the same file of every CPU.
 
+use super::super::choice::chosen;
 use super::super::place::Place;
 use super::super::row::Form;
-use super::super::tree::{chosen, Tree, CPU};
+use super::super::tree::{Tree, CPU};
 
 /// Where the kernel shows what is not for programs. Closed to ordinary users.
 pub const DEBUGFS: &str = "/sys/kernel/debug";

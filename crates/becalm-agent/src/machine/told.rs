@@ -1,0 +1,119 @@
+//! What can be set on a machine, what some settings would change, and what is set: nothing here changes any of it.
+
+use becalm_core::knob::away;
+use becalm_core::knob::catalogue::CATALOGUE;
+use becalm_core::knob::changes::Changes;
+use becalm_core::knob::domain::{range, Kind};
+use becalm_core::knob::journal;
+use becalm_core::knob::lock::holder;
+use becalm_core::knob::resolve::{resolve, Values};
+use becalm_core::knob::row::Knob;
+use becalm_core::knob::tree::Tree;
+use serde_json::{json, Value};
+
+use super::{failure, Machine};
+use crate::groups::Groups;
+use crate::protocol::Failure;
+
+impl Machine {
+    /// The catalogue with what each knob is here.
+    pub fn knobs(&self) -> Value {
+        CATALOGUE.iter().map(|knob| row(knob, &self.tree)).collect()
+    }
+
+    /// What settings would change: knob, place, value now and then.
+    pub fn plan(&self, changes: &Changes) -> Value {
+        let step = |change: &becalm_core::knob::changes::Change| {
+            let now = change.place.read(&self.tree);
+            json!({
+                "knob": change.knob,
+                "place": change.place.shown(),
+                "from": now.as_ref().ok(),
+                "to": change.value,
+                "changes": now.is_ok_and(|now| !change.place.agree(&now, &change.value)),
+            })
+        };
+        changes.writes.iter().map(step).collect()
+    }
+
+    /// Who has set what, and when.
+    pub fn status(&self) -> Result<Value, Failure> {
+        let note = journal::noted(&self.tree);
+        let busy = holder(&self.tree);
+        let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
+        let boot = self.entry()?;
+        let elsewhere = away::sentences(&self.tree, |_| true);
+        let groups = Groups::find(&self.tree).listed();
+        let Some(found) = found else {
+            return Ok(json!({
+                "journal": null, "busy": busy, "note": note, "boot": boot, "elsewhere": elsewhere, "groups": groups,
+            }));
+        };
+        let place = |entry: &journal::Entry| {
+            let now = entry.place.read(&self.tree).ok();
+            // A study gives a place several values in turn.
+            let same = |ours: &&String| now.as_ref().is_some_and(|now| entry.place.agree(now, ours));
+            json!({
+                "knob": entry.knob,
+                "place": entry.place.shown(),
+                "original": entry.original,
+                "ours": entry.ours.iter().find(same).or(entry.ours.last()),
+                "now": now,
+                "side_effect": entry.side_effect,
+            })
+        };
+        Ok(json!({
+            "journal": {
+                "title": found.begin.title,
+                "user": found.begin.user,
+                "pid": found.begin.pid,
+                "at": found.begin.at,
+                "this_boot": found.begin.boot == journal::boot_id(&self.tree),
+                "kept": found.kept,
+                "damaged": found.damaged,
+                "places": found.entries.iter().map(place).collect::<Vec<_>>(),
+            },
+            "busy": busy,
+            "note": note,
+            "boot": boot,
+            "elsewhere": elsewhere,
+            "groups": groups,
+        }))
+    }
+}
+
+/// A row of the catalogue with what the knob is on this machine, its domain as narrow as it is there.
+fn row(knob: &'static Knob, tree: &Tree) -> Value {
+    let state = knob.act.state(tree, knob);
+    let mut row = json!(knob);
+    match (knob.domain.kind, knob.act.limits(tree)) {
+        (Kind::Listed { path }, _) => {
+            let text = tree.read(path).unwrap_or_default();
+            let choices: Vec<&str> = text.split_ascii_whitespace().collect();
+            if !choices.is_empty() {
+                row["domain"] =
+                    json!({"kind": "words", "choices": choices, "special": [], "words": choices.join(", ")});
+            }
+        }
+        (Kind::Range { unit, scale, .. }, Some((low, high))) => {
+            row["domain"] = json!(range(low, high, unit, scale).or(knob.domain.special));
+        }
+        _ => {}
+    }
+    row["costs"] = json!(costs(knob, tree, state.is_ok()));
+    row["supported"] = json!(state.is_ok());
+    row["value"] = json!(state.as_ref().ok().filter(|value| !value.is_empty()));
+    row["reason"] = json!(state.err());
+    row
+}
+
+/// What a knob costs; with what it would cost on this machine for longer than it is on.
+fn costs(knob: &'static Knob, tree: &Tree, supported: bool) -> String {
+    let value = knob.tuned_value.filter(|_| supported);
+    let values = value.map(|value| Values::from([(knob.name, (knob, value.to_owned()))]));
+    let lasting = values.and_then(|values| resolve(tree, &values).ok()).map(|changes| changes.lasting);
+    let own = format!("{}: ", knob.name);
+    let sentences = lasting.unwrap_or_default();
+    let parts = sentences.iter().map(|each| each.trim_start_matches(&own).trim_end_matches('.').to_owned());
+    std::iter::once(knob.costs.to_owned()).chain(parts).collect::<Vec<_>>().join("; ")
+}

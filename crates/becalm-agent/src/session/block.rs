@@ -1,0 +1,114 @@
+//! Requests that run programs: the steps of a block one after the other, and what becalm itself costs.
+
+use std::io;
+
+use becalm_core::exec::now_ns;
+use becalm_core::exec::poll::ready;
+use becalm_core::exec::prepare::Preparation;
+use becalm_core::exec::tree::sweep;
+use becalm_core::types::{Outcome, Step};
+use serde_json::json;
+
+use super::{opened, Answer, Session};
+use crate::conversation::Attention;
+use crate::measure::system;
+use crate::overhead::overhead;
+use crate::protocol::{Failure, Wanted};
+
+impl Session {
+    pub(super) fn measure(
+        &mut self,
+        id: u64,
+        (first, steps): (u64, &[Step]),
+        stop_on_failure: bool,
+        load: Wanted,
+    ) -> io::Result<Answer> {
+        let base = match opened(self.base.as_ref()) {
+            Ok(base) => base,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
+            return Ok(Err(failure));
+        }
+        self.talk.output.begin(id);
+        self.observer.begin(load);
+        self.observer.make_group(|tasks| {
+            let mut joining = Preparation::default();
+            joining.join = Some(tasks);
+            self.runner.try_settings(&joining, base.user.as_ref()).is_ok()
+        });
+        // A stop may have come in the same read as this request: polling would not see it any more.
+        let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
+        let mut ran = 0_u64;
+        let mut switching_ns = 0;
+        for step in steps {
+            // The reader takes the events of earlier runs before another one is started: writing would disturb it.
+            let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
+            if waits && self.talk.drain()? != Attention::Nothing {
+                break;
+            }
+            let Some((workload, settings)) = self.defined.of(step) else { continue };
+            let started = now_ns();
+            if self.machine.forks_for(&settings.changes) {
+                self.observer.alone();
+            }
+            if let Err(failure) = self.machine.switch(&settings.changes) {
+                self.observer.end(&mut self.talk.output);
+                self.talk.output.flush()?;
+                return Ok(Err(failure));
+            }
+            switching_ns += now_ns() - started;
+            settings.process.child.join = self.observer.join(step.0, self.machine.join());
+            let result = self.runner.step(
+                workload,
+                settings,
+                base,
+                (first + ran, *step),
+                (&mut self.talk, &mut self.observer),
+            );
+            let (outcome, attention) = match result {
+                Ok(ended) => ended,
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
+                Err(error) => {
+                    // The program may still run: it must not live on into the next block.
+                    sweep();
+                    self.observer.end(&mut self.talk.output);
+                    self.talk.output.flush()?;
+                    return Ok(Err(system(&error)));
+                }
+            };
+            ran += 1;
+            if attention != Attention::Nothing || (stop_on_failure && outcome != Outcome::Ok) {
+                break;
+            }
+        }
+        let unknown = self.observer.end(&mut self.talk.output);
+        self.talk.output.flush()?;
+        Ok(match self.talk.output.spool_failure() {
+            Some(failure) => Err(failure),
+            None => Ok(json!({
+                "ran": ran,
+                "switching_ns": switching_ns,
+                "drift": self.machine.drift(),
+                "remarks": std::mem::take(&mut self.machine.remarks),
+                "unknown": unknown,
+            })),
+        })
+    }
+
+    pub(super) fn overhead(&mut self, runs: u32) -> Answer {
+        let base = opened(self.base.as_ref())?;
+        let (starter, stream, null) = self.runner.parts();
+        let (bare, own) = overhead(runs, starter, base, stream, &mut self.talk, null)?;
+        Ok(json!({"bare_ns": bare, "own_ns": own}))
+    }
+}
+
+/// Numbers of runs are whole numbers of 64 bits with a sign wherever they are kept.
+fn numbered(first: u64, count: usize) -> Result<(), Failure> {
+    if i64::try_from(first).is_ok_and(|first| first.checked_add_unsigned(count as u64).is_some()) {
+        return Ok(());
+    }
+    let message = format!("Runs are numbered up to {}; {count} from {first} on are beyond that.", i64::MAX);
+    Err(Failure::new("domain", message))
+}

@@ -1,0 +1,47 @@
+//! The processors of a machine, as its files have them.
+
+use super::cpus::{self, Cpus};
+use super::tree::{Tree, CPU};
+
+impl Tree {
+    /// The CPUs that are present, and those of them that are online.
+    pub fn cpus(&self) -> (Cpus, Cpus) {
+        let present: Cpus = self.numbered(CPU, "cpu").into_iter().collect();
+        let online =
+            |cpu: &u32| self.read(&format!("{CPU}/cpu{cpu}/online")).map_or(true, |text| text != "0");
+        let online = present.iter().copied().filter(online).collect();
+        (present, online)
+    }
+
+    /// The CPUs that can be switched on and off.
+    pub fn switchable_cpus(&self) -> Cpus {
+        let present = self.numbered(CPU, "cpu").into_iter();
+        present.filter(|cpu| self.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
+    }
+
+    /// The first core: the hardware threads that share a core with the first CPU.
+    pub fn first_core(&self) -> Cpus {
+        self.core("first-core")
+    }
+
+    /// The CPUs of a value: a core by its name ("first-core", "last-core"), or a list.
+    pub fn core(&self, value: &str) -> Cpus {
+        let (_, online) = self.cpus();
+        let one = match value {
+            "first-core" => online.first().copied(),
+            "last-core" => online.last().copied(),
+            list => return cpus::parse(list).unwrap_or_default(),
+        };
+        let Some(one) = one else { return Cpus::from([0]) };
+        let siblings = ["core_cpus_list", "thread_siblings_list"].iter().find_map(|name| {
+            let text = self.read(&format!("{CPU}/cpu{one}/topology/{name}")).ok()?;
+            cpus::parse(&text)
+        });
+        siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
+    }
+
+    /// The CPUs that the scheduler leaves alone since the boot.
+    pub fn isolated(&self) -> Cpus {
+        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
+    }
+}
