@@ -23,7 +23,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from additions import TABLE, Addition
+from addition import Addition
+from additions import TABLE
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "target/places"
