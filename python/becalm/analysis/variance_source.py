@@ -82,13 +82,13 @@ def classify(
     return finding(kind, {**numbers, **untested}, program)
 
 
-def against_settings(found: Finding, steadier: Sequence[ArmComparison]) -> Finding:
+def against_settings(found: Finding, comparisons: Sequence[ArmComparison]) -> Finding:
     """The same, if it is "processor", beside what settings did on fresh runs: it forbids that any of them helps much.
 
     `helped`: the arm that reduced the spread of the program most, and was shown to, with its `reduction`; else
     `at_most`: the largest reduction that any arm may have, by its interval. Neither where nothing was measured.
     """
-    mine = [each for each in steadier if each.program == found.program]
+    mine = [each for each in comparisons if each.program == found.program]
     if found.kind != "processor" or not mine:
         return found
     shown = [each for each in mine if each.ratio.low > 1]

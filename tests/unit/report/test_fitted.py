@@ -17,7 +17,7 @@ from becalm.nouns.verdict import Interval, Place, Ranking
 from becalm.nouns.workload import Workload
 from becalm.report import drawn, terminal
 from becalm.report.fitted import Fitted
-from becalm.report.tune.terminal import steadiness
+from becalm.report.tune.terminal import search_result
 
 LONG = "a-program-with-" + "x" * 75 + "-end-of-it"
 ONE = Interval(0.0123, 0.011, 0.014)
@@ -109,7 +109,7 @@ def test_a_search_keeps_its_results(study, width):
         part: tuple(replace(each, program=LONG) for each in getattr(study, part)) for part in ("arms", "comparisons")
     }
     found = replace(study, programs=(LONG,), host=LONG, **named)
-    lines = screen(steadiness(found, plain=True), width)
+    lines = screen(search_result(found, plain=True), width)
     assert max(map(len, lines)) <= width
     (chosen,) = (line for line in lines if line.startswith("chosen settings"))
     assert "0.31 %" in chosen

@@ -22,7 +22,7 @@ def on_terminal(found: MultiHostVerdict, *, plain: bool = False, columns: int = 
         return terminal.several(found, plain=plain)
     first = found.hosts[0].verdict
     whole = terminal.transferred(found, plain=plain)
-    return Group(tune.steadiness(first, plain=plain), whole) if isinstance(first, TuneVerdict) else whole
+    return Group(tune.search_result(first, plain=plain), whole) if isinstance(first, TuneVerdict) else whole
 
 
 def tables(found: MultiHostVerdict) -> Iterator[Table]:

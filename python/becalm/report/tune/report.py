@@ -10,7 +10,7 @@ from becalm.report.tune import html, markdown, terminal
 
 def on_terminal(found: TuneVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees at the end of `tune`."""
-    return terminal.steadiness(found, plain=plain)
+    return terminal.search_result(found, plain=plain)
 
 
 as_markdown = markdown.write

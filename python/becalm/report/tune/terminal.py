@@ -28,7 +28,7 @@ FIRST = 24
 STYLES = {"helps": "green", "expendable": "yellow", "undecided": ""}
 
 
-def steadiness(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
+def search_result(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `tune`. `plain`: ASCII but for the units, no colours."""
     return apart(_parts(_ascii(found) if plain else found, plain))
 

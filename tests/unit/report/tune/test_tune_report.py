@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def screen(found: TuneVerdict, width: int = 100, *, plain: bool = True) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, color_system=None).print(terminal.steadiness(found, plain=plain))
+    Console(file=out, width=width, highlight=False, color_system=None).print(terminal.search_result(found, plain=plain))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
