@@ -75,9 +75,31 @@ fn task_file(set: &str) -> String {
     format!("{V1}{}/tasks", set.trim_end_matches('/'))
 }
 
-/// On a directory: out of one list, into another, and the task's own files. It may use the CPUs of the set then, and in
-/// the root set all that there may ever be (cpuset_attach in kernel/cgroup/cpuset.c).
+/// On a directory: out of one list, into another, and the task's own files. The kernel does that at once, we file by
+/// file and may be killed between two of them: until all is done the task's own file, which restorers go by, says that
+/// it still has to come.
 fn played_join(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
+    let from = of_task(tree, tid)?;
+    listed(tree, tid, &from, set)?;
+    belongs(tree, tid, set)
+}
+
+/// On a directory: a task falls out of its set. Its own file says so first, so that a restorer brings it back wherever
+/// this is cut off.
+fn played_fall(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
+    let from = of_task(tree, tid)?;
+    belongs(tree, tid, set)?;
+    listed(tree, tid, &from, set)
+}
+
+/// Write into the task's own file which set it is in.
+fn belongs(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
+    lines(tree, &format!("/proc/{tid}/cgroup"), |line| !line.contains(":cpuset:"), &format!("1:cpuset:{set}"))
+}
+
+/// Move a task from the list of one set to that of another. It may use the CPUs of the set then, and in the root set all
+/// that there may ever be (cpuset_attach in kernel/cgroup/cpuset.c).
+fn listed(tree: &Tree, tid: i32, from: &str, set: &str) -> io::Result<()> {
     let cpus = match set {
         "/" => cpus::list(&tree.cpus().0),
         set => tree.read(&format!("{V1}{set}/cpuset.cpus"))?,
@@ -85,19 +107,19 @@ fn played_join(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
     if cpus.is_empty() {
         return Err(io::Error::from_raw_os_error(libc::ENOSPC));
     }
-    let (from, word) = (of_task(tree, tid)?, tid.to_string());
-    let lines = |file: &str, keep: &dyn Fn(&str) -> bool, more: Option<&str>| {
-        let text = tree.read(file)?;
-        let mut kept: Vec<&str> = text.lines().filter(|line| keep(line)).chain(more).collect();
-        // As the kernel lists tasks.
-        kept.sort_by_key(|line| line.parse::<i32>().unwrap_or_default());
-        tree.replace(file, kept.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
-    };
-    lines(&task_file(&from), &|line| line != word, None)?;
-    lines(&task_file(set), &|_| true, Some(&word))?;
-    let own = format!("/proc/{tid}/cgroup");
-    lines(&own, &|line| !line.contains(":cpuset:"), Some(&format!("1:cpuset:{set}")))?;
+    let word = tid.to_string();
+    lines(tree, &task_file(from), |line| line != word, "")?;
+    lines(tree, &task_file(set), |line| line != word, &word)?;
     play_affinity(tree, tid, &cpus)
+}
+
+/// Keep some lines of a file and add one, or none; as the kernel lists tasks.
+fn lines(tree: &Tree, file: &str, keep: impl Fn(&str) -> bool, more: &str) -> io::Result<()> {
+    let text = tree.read(file)?;
+    let mut kept: Vec<&str> =
+        text.lines().filter(|line| keep(line)).chain((!more.is_empty()).then_some(more)).collect();
+    kept.sort_by_key(|line| line.parse::<i32>().unwrap_or_default());
+    tree.replace(file, kept.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
 }
 
 /// On a directory: what becomes of sets and tasks when only these CPUs are left.
@@ -121,7 +143,7 @@ pub fn played_offline(tree: &Tree, online: &Cpus) -> io::Result<()> {
             let above = set.rsplit_once('/').map_or("", |(above, _)| above);
             let above = if above.is_empty() { "/" } else { above };
             for tid in tasks_of(tree, &file) {
-                played_join(tree, tid, above)?;
+                played_fall(tree, tid, above)?;
             }
         }
     }
