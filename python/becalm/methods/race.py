@@ -25,7 +25,7 @@ from scipy.special import chdtri
 
 from becalm.methods.arms import UNTOUCHED, Arm, Arms
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
-from becalm.methods.surface import Surface
+from becalm.methods.spread_surface import Surface
 from becalm.nouns.search_space import Group, Space
 
 RUNS = 4

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,11 @@ class Factor:
             raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
         scale = Scale.LOG if "log" in marks else Scale.LINEAR
         return cls(name, float(found[1]), float(found[2]), found[3], scale, "whole" in marks)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Factor:
+        """Read back what `to_json` wrote."""
+        return cls(**{**value, "scale": Scale(value["scale"]), "choices": tuple(value["choices"])})
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Factor:

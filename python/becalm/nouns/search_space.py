@@ -1,4 +1,5 @@
-"""What a search may choose from: candidates (a knob and the value to try) and named settings to compare with.
+"""What a search may choose from: candidates (a knob and the value to try), factors (a knob and the range or choices of
+its values), and named settings to compare with.
 
 `verbs.tune` makes a Space of the host's catalogue, the person's consent and options; methods choose from it. Pure
 values: nothing here knows a host.
@@ -11,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from becalm.nouns.factor import Factor, Level
 from becalm.nouns.settings import Settings
 
 EARLIER = {"needs": "requires", "confines": "restricts_cpus", "against": "conflicts"}
@@ -65,17 +67,21 @@ class Space:
     """Candidates in the catalogue's order, and settings known by a name.
 
     Dangerous candidates are in it only when the person consented to them. `boot`: knobs whose settings cost a boot.
+    `factors`: knobs that may take any value of a range or of choices, each named as its knob and in the knob's unit; a
+    search goes by either candidates or factors.
     """
 
     candidates: tuple[Candidate, ...]
     profiles: tuple[tuple[str, Settings], ...] = ()
     boot: tuple[str, ...] = ()
+    factors: tuple[Factor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As the options of a study keep it; `from_json` reads it back."""
         kept = [{key: value for key, value in asdict(each).items() if key != "bundled"} for each in self.candidates]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
-        return {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
+        form = {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
+        return {**form, "factors": [each.to_json() for each in self.factors]} if self.factors else form
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:
@@ -93,12 +99,18 @@ class Space:
             for each in rows
         )
         profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
-        return cls(candidates, profiles, tuple(value.get("boot", ())))
+        factors = tuple(Factor.from_json(each) for each in value.get("factors", ()))
+        return cls(candidates, profiles, tuple(value.get("boot", ())), factors)
 
     @property
     def count(self) -> int:
         """How many knobs there are to choose from."""
         return sum(len(each.all) for each in self.candidates)
+
+    def at(self, levels: Mapping[str, Level]) -> Settings:
+        """The settings at a place: a level of some factors or of all, in their units."""
+        whole = {name: round(level) if isinstance(level, float) else level for name, level in levels.items()}
+        return Settings.of({each.name: whole[each.name] for each in self.factors if each.name in whole})
 
     def at_boot(self, settings: Settings) -> Settings:
         """What of some settings costs a boot: two settings that agree in it need none in between."""

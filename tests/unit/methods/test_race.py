@@ -10,7 +10,7 @@ from becalm.methods import method
 from becalm.methods.arms import UNTOUCHED, Arms
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.race import race
-from becalm.methods.surface import Surface
+from becalm.methods.spread_surface import Surface
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 

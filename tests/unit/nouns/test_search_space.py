@@ -1,5 +1,6 @@
 """What a search may choose from, as studies keep it."""
 
+from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
@@ -32,3 +33,12 @@ def test_a_study_of_an_earlier_version_is_read():
         "boot": ["isolcpus", "nohz_full"],
     }  # fmt: skip
     assert Space.from_json(stored) == SPACE
+
+
+def test_factors_are_kept_and_make_settings():
+    factors = (Factor.parse("slice=0.1..100:log"), Factor("policy", choices=("other", "batch")))
+    space = Space((), factors=factors)
+    assert Space.from_json(space.to_json()) == space
+    assert space.at({"slice": 3.0, "policy": "batch", "other": 1}).to_json() == {"slice": 3, "policy": "batch"}
+    assert space.at({"policy": "other"}).to_json() == {"policy": "other"}
+    assert "factors" not in Space(()).to_json(), "stored searches of candidates keep their form"
