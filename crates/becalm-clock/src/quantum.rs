@@ -1,0 +1,99 @@
+//! The step by which a counter really advances, which may be many of its ticks and no whole number of them.
+//!
+//! Not the greatest common divisor of differences: a scaled counter (a 100 MHz clock shown as 2.6 GHz, say) advances by
+//! 26 ticks, but its rounding mixes 25, 26 and 27, whose divisor is 1. Not the smallest difference either: between two
+//! reads back to back lies at least the cost of a read.
+
+/// More multiples than this are no evidence: a small error of the step would have grown too large.
+const MOST_MULTIPLES: f64 = 64.0;
+/// Fewer different multiples than this could be those of too many steps.
+const FEWEST_MULTIPLES: usize = 3;
+
+/// The largest step for which all differences lie within min(1, step / 8) ticks of its multiples, refined by least
+/// squares; None where the differences are too few or too much alike to tell.
+///
+/// `differences` are of reads after delays of various lengths; they are sorted in place. Zeros are ignored. A step of
+/// one tick is found wherever no larger one fits.
+pub fn quantum(differences: &mut [u64]) -> Option<f64> {
+    differences.sort_unstable();
+    let first = differences.iter().position(|difference| *difference > 0)?;
+    let differences = &differences[first..];
+    let smallest = differences[0];
+    (1..=smallest).find_map(|parts| fitted(differences, smallest as f64 / parts as f64))
+}
+
+/// The step near a guess of which all differences are multiples.
+///
+/// Each difference leaves a range of steps, and they come in rising order, so that a multiple is known well enough from
+/// the shorter ones.
+fn fitted(sorted: &[u64], guess: f64) -> Option<f64> {
+    let allowed = |step: f64| if step < 8.0 { step / 8.0 } else { 1.0 };
+    // Not f64::round, which needs the standard library.
+    let multiple_of = |difference: f64, step: f64| ((difference / step + 0.5) as u64) as f64;
+    let (mut low, mut high) = (0.0_f64, f64::INFINITY);
+    let (mut products, mut squares) = (0.0, 0.0);
+    let (mut last, mut multiples) = (0.0, 0);
+    for difference in sorted.iter().map(|difference| *difference as f64) {
+        let step = if high.is_finite() { (low + high) / 2.0 } else { guess };
+        let multiple = multiple_of(difference, step);
+        if multiple > MOST_MULTIPLES && multiples >= FEWEST_MULTIPLES {
+            break;
+        }
+        low = low.max((difference - allowed(step)) / multiple);
+        high = high.min((difference + allowed(step)) / multiple);
+        if low > high {
+            return None;
+        }
+        products += multiple * difference;
+        squares += multiple * multiple;
+        multiples += usize::from(multiple != last);
+        last = multiple;
+    }
+    (multiples >= FEWEST_MULTIPLES).then_some(products / squares).map(|step| step.max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Differences between reads of a counter that steps by `step`, shown in whole ticks, `cost` ticks and more apart.
+    fn read(step: f64, cost: f64, many: usize) -> Vec<u64> {
+        let shown = |time: f64| ((time / step).floor() * step).floor() as u64;
+        let mut time = 1e6;
+        (0..many)
+            .map(|turn| {
+                // A delay that is no multiple of anything.
+                let delay = cost + (turn % 397) as f64 * 1.618_033_988;
+                let before = shown(time);
+                time += delay;
+                let after = shown(time);
+                time += 0.37;
+                after - before
+            })
+            .collect()
+    }
+
+    #[test]
+    fn steps_of_real_counters_are_found() {
+        for (step, cost) in
+            [(26.0, 20.0), (25.96, 52.0), (2.0, 54.0), (1.0, 30.0), (41.667, 3.0), (100.0, 30.0)]
+        {
+            let found = quantum(&mut read(step, cost, 4_000)).expect("a step");
+            assert!((found - step).abs() < 0.02 * step, "{found} for {step}");
+        }
+    }
+
+    #[test]
+    fn the_divisor_is_no_step() {
+        // A scaled counter: 25, 26 and 27 are all one step.
+        let found = quantum(&mut [25, 26, 27, 52, 51, 78, 0, 26]).expect("a step");
+        assert!((25.5..26.5).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn what_is_alike_tells_nothing() {
+        assert_eq!(quantum(&mut []), None);
+        assert_eq!(quantum(&mut [0, 0, 0]), None);
+        assert_eq!(quantum(&mut [52, 52, 104, 52]), None);
+    }
+}
