@@ -87,22 +87,34 @@ def search_methods() -> tuple[Row, ...]:
 def complete(options: TuneOptions) -> TuneOptions:
     """The options with the method's own numbers where none were given, and the objective that minimises what is asked.
 
-    Raises UsageError for an unknown method, and for one that cannot minimise it.
+    Raises UsageError for an unknown method, for one that cannot minimise it, and for a loop of too few runs.
     """
-    row = method(options.method)
+    row = method(options.method) if options.method else _first(options.minimize)
     usual = row.rule
     if options.minimize not in row.minimizes:
         able = [each.name for each in TABLE if options.minimize in each.minimizes]
         hint = f"Methods that do: {', '.join(able)}." if able else "No method does yet."
         raise UsageError(f"The method {row.name} minimizes {', '.join(row.minimizes)}, not {options.minimize}. {hint}")
     fits = find(options.objective).minimizes == options.minimize
+    objective = options.objective if fits else names(options.minimize)[0]
+    if options.runs is not None and options.runs < (fewest := find(objective).fewest):
+        raise UsageError(f"--runs must be at least {fewest}: a single run has no {find(objective).what}.")
     return replace(
         options,
-        objective=options.objective if fits else names(options.minimize)[0],
+        method=row.name,
+        objective=objective,
         loops=usual.loops if options.loops is None else options.loops,
         runs=usual.runs if options.runs is None else options.runs,
         warmups=usual.warmups if options.warmups is None else options.warmups,
     )
+
+
+def _first(minimize: str) -> Row:
+    """The method that is used when none is named. Raises UsageError where there is none."""
+    for row in TABLE:
+        if minimize in row.minimizes:
+            return row
+    raise UsageError(f"No method minimizes {minimize} yet.")
 
 
 def trial_design(options: TuneOptions) -> TrialDesign:
@@ -111,7 +123,7 @@ def trial_design(options: TuneOptions) -> TrialDesign:
     assert whole.loops is not None
     assert whole.runs is not None
     return replace(
-        method(options.method).rule,
+        method(whole.method).rule,
         loops=whole.loops,
         runs=whole.runs,
         warmups=whole.warmups,

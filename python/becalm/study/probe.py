@@ -19,6 +19,7 @@ from becalm.nouns.workload import Workload
 from becalm.profiles import SHIPPED, load
 from becalm.study.session import StudySession
 from becalm.tuning.candidates import NEEDS_ROOT, SearchLimits, candidates, left_out_by_choice
+from becalm.tuning.factors import ends, factors
 
 Tried = tuple[tuple[str, Settings], ...]
 """Settings to try instead of searching, each with a name."""
@@ -52,6 +53,29 @@ def probe_space(
     if kernel is not None:
         found = _compatible(opened, kernel, found)
     return found, (*excluded, *unwanted), partial
+
+
+def probe_factors(
+    opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], asked: Sequence[str], kernel: Workload | None
+) -> tuple[Space, tuple[Excluded, ...]]:
+    """What a search for the fastest settings varies, and what not and why.
+
+    With a `kernel` both ends of each range, and each choice, are put on once for a short run of it. Raises UsageError
+    for a factor that was asked for and cannot be.
+    """
+    found, _ = factors(rows, wanted, asked)
+    refused: dict[str, str] = {}
+    for each in found if kernel is not None else ():
+        if find(rows, each.name).scope == "boot":
+            continue
+        try:
+            for value in ends(each):
+                assert kernel is not None
+                _try(opened, kernel, Settings.of({each.name: value}))
+        except RefusedError as error:
+            refused[each.name] = str(error)
+    found, excluded = factors(rows, wanted, asked, refused)
+    return Space((), (), costs_boot(opened.host, rows), found), excluded
 
 
 def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:

@@ -87,18 +87,25 @@ def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
     return None
 
 
-def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
-    """Why a knob is not tried; None when it is."""
+def excluded_by_limits(knob: Knob, wanted: SearchLimits, value: str | None = None) -> str | None:
+    """Why a knob is not varied, or not set to a value; None when nothing speaks against it."""
     if unwanted := left_out_by_choice(knob, wanted):
         return unwanted
     if knob.scope == "boot" and not wanted.reboots:
         return wanted.stays
     if not knob.supported:
         return knob.reason or "not supported here"
-    if knob.tuned_value is not None and not wanted.privileged and knob.needs_rights(knob.tuned_value):
+    if not wanted.privileged and (knob.privileged == "all" if value is None else knob.needs_rights(value)):
         return NEEDS_ROOT
     if Group(knob.group) is Group.DANGEROUS and not wanted.consent:
         return "needs your consent: --dangerous"
+    return None
+
+
+def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
+    """Why a knob is not tried; None when it is."""
+    if reason := excluded_by_limits(knob, wanted, knob.tuned_value):
+        return reason
     if knob.value is not None and knob.value == knob.tuned_value:
         return f"is {knob.value} already"
     return None

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from becalm.analysis import variance_source
+from becalm.methods import complete, trial_design
 from becalm.methods import method as method_row
-from becalm.methods import trial_design
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
@@ -47,6 +47,7 @@ def tune_phases(
 
     `method`: instead of the one that the options name.
     """
+    options = complete(options)
     space, rule = options.allowed.space, trial_design(options)
     look = yield PhaseRequest(
         Ask((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, 1, "a first look at the machine as it is"), "look", True

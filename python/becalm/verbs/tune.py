@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
@@ -15,6 +16,7 @@ from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Ability, Host, MeasureRequest, Runs, runs_of
 from becalm.methods import complete
 from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.excluded import Excluded
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
 from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
@@ -23,7 +25,7 @@ from becalm.nouns.signature import takes
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.store import Store
-from becalm.study.probe import Tried, probe_space, tried_on
+from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
 from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, asked
@@ -42,7 +44,7 @@ class _Own(TypedDict, total=False):
     resume: int | str | None
     budget: float | str | None
     confidence: float | str
-    method: str
+    method: str | None
     minimize: str
     objective: str
     threshold: float | str | None
@@ -52,6 +54,7 @@ class _Own(TypedDict, total=False):
     warmups: int | None
     most_runs: int | None
     only: str | Sequence[str]
+    factors: str | Sequence[str]
     without: str | Sequence[str]
     preserve_multicore: bool
     confirm_loops: int
@@ -172,7 +175,16 @@ def _allowed(
         stays=able[Ability.REBOOT].reason,
     )
     probe = None if options.tried else kernel
-    found, excluded, partial = probe_space(opened, limits, rows, probe, compare_profiles=options.compare_profiles)
+    partial: dict[str, list[str]] = {}
+    if options.minimize == "time" and not options.tried:
+        found, excluded = probe_factors(opened, limits, rows, options.factors, probe)
+        if not found.factors:
+            raise UsageError(
+                "There is nothing to vary here: this host lets no setting be changed that has a range or choices. "
+                f"{_least_of(excluded)}"
+            )
+    else:
+        found, excluded, partial = probe_space(opened, limits, rows, probe, compare_profiles=options.compare_profiles)
     if tried:
         tried, excluded = tried_on(tried, rows, programs, opened)
     at_boot = {each.knob for each in excluded if each.reason == limits.stays}
@@ -185,6 +197,12 @@ def _allowed(
         lost={row.name: row.rationale for row in rows if row.name in at_boot},
         privileged=limits.privileged,
     )
+
+
+def _least_of(excluded: Sequence[Excluded]) -> str:
+    """Why settings are left out, most of them first."""
+    reasons = Counter(each.reason for each in excluded).most_common(2)
+    return "; ".join(f"{count} of them: {reason}" for reason, count in reasons) + ("." if reasons else "")
 
 
 WHILE_RESUMING = ("sudo", "root", "store", "user", "listener")

@@ -22,6 +22,7 @@ VALUES = {
     "most_runs": 40,
     "only": ("aslr", "governor"),
     "without": ("aslr",),
+    "factors": ("slice_ns",),
     "preserve_multicore": True,
     "confirm_loops": 5,
     "confirm_runs": 7,
@@ -31,7 +32,11 @@ VALUES = {
 }
 """For each option another value than the usual one."""
 
-REFUSED = {"tried": "--try", "minimize": "minimizes spread, not time"}
+REFUSED = {
+    "tried": "--try",
+    "minimize": "minimizes spread, not time",
+    "factors": "--factor is for --minimize time",
+}
 """Those that are refused beside a method, and what is said."""
 
 USUAL = {"host": "sim:small", "seed": 3, "budget": "20min"}
@@ -83,7 +88,7 @@ def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
 @pytest.mark.parametrize("name", [*SEARCHING, *CHOOSING])
 def test_what_a_search_needs_is_refused_where_nothing_is_searched(plan, name):
     value = "greedy" if name == "method" else VALUES[name]
-    flag = "--" + name.replace("_", "-")
+    flag = options(TuneOptions)[name].flag
     with pytest.raises(UsageError, match=f"--try searches nothing, so {flag} would change nothing"):
         plan(tried=("pyperf",), **{name: value})
 
@@ -91,6 +96,19 @@ def test_what_a_search_needs_is_refused_where_nothing_is_searched(plan, name):
 def test_a_margin_without_contributions_is_refused(plan):
     with pytest.raises(UsageError, match="--margin is about what each setting contributes"):
         plan(margin="5%", single_out=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"factors": ("slice_ns",), "only": ("aslr",), "minimize": "time"}, "Leave one of the two out"),
+        ({"threshold": "1%", "minimize": "time"}, "--threshold is a variation"),
+        ({"runs": 1}, "--runs must be at least 2"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(plan, given, said):
+    with pytest.raises(UsageError, match=said):
+        plan(**given)
 
 
 @pytest.mark.parametrize("given", [{"budget": "1h"}, {"host": "local"}, {"seed": 3}, {"dangerous": True}])

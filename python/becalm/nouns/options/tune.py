@@ -10,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.objective import find, goals, names
-from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.option import StudyOptions, option, options
 from becalm.nouns.options.measuring import budget, confidence
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -27,7 +27,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs")
 """Options of a search: what only tries settings has no use for them."""
 
-CHOOSING = ("only", "without", "preserve_multicore")
+CHOOSING = ("only", "without", "preserve_multicore", "factors")
 """Options of what a search may choose from."""
 
 
@@ -38,6 +38,16 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         raise UsageError(
             f"--try searches nothing, so {_flag(unused[0])} would change nothing. Leave one of the two out."
         )
+    if "factors" in meant and "only" in meant:
+        raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
+    if given.get("minimize", "spread") != "time":
+        if "factors" in meant:
+            raise UsageError(
+                "--factor is for --minimize time: a search for little variation tries one value of each setting. Add "
+                "--minimize time, or name the settings: --only KNOB."
+            )
+    elif "threshold" in meant:
+        raise UsageError("--threshold is a variation, and --minimize time makes the mean time small. Leave one out.")
     if given.get("single_out") is False and "margin" in meant:
         raise UsageError(
             "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
@@ -45,7 +55,7 @@ def refuse_unused(given: Mapping[str, object]) -> None:
 
 
 def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return options(TuneOptions)[name].flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,13 @@ class TuneOptions(StudyOptions):
 
     budget_ns: int | None = budget("30min")
     confidence: float = confidence("Confidence of each interval by itself.")
-    method: str = option("race", "How to search; `becalm tune --help` lists the methods.", str)
+    method: str = option(
+        None,
+        "How to search; `becalm tune --help` lists the methods.",
+        str | None,
+        shown="race; for time surface",
+        kept="",
+    )
     minimize: str = option(
         "spread", "What to make small: the variation from run to run, or the mean time.", str, choices=goals()
     )
@@ -105,7 +121,7 @@ class TuneOptions(StudyOptions):
         parse=fraction,
     )
     loops: int | None = option(None, "Loops of a trial.", int | None, metavar="N", shown="the method's", least=1)
-    runs: int | None = option(None, "Runs in a row of a loop.", int | None, metavar="N", shown="the method's", least=2)
+    runs: int | None = option(None, "Runs in a row of a loop.", int | None, metavar="N", shown="the method's", least=1)
     warmups: int | None = option(
         None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
     )
@@ -115,6 +131,17 @@ class TuneOptions(StudyOptions):
     )
     without: tuple[str, ...] = option(
         (), "Do not try these.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
+    )
+    factors: tuple[str, ...] = option(
+        (),
+        "Vary this setting, for --minimize time: slice_ns=0.1..100ms:log, policy=other,batch, or a name alone for all "
+        "of its values.",
+        str | Sequence[str],
+        flag="--factor",
+        metavar="KNOB[=RANGE|CHOICES][:log]",
+        shown="all that the host allows",
+        repeats=True,
+        parse=_names,
     )
     preserve_multicore: bool = option(False, "Try nothing that keeps a program on fewer CPUs.", bool)
     confirm_loops: int = option(

@@ -1,0 +1,107 @@
+"""What a search varies: factors as people give them, in the knob's own unit and within its limits."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.domain import Scale
+from becalm.nouns.factor import Factor
+from becalm.nouns.knob import catalogue
+from becalm.tuning.candidates import NEEDS_ROOT, SearchLimits
+from becalm.tuning.factors import ends, factors
+
+ALL = SearchLimits(consent=True, privileged=True)
+USER = SearchLimits()
+
+
+def one(text, limits=ALL):
+    (found,), left_out = factors(catalogue(), limits, [text])
+    assert left_out == ()
+    return found
+
+
+def test_a_range_is_read_in_the_unit_of_the_knob():
+    assert one("slice_ns=0.1..100ms:log") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
+    assert one("slice_ns=200000..300000") == Factor("slice_ns", 2e5, 3e5, "ns", Scale.LOG, True)
+    assert one("slice_ns=0.5..2 ms:linear").scale is Scale.LINEAR
+    assert one("sched_migration_cost_ns=0..1ms").high == 1e6
+    assert one("frequency_floor=1..3GHz").high == 3e6
+
+
+def test_a_name_alone_is_all_of_its_domain():
+    assert one("slice_ns") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
+    assert one("slice_ns:linear").scale is Scale.LINEAR
+    assert one("transparent_hugepages").choices == ("always", "madvise", "never")
+
+
+def test_choices_are_values_of_the_domain():
+    assert one("policy=other,batch").choices == ("other", "batch")
+    assert one("slice_ns=0,3000000").choices == ("0", "3000000")
+    assert ends(one("policy=other,batch")) == ("other", "batch")
+    assert ends(one("swappiness")) == (0, 200)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("slyce_ns=1..2ms", "There is no setting 'slyce_ns'. Did you mean 'slice_ns'"),
+        ("slice_ns=0.01..100ms", "reaches beyond what it takes, 0 (the kernel's default), or 100000 to 100000000 ns"),
+        ("slice_ns=1..200ms", "reaches beyond"),
+        ("policy", "--factor policy=other,batch"),
+        ("cpus", "has no range"),
+        ("policy=1..3", "has no range"),
+        ("policy=other,fast", "policy cannot be 'fast'"),
+        ("slice_ns=1..2MHz", "'MHz' is no unit of it; its unit is ns"),
+        ("swappiness=1..2ms", "'ms' is no unit of it; it has no unit"),
+        ("slice_ns=2..1ms", "goes from a lower to a higher number"),
+        ("swappiness=0..100:log", "begins at 0"),
+        ("swappiness=1.2..1.4", "no two whole numbers"),
+        ("slice_ns:fast", "not :fast"),
+        ("policy=other", "is no range of policy|needs two choices"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused_with_a_sentence(text, said):
+    with pytest.raises(UsageError) as error:
+        factors(catalogue(), ALL, [text])
+    assert any(each in str(error.value) for each in said.split("|"))
+    assert str(error.value)[-1] in ".?"
+
+
+def test_a_factor_is_named_once():
+    with pytest.raises(UsageError, match="there twice"):
+        factors(catalogue(), ALL, ["slice_ns", "slice_ns=1..2ms"])
+
+
+def test_what_was_asked_for_and_cannot_be_is_refused():
+    with pytest.raises(UsageError, match="needs root"):
+        factors(catalogue(), USER, ["swappiness"])
+    with pytest.raises(UsageError, match="--dangerous"):
+        factors(catalogue(), SearchLimits(privileged=True), ["policy=other,batch"])
+    with pytest.raises(UsageError, match="nothing above 50 here"):
+        factors(catalogue(), ALL, ["swappiness"], {"swappiness": "nothing above 50 here."})
+    with pytest.raises(UsageError, match="-20 needs root"):
+        factors(catalogue(), USER, ["nice"])
+
+
+def test_without_any_all_that_the_host_allows_is_varied():
+    found, left_out = factors(catalogue(), ALL)
+    names = {each.name for each in found}
+    assert {"slice_ns", "nice", "sched_base_slice_ns", "transparent_hugepages", "autogroup"} <= names
+    reasons = {each.knob: each.reason for each in left_out}
+    assert names.isdisjoint(reasons)
+    assert names | set(reasons) == {each.name for each in catalogue()}
+    assert "measuring" in reasons["aslr"]
+    assert "boot" in reasons["idle"]
+    assert "--factor names" in reasons["cpus"]
+
+
+def test_without_rights_only_what_a_user_may_set_is_varied():
+    found, left_out = factors(catalogue(), USER)
+    by_name = {each.name: each for each in found}
+    assert by_name["nice"].low == 0
+    assert "slice_ns" in by_name
+    assert {each.knob: each.reason for each in left_out}["swappiness"] == NEEDS_ROOT
+
+
+def test_what_the_machine_refuses_has_its_reason():
+    _, left_out = factors(catalogue(), ALL, (), {"swappiness": "nothing above 50 here"})
+    assert {each.knob: each.reason for each in left_out}["swappiness"] == "nothing above 50 here"
