@@ -1,0 +1,81 @@
+//! What the operating system added is taken out of a set of measurements, and how much that was is said.
+
+pub mod forest;
+pub mod robust;
+
+use super::meter::Set;
+
+/// How to tell what the operating system added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// Nothing is taken out.
+    None,
+    /// What has a known cause, then what lies far above the median.
+    Robust,
+    /// The published one: an isolation forest, with this seed.
+    Forest {
+        /// The seed of its random cuts.
+        seed: u64,
+    },
+}
+
+/// A threshold that is searched for can make any machine look good: above this share of measurements taken out, the
+/// result is that nothing could be measured.
+pub const MOST_REMOVED: f64 = 0.01;
+
+/// A set without what the operating system added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cleaned {
+    /// What is left, in the order of measurement.
+    pub values: Vec<f64>,
+    /// The share of measurements that were taken out.
+    pub removed: f64,
+}
+
+impl Cleaned {
+    /// Whether so little was taken out that what is left says something.
+    pub fn measurable(&self) -> bool {
+        self.removed <= MOST_REMOVED
+    }
+}
+
+impl Filter {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Filter::None => "none",
+            Filter::Robust => "robust",
+            Filter::Forest { .. } => "forest",
+        }
+    }
+
+    /// Take out what the operating system added. `quantum` is the timer's step in its unit; 0: not known.
+    pub fn clean(self, set: &Set, quantum: f64) -> Cleaned {
+        let kept = match self {
+            Filter::None => vec![true; set.values.len()],
+            Filter::Robust => robust::kept(set, quantum),
+            Filter::Forest { seed } => forest::kept(set, seed),
+        };
+        let values: Vec<f64> =
+            set.values.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect();
+        let all = set.values.len().max(1) as f64;
+        Cleaned { removed: (set.values.len() - values.len()) as f64 / all, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_out_is_counted_and_capped() {
+        let mut values = vec![100.0; 990];
+        values.extend([10_000.0; 10]);
+        let set = Set { values: values.clone(), ..Set::default() };
+        let cleaned = Filter::Robust.clean(&set, 1.0);
+        assert_eq!((cleaned.values.len(), cleaned.removed, cleaned.measurable()), (990, 0.01, true));
+        values.push(10_000.0);
+        assert!(!Filter::Robust.clean(&Set { values, ..Set::default() }, 1.0).measurable());
+        assert_eq!(Filter::None.clean(&set, 1.0).removed, 0.0);
+    }
+}

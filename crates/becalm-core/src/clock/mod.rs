@@ -1,0 +1,17 @@
+//! How short a time, and how small a change of it, a timer can show: the evaluation of timers.
+//!
+//! Liao, Zuo, Wang and Lin, Timing Method and Evaluation Metrics for CPU Performance Variation Detections, Chinese
+//! Journal of Computers 2024. A measured time is the true one, the timer's cost, and what the operating system adds;
+//! with work that never varies, what still varies after the smallest cost and the operating system's share were taken
+//! away is the timer's own.
+//!
+//! `meter` is what is evaluated: something that measures work of a given length; `synthetic` is one with a known
+//! answer. `filter` takes the operating system's share out of a set of measurements, `statistics` are of such sets, `search`
+//! finds the shortest time (t_min) and the smallest difference (t_diff). `random` is the generator of all of it.
+
+pub mod filter;
+pub mod meter;
+pub mod random;
+pub mod search;
+pub mod statistics;
+pub mod synthetic;

@@ -1,0 +1,156 @@
+//! t_diff: the smallest difference between two lengths that can be seen.
+
+use super::grid::{self, Ask};
+use super::{published, Criteria, Found, Trial, Unmeasurable};
+use crate::clock::meter::Meter;
+use crate::clock::statistics::{overlap, separation, Separation};
+
+/// The steps of the published scan, in additions.
+pub const STEPS: [u64; 3] = [100, 10, 1];
+/// Pairs at a first look, of those that must all pass.
+const FIRST_LOOK: usize = 4;
+/// More than this share of t_min is no small difference any more.
+const LARGEST_SHARE: u64 = 1;
+
+/// A difference that was found, and what else can be said of two sets that far apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Its length.
+    pub found: Found,
+    /// How well sets that differ by it can be told apart by other measures.
+    pub separation: Separation,
+}
+
+/// By the published scan, from a shortest length on.
+pub fn published(
+    meter: &mut dyn Meter,
+    criteria: &Criteria,
+    shortest: u64,
+) -> Result<Difference, Unmeasurable> {
+    let mut trial = Trial::new(meter, criteria);
+    trial.null(shortest)?;
+    let largest = (shortest * LARGEST_SHARE).max(STEPS[0]);
+    let found =
+        published::scan(&STEPS, largest, |difference| trial.apart(shortest, difference, criteria.pairs))?;
+    let found = found.and_then(|length| Found::of(vec![length])).ok_or_else(|| trial.reason())?;
+    trial.described(shortest, found)
+}
+
+/// By the grid: the median and the range of several searches.
+pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result<Difference, Unmeasurable> {
+    let mut trial = Trial::new(meter, criteria);
+    trial.null(shortest)?;
+    let largest = (shortest * LARGEST_SHARE).max(STEPS[0]);
+    let mut found = Vec::new();
+    for _ in 0..criteria.repetitions.max(1) {
+        let length = grid::search(1, largest, |difference, ask| {
+            let pairs =
+                if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK.min(criteria.pairs) };
+            trial.apart(shortest, difference, pairs)
+        })?;
+        found.push(length.ok_or_else(|| trial.reason())?);
+    }
+    let found = Found::of(found).ok_or(Unmeasurable::TooNoisy)?;
+    trial.described(shortest, found)
+}
+
+impl Trial<'_> {
+    /// Whether all of so many neighbouring lengths, A = shortest + (i − 1)Δ and B = shortest + iΔ, can be told apart.
+    fn apart(&mut self, shortest: u64, difference: u64, pairs: usize) -> Result<bool, Unmeasurable> {
+        for pair in 0..pairs as u64 {
+            let shorter = shortest + pair * difference;
+            let apart = self
+                .sets(&[shorter, shorter + difference])?
+                .is_some_and(|sets| overlap(&sets[0].values, &sets[1].values) <= self.criteria.overlap);
+            if !apart {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// No difference at all must not be seen.
+    fn null(&mut self, shortest: u64) -> Result<(), Unmeasurable> {
+        if self.apart(shortest, 0, 1)? {
+            return Err(Unmeasurable::NullPassed);
+        }
+        Ok(())
+    }
+
+    fn described(&mut self, shortest: u64, found: Found) -> Result<Difference, Unmeasurable> {
+        let sets = self.sets(&[shortest, shortest + found.length])?.ok_or_else(|| self.reason())?;
+        Ok(Difference { found, separation: separation(&sets[0].values, &sets[1].values) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::filter::Filter;
+    use crate::clock::meter::{Quantum, Set};
+    use crate::clock::synthetic::Synthetic;
+
+    fn quick() -> Criteria {
+        Criteria { many: 1_000, pairs: 4, repetitions: 1, filter: Filter::None, ..Criteria::default() }
+    }
+
+    fn noisy(seed: u64) -> Synthetic {
+        Synthetic { noise: 400.0, ..Synthetic::new(seed) }
+    }
+
+    #[test]
+    fn uniform_noise_over_a_hundred_seeds() {
+        // 0.95 w; with 1,000 measurements the share is off by 0.7 % of w (one standard error), and pairs must all pass.
+        for seed in 0..100 {
+            let found = grid(&mut noisy(seed), &quick(), 11_000).unwrap();
+            assert!((0.92..1.0).contains(&(found.found.length as f64 / 400.0)), "seed {seed}: {found:?}");
+            assert!(found.separation.area > 0.99 && found.separation.error < 0.06, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_published_scan_finds_it_over_many_pairs() {
+        let criteria = Criteria { many: 10_000, pairs: 30, ..quick() };
+        let found = published(&mut noisy(1), &criteria, 11_000).unwrap();
+        // The worst of 30 pairs: three standard errors of a share of 5 % of 10,000, which is 0.7 % of w.
+        assert!((0.945..0.975).contains(&(found.found.length as f64 / 400.0)), "{found:?}");
+    }
+
+    /// A timer that says of two equal lengths that they differ.
+    struct Liar(bool);
+
+    impl Meter for Liar {
+        fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set> {
+            let set = |index: usize| Set { values: vec![100.0 + index as f64; many], ..Set::default() };
+            (0..lengths.len()).map(set).collect()
+        }
+
+        fn cost(&self) -> f64 {
+            0.0
+        }
+
+        fn quantum(&self) -> Option<Quantum> {
+            self.0.then_some(Quantum { value: 1.0, length: 1.0 })
+        }
+    }
+
+    #[test]
+    fn a_null_that_passes_voids_the_result() {
+        assert_eq!(grid(&mut Liar(false), &quick(), 500), Err(Unmeasurable::NullPassed));
+        assert_eq!(published(&mut Liar(true), &quick(), 500), Err(Unmeasurable::NullPassed));
+    }
+
+    #[test]
+    fn constant_sets_on_a_coarse_counter_are_no_difference() {
+        // Lengths of 1,000 and 1,001 read alike on a counter that steps by 100: a tie is an overlap.
+        let mut meter = Synthetic { step: 100.0, ..Synthetic::new(1) };
+        let found = grid(&mut meter, &quick(), 10_000).unwrap();
+        assert!((95..=210).contains(&found.found.length), "{found:?}");
+    }
+
+    #[test]
+    fn noise_that_hides_every_difference_has_a_reason() {
+        let mut meter = Synthetic { noise: 4_000.0, ..Synthetic::new(1) };
+        assert_eq!(grid(&mut meter, &quick(), 500), Err(Unmeasurable::TooNoisy));
+    }
+}

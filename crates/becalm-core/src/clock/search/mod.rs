@@ -1,0 +1,128 @@
+//! The two metrics, and two ways of looking for each.
+//!
+//! t_min is the shortest work whose cleaned measurements vary by less than ε (standard deviation over mean). t_diff is the
+//! smallest difference Δ at which two lengths can be told apart: at most a share α of the longer's measurements is not
+//! above the largest of the shorter's.
+//!
+//! Neither gets better with every step of length: by chance, and because the error of a counter with steps vanishes at each of
+//! its multiples. So there is no bisection. `published` scans upwards as the paper does; `grid` asks for the smallest
+//! length from which on all longer ones pass.
+
+pub mod difference;
+pub mod grid;
+pub mod published;
+pub mod shortest;
+
+use super::filter::{Cleaned, Filter};
+use super::meter::{Meter, Set};
+
+/// What passes, and how often it is tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Criteria {
+    /// Measurements of a set (published: 10,000).
+    pub many: usize,
+    /// Largest coefficient of variation (published: 0.01).
+    pub variation: f64,
+    /// Fresh sets that must all pass (published: 30).
+    pub fresh: usize,
+    /// Largest share of overlap (published: 0.05).
+    pub overlap: f64,
+    /// Pairs of lengths that must all pass (published: 80).
+    pub pairs: usize,
+    /// Searches of `grid`, whose median and range are told.
+    pub repetitions: usize,
+    /// Lengths above this are given up.
+    pub longest: u64,
+    /// What the operating system added is told by this.
+    pub filter: Filter,
+}
+
+impl Default for Criteria {
+    fn default() -> Criteria {
+        Criteria {
+            many: 10_000,
+            variation: 0.01,
+            fresh: 30,
+            overlap: 0.05,
+            pairs: 80,
+            repetitions: 3,
+            longest: 1 << 17,
+            filter: Filter::Robust,
+        }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Unmeasurable {
+    /// Nothing passed up to the longest length.
+    #[error("nothing up to the longest length passed")]
+    TooNoisy,
+    /// More was taken out of a set than may be.
+    #[error("{:.1} % of the measurements would have to be taken out as the operating system's, above 1 %", removed * 100.0)]
+    TooMuchRemoved {
+        /// The largest share.
+        removed: f64,
+    },
+    /// Two sets of the same length were told apart, so that no difference means anything.
+    #[error("work of the same length was told apart from itself")]
+    NullPassed,
+    /// The time that was given is used up.
+    #[error("the time that was given is used up")]
+    OutOfTime,
+}
+
+/// A length that was found: the median of the repetitions, and their range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The median.
+    pub length: u64,
+    /// The smallest and the largest.
+    pub range: (u64, u64),
+}
+
+impl Found {
+    fn of(mut lengths: Vec<u64>) -> Option<Found> {
+        lengths.sort_unstable();
+        let (first, last) = (*lengths.first()?, *lengths.last()?);
+        Some(Found { length: lengths[(lengths.len() - 1) / 2], range: (first, last) })
+    }
+}
+
+/// A meter with its criteria: what both searches ask, and the largest share that had to be taken out of any set.
+pub(crate) struct Trial<'a> {
+    pub meter: &'a mut dyn Meter,
+    pub criteria: &'a Criteria,
+    pub removed: f64,
+}
+
+impl<'a> Trial<'a> {
+    pub fn new(meter: &'a mut dyn Meter, criteria: &'a Criteria) -> Trial<'a> {
+        Trial { meter, criteria, removed: 0.0 }
+    }
+
+    /// Cleaned sets of lengths that are measured in turns; None where too much of one had to be taken out.
+    pub fn sets(&mut self, lengths: &[u64]) -> Result<Option<Vec<Cleaned>>, Unmeasurable> {
+        if self.meter.exhausted() {
+            return Err(Unmeasurable::OutOfTime);
+        }
+        let quantum = self.meter.quantum().map_or(0.0, |quantum| quantum.value);
+        let clean = |set: &Set| self.criteria.filter.clean(set, quantum);
+        let sets: Vec<Cleaned> = self.meter.sets(lengths, self.criteria.many).iter().map(clean).collect();
+        let most = sets.iter().map(|set| set.removed).fold(0.0, f64::max);
+        if sets.iter().all(Cleaned::measurable) {
+            return Ok(Some(sets));
+        }
+        self.removed = self.removed.max(most);
+        Ok(None)
+    }
+
+    /// The reason why nothing was found.
+    pub fn reason(&self) -> Unmeasurable {
+        if self.removed > 0.0 {
+            Unmeasurable::TooMuchRemoved { removed: self.removed }
+        } else {
+            Unmeasurable::TooNoisy
+        }
+    }
+}

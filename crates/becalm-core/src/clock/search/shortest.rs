@@ -1,0 +1,165 @@
+//! t_min: the shortest work that can be measured.
+
+use super::grid::{self, Ask};
+use super::{published, Criteria, Found, Trial, Unmeasurable};
+use crate::clock::meter::Meter;
+use crate::clock::statistics::variation;
+
+/// The steps of the published scan, in additions.
+pub const STEPS: [u64; 5] = [10_000, 1_000, 100, 10, 1];
+/// Where the grid begins.
+const FIRST: u64 = 8;
+/// Places within a step of the counter that are looked at: the error has its largest half-way between two multiples.
+const PLACES: u64 = 4;
+const PLACES_CLOSELY: u64 = 8;
+
+/// By the published scan.
+pub fn published(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
+    let mut trial = Trial::new(meter, criteria);
+    let found = published::scan(&STEPS, criteria.longest, |length| trial.holds(length, 1 + criteria.fresh))?;
+    found.and_then(|length| Found::of(vec![length])).ok_or_else(|| trial.reason())
+}
+
+/// By the grid: the median and the range of several searches.
+pub fn grid(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
+    let mut trial = Trial::new(meter, criteria);
+    let mut found = Vec::new();
+    for _ in 0..criteria.repetitions.max(1) {
+        let length = grid::search(FIRST, criteria.longest, |length, ask| match ask {
+            Ask::Once => trial.holds_around(length, PLACES, 1),
+            Ask::Confirm => trial.holds_around(length, PLACES, criteria.fresh),
+            Ask::Closely => trial.holds_around(length, PLACES_CLOSELY, 1),
+        })?;
+        found.push(length.ok_or_else(|| trial.reason())?);
+    }
+    Found::of(found).ok_or(Unmeasurable::TooNoisy)
+}
+
+impl Trial<'_> {
+    /// Whether so many sets of a length all vary little enough.
+    fn holds(&mut self, length: u64, sets: usize) -> Result<bool, Unmeasurable> {
+        for _ in 0..sets {
+            let calm = self.sets(&[length])?.is_some_and(|sets| {
+                // Not a number, of too few values, does not pass.
+                variation(&sets[0].values, self.meter.cost()) < self.criteria.variation
+            });
+            if !calm {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same at so many places within one step of the counter, from the length on: at a multiple of the step the
+    /// error vanishes, which says nothing of the lengths around it.
+    fn holds_around(&mut self, length: u64, places: u64, sets: usize) -> Result<bool, Unmeasurable> {
+        let step = self.meter.quantum().map_or(0.0, |quantum| quantum.length);
+        let places = places.min(step as u64).max(1);
+        let mut offsets: Vec<u64> =
+            (0..places).map(|place| (place as f64 * step / places as f64).round() as u64).collect();
+        offsets.dedup();
+        // Half-way first: it fails where any of them does, mostly.
+        let half = offsets.len() / 2;
+        offsets.rotate_left(half);
+        for offset in offsets {
+            if !self.holds(length + offset, sets)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::filter::Filter;
+    use crate::clock::synthetic::Synthetic;
+
+    fn quick() -> Criteria {
+        Criteria {
+            many: 2_000,
+            fresh: 3,
+            repetitions: 1,
+            longest: 8_192,
+            filter: Filter::None,
+            ..Criteria::default()
+        }
+    }
+
+    fn noisy(seed: u64, noise: f64) -> Synthetic {
+        Synthetic { noise, ..Synthetic::new(seed) }
+    }
+
+    /// The same within a share.
+    fn near(found: u64, expected: f64, share: f64) -> bool {
+        (found as f64 / expected - 1.0).abs() <= share
+    }
+
+    #[test]
+    fn uniform_noise_over_a_hundred_seeds() {
+        // 28.4 w. A set's standard deviation is off by 1 % (one standard error), and fresh ones must all pass.
+        for seed in 0..100 {
+            let found = grid(&mut noisy(seed, 40.0), &quick()).unwrap();
+            assert!(near(found.length, 28.37 * 40.0, 0.06), "seed {seed}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_counter_with_steps_certifies_nothing_below_fifty_of_them() {
+        for seed in 0..100 {
+            let mut meter = Synthetic { step: 26.0, ..Synthetic::new(seed) };
+            let found = grid(&mut meter, &Criteria { many: 300, ..quick() }).unwrap();
+            assert!(near(found.length, 50.0 * 26.0, 0.06), "seed {seed}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn the_published_scan_finds_noise_and_can_stop_in_a_hole_of_steps() {
+        let criteria = Criteria { fresh: 30, longest: 20_000, many: 2_000, ..quick() };
+        for seed in 0..3 {
+            let found = published(&mut noisy(seed, 40.0), &criteria).unwrap();
+            assert!(near(found.length, 28.37 * 40.0, 0.05), "seed {seed}: {found:?}");
+        }
+        let mut meter = Synthetic { step: 100.0, ..Synthetic::new(1) };
+        let hole = published(&mut meter, &Criteria { fresh: 3, many: 300, ..criteria }).unwrap();
+        assert!(hole.length < 50 * 100 * 9 / 10, "{hole:?}");
+    }
+
+    #[test]
+    fn the_range_is_of_the_repetitions() {
+        let found = grid(&mut noisy(3, 40.0), &Criteria { repetitions: 3, ..quick() }).unwrap();
+        assert!(found.range.0 <= found.length && found.length <= found.range.1, "{found:?}");
+        assert!(near(found.range.0, 1_135.0, 0.06) && near(found.range.1, 1_135.0, 0.06), "{found:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_measured_has_a_reason() {
+        let found = grid(&mut noisy(1, 4_000.0), &quick());
+        assert_eq!(found, Err(Unmeasurable::TooNoisy));
+        // 3 % of interruptions: the filter would have to take out more than it may.
+        let mut meter = Synthetic { noise: 40.0, interruptions: (0.03, 1e6), ..Synthetic::new(1) };
+        let found = grid(&mut meter, &Criteria { filter: Filter::Robust, ..quick() });
+        assert!(
+            matches!(found, Err(Unmeasurable::TooMuchRemoved { removed }) if removed > 0.02),
+            "{found:?}"
+        );
+        let mut meter = Synthetic { left: 10_000, ..noisy(1, 40.0) };
+        assert_eq!(grid(&mut meter, &quick()), Err(Unmeasurable::OutOfTime));
+    }
+
+    #[test]
+    fn rare_interruptions_do_not_hide_the_noise() {
+        let mut meter = Synthetic { noise: 40.0, interruptions: (0.001, 1e5), ..Synthetic::new(5) };
+        let found = grid(&mut meter, &Criteria { filter: Filter::Robust, ..quick() }).unwrap();
+        assert!(near(found.length, 1_135.0, 0.06), "{found:?}");
+    }
+
+    #[test]
+    fn the_forest_is_stopped_where_it_takes_good_measurements() {
+        // Uniform noise has no odd ones; the published threshold takes its edges, and says how much that would be.
+        let criteria = Criteria { filter: Filter::Forest { seed: 7 }, longest: 512, ..quick() };
+        let found = grid(&mut noisy(5, 4.0), &criteria);
+        assert!(matches!(found, Err(Unmeasurable::TooMuchRemoved { removed }) if removed < 0.2), "{found:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Statistics of measurements and of two sets of them.
+
+/// Sorted copy.
+pub fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// The quantile of sorted values, the lower one where it falls between two; NaN of none.
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    match sorted.len() {
+        0 => f64::NAN,
+        many => sorted[((many - 1) as f64 * share) as usize],
+    }
+}
+
+/// The median of values in any order.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(&sorted(values), 0.5)
+}
+
+/// The median distance from a centre, without any factor.
+pub fn median_distance(values: &[f64], centre: f64) -> f64 {
+    median(&values.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>())
+}
+
+/// Standard deviation over mean after the cost is subtracted; NaN of fewer than two values, infinite where the mean is
+/// not positive.
+pub fn variation(values: &[f64], cost: f64) -> f64 {
+    let many = values.len() as f64;
+    if values.len() < 2 {
+        return f64::NAN;
+    }
+    let mean = values.iter().sum::<f64>() / many;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    if mean - cost > 0.0 {
+        (squares / (many - 1.0)).sqrt() / (mean - cost)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// The share of the longer's measurements that are not above all of the shorter's. A tie counts: strictly below, two
+/// constant sets on a coarse counter would be told apart.
+pub fn overlap(shorter: &[f64], longer: &[f64]) -> f64 {
+    let largest = shorter.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    longer.iter().filter(|value| **value <= largest).count() as f64 / longer.len() as f64
+}
+
+/// How well two sets can be told apart: the probability that one of the longer is above one of the shorter, ties half
+/// (area under the ROC curve), and the smallest share of wrong decisions of any threshold (both sets weigh the same).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Separation {
+    /// Area under the ROC curve: 0.5 is chance.
+    pub area: f64,
+    /// Error of the best threshold: 0.5 is chance.
+    pub error: f64,
+}
+
+/// How well two sets can be told apart.
+pub fn separation(shorter: &[f64], longer: &[f64]) -> Separation {
+    let (short, long) = (sorted(shorter), sorted(longer));
+    let (mut below, mut at, mut area) = (0, 0, 0.0);
+    let mut best = 0.5;
+    let mut index = 0;
+    while index < long.len() {
+        let value = long[index];
+        let ties = long[index..].iter().take_while(|other| **other == value).count();
+        while below < short.len() && short[below] < value {
+            below += 1;
+        }
+        at = at.max(below);
+        while at < short.len() && short[at] <= value {
+            at += 1;
+        }
+        area += ties as f64 * (below + at) as f64 / 2.0;
+        // Threshold just below this value: wrong are the shorter's from here on and the longer's before here.
+        best = f64::min(best, wrong(short.len() - below, short.len(), index, long.len()));
+        index += ties;
+        best = f64::min(best, wrong(short.len() - at, short.len(), index, long.len()));
+    }
+    Separation { area: area / (short.len() as f64 * long.len() as f64), error: best }
+}
+
+fn wrong(above: usize, shorter: usize, below: usize, longer: usize) -> f64 {
+    (above as f64 / shorter as f64 + below as f64 / longer as f64) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_cases_by_hand() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median_distance(&[1.0, 2.0, 3.0, 10.0, 2.0], 2.0), 1.0);
+        // Mean 12, standard deviation 2, cost 2.
+        assert!((variation(&[10.0, 12.0, 14.0], 2.0) - 0.2).abs() < 1e-12);
+        assert_eq!(variation(&[5.0, 5.0], 5.0), f64::INFINITY);
+        assert!(variation(&[5.0], 0.0).is_nan() && quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn a_tie_is_an_overlap() {
+        assert_eq!(overlap(&[10.0; 4], &[10.0; 4]), 1.0);
+        assert_eq!(overlap(&[1.0, 2.0], &[2.0, 3.0, 4.0, 5.0]), 0.25);
+        assert_eq!(overlap(&[1.0, 2.0], &[3.0, 4.0]), 0.0);
+    }
+
+    #[test]
+    fn separation_by_hand() {
+        let same = separation(&[1.0; 3], &[1.0; 3]);
+        assert_eq!((same.area, same.error), (0.5, 0.5));
+        let apart = separation(&[1.0, 2.0], &[3.0, 4.0]);
+        assert_eq!((apart.area, apart.error), (1.0, 0.0));
+        // Pairs (1,2) (1,4) (3,4) right, (3,2) wrong; cutting between 1 and 2 gives one error of four.
+        let crossed = separation(&[1.0, 3.0], &[2.0, 4.0]);
+        assert_eq!((crossed.area, crossed.error), (0.75, 0.25));
+        let reversed = separation(&[3.0, 4.0], &[1.0, 2.0]);
+        assert_eq!((reversed.area, reversed.error), (0.0, 0.5));
+    }
+}

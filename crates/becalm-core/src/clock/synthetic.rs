@@ -1,0 +1,77 @@
+//! Timers with known cost, noise and step, for which t_min and t_diff can be computed: what an evaluation must find.
+//!
+//! - Noise uniform in [0, w], filter `none`: the standard deviation is w/√12 and the mean t + w/2, so the coefficient of
+//!   variation falls below ε at t = w/(ε√12) − w/2, which for ε = 0.01 is 28.4 w. Of two such timed lengths, a share of
+//!   1 − Δ/w of the longer lies below the largest of the shorter: below α = 5 % from Δ = 0.95 w.
+//! - A step Q alone, read at a random phase: with f the fractional part of t/Q the standard deviation is Q·√(f(1−f)),
+//!   which is zero at multiples of Q and Q/2 half-way. All longer times pass only from Q/(2ε) = 50 Q.
+
+use super::meter::{Meter, Quantum, Set};
+use super::random::Random;
+
+/// A timer that does not exist; one unit of work takes one unit of time.
+#[derive(Debug, Clone)]
+pub struct Synthetic {
+    /// The smallest cost.
+    pub cost: f64,
+    /// The width of the noise, which is uniform above the cost.
+    pub noise: f64,
+    /// The step of the counter; 0: it has none.
+    pub step: f64,
+    /// How often the operating system adds something, and how much at most.
+    pub interruptions: (f64, f64),
+    /// Measurements before the time that was given is used up.
+    pub left: u64,
+    /// Where its noise comes from.
+    pub random: Random,
+}
+
+impl Synthetic {
+    /// Without noise, step and interruptions.
+    pub fn new(seed: u64) -> Synthetic {
+        Synthetic {
+            cost: 20.0,
+            noise: 0.0,
+            step: 0.0,
+            interruptions: (0.0, 0.0),
+            left: u64::MAX,
+            random: Random::new(seed),
+        }
+    }
+
+    fn measure(&mut self, length: u64) -> f64 {
+        self.left = self.left.saturating_sub(1);
+        let mut time = length as f64 + self.cost + self.noise * self.random.unit();
+        if self.interruptions.0 > 0.0 && self.random.unit() < self.interruptions.0 {
+            time += self.interruptions.1 * (0.5 + self.random.unit() / 2.0);
+        }
+        if self.step == 0.0 {
+            return time;
+        }
+        let phase = self.step * self.random.unit();
+        ((time + phase) / self.step).floor() * self.step
+    }
+}
+
+impl Meter for Synthetic {
+    fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set> {
+        // No measurement knows of another, so their order is of no account.
+        let mut set = |length: &u64| Set {
+            values: (0..many).map(|_| self.measure(*length)).collect(),
+            ..Set::default()
+        };
+        lengths.iter().map(&mut set).collect()
+    }
+
+    fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn quantum(&self) -> Option<Quantum> {
+        (self.step > 0.0).then_some(Quantum { value: self.step, length: self.step })
+    }
+
+    fn exhausted(&self) -> bool {
+        self.left == 0
+    }
+}
