@@ -13,6 +13,7 @@ from becalm.nouns.options.design import FitOptions
 from becalm.nouns.verdict import Finding
 from becalm.surfaces.diagnostics import INFLUENTIAL
 from becalm.surfaces.terms import ORDERS
+from becalm.wording.design import at, distance
 from becalm.wording.findings import finding
 
 PRECISE = 4.0
@@ -107,8 +108,16 @@ def _best(made: ResponseFit, model: Model) -> Iterator[Finding]:
     if found is not None and made.goal.kind != "target":
         wanted = {"max": "maximum", "min": "minimum"}[made.goal.kind]
         if found.place is not None and (not found.inside or found.kind != wanted):
-            numbers = {"kind": found.kind, "inside": found.inside, "wanted": wanted, "levels": found.place.levels}
-            yield finding("stationary", {**numbers, "factors": tuple(each.name for each in model.factors)}, made.name)
+            numbers = {
+                "kind": found.kind,
+                "inside": found.inside,
+                "wanted": wanted,
+                "levels": found.place.levels,
+                "factors": tuple(each.name for each in model.factors),
+                "place": at(found.place, model.factors),
+                "distance": distance(found.place, model.factors),
+            }
+            yield finding("stationary", numbers, made.name)
     point = np.array(top.at.coded)
     here = float(model.surface.leverage(point[None, :])[0])
     most = float(model.surface.fit.leverage.max())

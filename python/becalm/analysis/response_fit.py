@@ -12,7 +12,15 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from becalm.analysis.fit_findings import noticed
-from becalm.analysis.surface_places import Model, best_place, canonical_path, ridges, stationary, steepest_way
+from becalm.analysis.surface_places import (
+    Model,
+    best_place,
+    canonical_path,
+    factor_curves,
+    ridges,
+    stationary,
+    steepest_way,
+)
 from becalm.errors import UsageError
 from becalm.nouns.design_fit import (
     AnovaRow,
@@ -95,6 +103,7 @@ def response_fit(
         path=() if top is None else canonical_path(model, place),
         best=top,
         fitted=tuple(_runs(best.surface, data, model, sheet, places)),
+        curves=() if top is None else factor_curves(model, place, level),
     )
     return made, tuple(noticed(made, model, options)), model
 

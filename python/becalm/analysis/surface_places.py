@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import stdtrit
 
-from becalm.nouns.design_fit import BestPlace, Compromise, Stationary, SurfacePoint
+from becalm.nouns.design_fit import BestPlace, Compromise, FactorCurve, Stationary, SurfacePoint
 from becalm.nouns.factor import Factor
 from becalm.nouns.goal import Goal
 from becalm.nouns.verdict import Interval
@@ -28,6 +29,9 @@ CLOSE = 512
 """Points about the best compromise that are looked at besides those that fill the ranges."""
 
 DRAWS = 400
+
+STEPS = 25
+"""Places along a factor at which the response is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,24 @@ def best_place(model: Model, rng: np.random.Generator, level: float) -> BestPlac
         shares=made.shares,
         border=tuple(model.factors[index].name for index in made.border),
     )
+
+
+def factor_curves(model: Model, at: SurfacePoint | None, level: float) -> tuple[FactorCurve, ...]:
+    """The response along each factor, all others as at a point, with the interval of the mean (Student)."""
+    if at is None:
+        return ()
+    fit = model.surface.fit
+    reach = float(stdtrit(fit.freedom, 1 - level / 2)) if fit.freedom else math.nan
+    made = []
+    for index, factor in enumerate(model.factors):
+        side = np.arange(len(factor.choices)) if factor.categorical else np.linspace(-1, 1, STEPS)
+        points = np.tile(np.array(at.coded), (len(side), 1))
+        points[:, index] = side
+        fitted = model.surface.predict(points)
+        half = reach * np.sqrt(fit.mse * model.surface.leverage(points)) if fit.freedom else np.full(len(side), reach)
+        ends = (tuple(map(float, model.back(each))) for each in (fitted, fitted - half, fitted + half))
+        made.append(FactorCurve(index, tuple(map(float, side)), *ends))
+    return tuple(made)
 
 
 def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) -> Compromise:

@@ -143,6 +143,18 @@ class EffectTable:
 
 
 @dataclass(frozen=True, slots=True)
+class FactorCurve:
+    """The response along one factor (by its number) through the best place: `values` at places in coded units, with the
+    interval of the mean at each."""
+
+    factor: int
+    coded: tuple[float, ...]
+    values: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BestPlace:
     """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
     wherever it is (Scheffe), `next_run` that of one more run. `place`: of each range the interval of where the best
@@ -191,6 +203,7 @@ class ResponseFit:
     path: tuple[SurfacePoint, ...]
     best: BestPlace | None
     fitted: tuple[FittedRun, ...]
+    curves: tuple[FactorCurve, ...] = ()
     sentence: str = ""
 
 

@@ -27,6 +27,12 @@ _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*")
 _MARKS = ("linear", "log", "whole")
 
+TIMES = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Units of which a level is shown in another one where that is easier to read, in seconds."""
+
+PLAIN = 1e15
+"""Numbers below it are written out."""
+
 DIGITS = 12
 """Significant digits of a level in a spreadsheet: what is set is what is fitted, to more places than anybody sets."""
 
@@ -131,9 +137,19 @@ class Factor:
         found = math.exp(at) if self.scale is Scale.LOG else at
         return round(found) if self.whole else float(f"{found:.{DIGITS}g}")
 
-    def worded(self, level: Level) -> str:
-        """A level with its unit, to six digits."""
-        return str(level) if isinstance(level, str) else f"{level:.6g}{' ' if self.unit else ''}{self.unit}"
+    def worded(self, level: Level, digits: int = 6) -> str:
+        """A level with its unit, to so many digits: a time in the unit that people would take, no powers of ten."""
+        if isinstance(level, str):
+            return level
+        unit, size = self.unit, abs(level)
+        if unit in TIMES and size and not 1e-3 <= size < (math.inf if unit == "s" else 1e3):
+            seconds = size * TIMES[unit]
+            unit = next((each for each, one in TIMES.items() if 0.9999 * one <= seconds < 999.9 * one), unit)
+            level = level * TIMES[self.unit] / TIMES[unit]
+        shown = f"{level:.{digits}g}"
+        if "e" in shown and 1 <= abs(level) < PLAIN:
+            shown = f"{float(shown):.0f}"
+        return f"{shown}{' ' if unit else ''}{unit}"
 
     def to_json(self) -> dict[str, Any]:
         """Its fields."""

@@ -3,7 +3,7 @@
 Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
 sheet defines for light and dark (`page.css`). matplotlib is imported here alone, when a picture is asked for.
 
-Public: figure, svg, plain_ticks, and the colours.
+Public: figure, svg, plain_ticks, widths, and the colours.
 """
 
 from __future__ import annotations
@@ -28,27 +28,42 @@ INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040
 NAMES = {INK: "ink", FAINT: "faint", BEFORE: "before", AFTER: "after", OTHER: "other", ALARM: "alarm"}
 
 WIDTH = 7.4
-"""Inches of 72 units; the page scales it to its column."""
+"""Inches of 72 units of a picture as wide as the page."""
+
+HALF, THIRD = 3.62, 2.35
+"""The same of pictures that stand two and three beside each other, and below each other on a phone."""
+
+REM = 57.5 / WIDTH
+"""Of the page's column, 57.5 rem wide, for an inch (page.css)."""
 
 TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """Over less than so many decades, ticks at these multiples of powers of ten."""
 
 
-def plain_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades; within one,
-    round numbers at equal distances."""
+def _plain(value: float, _: object) -> str:
+    return f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"
+
+
+def plain_ticks(axis: Any, limits: tuple[float, float], most: int = 12, form: Any = _plain) -> None:
+    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades, `most` at
+    all; within one decade, round numbers at equal distances. `form`: of a value and its place, as matplotlib has it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     low, high = sorted(limits)
     decades = math.log10(high / low)
-    steps = next(some for bound, some in TICKS if decades < bound)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    places: list[float] = []
+    for bound, steps in TICKS:
+        places = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        places = [place for place in places if low * 0.999 <= place <= high * 1.001]
+        if decades < bound and len(places) <= most:
+            break
     if decades < 1:
-        places = [float(place) for place in MaxNLocator(5).tick_values(low, high)]
-    axis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
+        places = [float(place) for place in MaxNLocator(min(5, most)).tick_values(low, high)]
+        places = [place for place in places if low * 0.999 <= place <= high * 1.001]
+    axis.set_major_locator(FixedLocator(places[:: -(-len(places) // most) or 1]))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}" if value >= 1e-4 else f"{value:.0e}"))
+    axis.set_major_formatter(FuncFormatter(form))
 
 
 @contextmanager
@@ -59,8 +74,9 @@ def figure(
     rows: int = 1,
     width_ratios: Sequence[float] | None = None,
     projection: str | None = None,
+    width: float = WIDTH,
 ) -> Iterator[tuple[Figure, Any]]:
-    """A figure in our style that no screen shows. Raises UsageError where matplotlib is missing."""
+    """A figure in our style that no screen shows, in inches. Raises UsageError where matplotlib is missing."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -85,7 +101,7 @@ def figure(
         "grid.color": FAINT,
     }
     with rc_context(style):
-        drawn = Figure(figsize=(WIDTH, height), layout="constrained")
+        drawn = Figure(figsize=(width, height), layout="constrained")
         yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
 
 
@@ -113,5 +129,8 @@ def svg(drawn: Figure, name: str, told: str) -> str:
     found = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{key}-", found)
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', found)
     head = f'<svg role="img" viewBox="0 0 {size[1]} {size[2]}"' if size else '<svg role="img"'
+    inches = drawn.get_figwidth()
+    # One that is as wide as the page is scrolled on a phone; narrower ones fit there.
+    head += ' class="wide"' if inches >= WIDTH else f' style="width: {inches * REM:.1f}rem"'
     head += f' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>{_clean(told)}'
     return head + "</title>" + found[found.index(">") + 1 :]

@@ -21,12 +21,15 @@ LEAST = 16
 
 class Fitted:
     """A table as wide as there is room. `names`: columns whose cells may be cut; `spare`: columns that can be left out,
-    the first one first."""
+    the first one first, before a name keeps fewer than `least` characters."""
 
-    def __init__(self, table: Table, names: Sequence[int] = (0,), spare: Sequence[int] = ()) -> None:
+    def __init__(
+        self, table: Table, names: Sequence[int] = (0,), spare: Sequence[int] = (), least: int = LEAST
+    ) -> None:
         self.table = table
         self.names = tuple(names)
         self.spare = tuple(spare)
+        self.least = least
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """As rich asks for it."""
@@ -45,7 +48,7 @@ class Fitted:
 
         def needed() -> int:
             fixed = (natural[index] for index in left if index not in self.names)
-            cut = (min(natural[index], LEAST) for index in left if index in self.names)
+            cut = (min(natural[index], self.least) for index in left if index in self.names)
             return sum(fixed) + sum(cut) + (right + before) * (len(left) - 1)
 
         for index in self.spare:
@@ -54,12 +57,15 @@ class Fitted:
             left.remove(index)
         room = max(0, width - needed())
         for index in (each for each in left if each in self.names):
-            most = min(natural[index], LEAST) + room
-            room -= max(0, min(natural[index], most) - LEAST) if natural[index] > LEAST else 0
+            most = min(natural[index], self.least) + room
+            room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
             column = table.columns[index]
             column._cells = [_cut(cell, most) for cell in column._cells]
             column.no_wrap, column.ratio = True, None
         table.columns = [table.columns[index] for index in left]
+        for place, column in enumerate(table.columns):
+            # By its number rich knows which is the last one, that has no space behind it.
+            column._index = place
         return table
 
 

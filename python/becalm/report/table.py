@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Table:
     """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
-    column of commands."""
+    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first."""
 
     title: str
     head: tuple[str, ...]
@@ -16,3 +16,4 @@ class Table:
     numbers: tuple[int, ...] = ()
     note: str = ""
     codes: int | None = None
+    spare: tuple[int, ...] = ()

@@ -20,6 +20,9 @@ MODELS = {
     "cubic": "cubic",
 }
 ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
+FAR = 3.0
+"""So many times as far out as the ends of the ranges no place is named: nobody would set it."""
+
 WANTED = {"min": "smallest", "max": "largest", "target": "nearest to the target"}
 
 
@@ -47,9 +50,24 @@ def interval(found: Interval) -> str:
 def at(place: SurfacePoint, factors: Sequence[Factor]) -> str:
     """ "time 86.86 min, temp 176.7 C"."""
     return ", ".join(
-        f"{factor.name} {factor.worded(level) if isinstance(level, str) else factor.worded(float(f'{level:.5g}'))}"
-        for factor, level in zip(factors, place.levels, strict=True)
+        f"{factor.name} {factor.worded(level, 5)}" for factor, level in zip(factors, place.levels, strict=True)
     )
+
+
+def distance(place: SurfacePoint, factors: Sequence[Factor]) -> float:
+    """How far out a point is in the range where it is farthest: 1 at the end of a range."""
+    return max(
+        (abs(at) for factor, at in zip(factors, place.coded, strict=True) if not factor.categorical), default=0.0
+    )
+
+
+def level_place(inside: bool, out: float, where: str) -> str:
+    """Where a surface is level: "within the ranges, at time 86 min"; beyond FAR the polynomial says nothing of it."""
+    if inside:
+        return f"within the ranges, at {where}"
+    if out > FAR:
+        return f"far outside the ranges ({number(out, 2)} times as far from their middle as their ends)"
+    return f"outside the ranges, at {where}"
 
 
 def model(name: str) -> str:

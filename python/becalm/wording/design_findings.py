@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.wording.design import MODELS, number, p_value, transform
+from becalm.wording.design import MODELS, level_place, number, p_value, transform
 from becalm.wording.measurement import counted, listed
 
 Numbers = Mapping[str, Any]
@@ -126,12 +126,8 @@ def at_border(response: str, n: Numbers) -> str:
 
 def stationary(response: str, n: Numbers) -> str:
     """The surface is level elsewhere, or of another kind than wanted."""
-    where = ", ".join(
-        f"{name} {level if isinstance(level, str) else number(level)}"
-        for name, level in zip(n["factors"], n["levels"], strict=True)
-    )
-    place = "within" if n["inside"] else "outside"
-    return f"The surface of {response} has its stationary point {place} the ranges, at {where}: a {n['kind']}" + (
+    where = level_place(n["inside"], n.get("distance", 0.0), n.get("place", ""))
+    return f"The surface of {response} has its stationary point {where}: a {n['kind']}" + (
         "." if n["kind"] == n["wanted"] else f", no {n['wanted']}; the best place is where the ranges end."
     )
 

@@ -141,7 +141,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         "stationary",
         "the surface is level outside the ranges, or not as wanted",
-        ("kind", "inside", "wanted", "levels", "factors"),
+        ("kind", "inside", "wanted", "levels", "factors", "place", "distance"),
         design.stationary,
     ),
     Row("extrapolated", "the best place is far from all runs", ("leverage", "largest"), design.extrapolated),

@@ -37,6 +37,7 @@ def test_coded_and_natural_units():
 def test_levels_in_words():
     assert Factor.parse("time=80..90min").worded(86.86148) == "86.8615 min"
     assert Factor.parse("n=1..8").worded(3) == "3"
+    assert Factor.parse("n=1..8000000").worded(7654321) == "7654320"
     assert Factor.parse("policy=other,batch").worded("batch") == "batch"
 
 
@@ -84,3 +85,20 @@ def test_names_are_there_once():
     assert distinct((one,)) == (one,)
     with pytest.raises(UsageError, match="twice"):
         distinct((one, one))
+
+
+@pytest.mark.parametrize(
+    ("factor", "level", "said"),
+    [
+        ("slice=100000..1000000000ns:log", 1e9, "1 s"),
+        ("slice=100000..1000000000ns:log", 289_128_000.0, "289.128 ms"),
+        ("slice=100000..1000000000ns:log", 100_000, "100 µs"),
+        ("slice=100..90000ns:log", 9255.32, "9.25532 µs"),
+        ("slice=100..900us", 300, "300 us"),
+        ("slice=0.1..100ms:log", 0.1, "0.1 ms"),
+        ("slice=0..100ms", 0, "0 ms"),
+        ("slice=0.1..100ms:log", 1e-20, "1e-20 ms"),
+    ],
+)
+def test_times_are_said_in_a_unit_that_is_easy_to_read(factor, level, said):
+    assert Factor.parse(factor).worded(level) == said

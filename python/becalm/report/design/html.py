@@ -48,52 +48,39 @@ def _section(found: DesignFit, each: ResponseFit) -> Section:
 def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
     best = tables.best(found, each)
     if best.rows:
-        yield Part(best.title, (), best)
+        along = (
+            f"{each.name} along each factor through the best place (the star), with the {level_of(found)} interval of "
+            "the mean; all pictures have one scale, so a flat line is a factor that matters little there.",
+            "".join(surface_figures.curves(found, each)),
+        )
+        yield Part(best.title, _drawn(along), best)
     cube = (
-        f"{each.name} at the corners, as fitted; factors that are not drawn are set as at the best place.",
+        f"Response cube: {each.name} at the corners of the ranges, as the model has it, the best corner in colour; "
+        "factors that are not drawn are set as at the best place.",
         surface_figures.cube(found, each),
     )
+    pairs = surface_figures.contours(found, each)
     lines = (
-        f"Lines of equal {each.name}. Points: runs, wherever the other factors were; the star: the "
-        "best "
-        "place; factors that are not drawn are set as there.",
-        surface_figures.contours(found, each),
+        f"Lines of equal {each.name}, the stronger the colour the higher. Points: runs, wherever the other factors "
+        "were; the star: the best place; factors that are not drawn are set as there. Last: the first of these as a "
+        f"surface, {each.name} upwards.",
+        "".join((*pairs, surface_figures.solid(found, each))),
     )
-    solid = (f"The same as a surface: {each.name} upwards.", surface_figures.solid(found, each))
-    if pictures := _drawn(cube, lines, solid):
+    if pictures := _drawn(cube, lines):
         yield Part("The surface", pictures)
     yield Part("Models", (), tables.models(each))
+    aliased = tables.aliased(each)
+    if aliased.rows:
+        yield Part(aliased.title, (), aliased, folded=True)
     yield Part("Analysis of variance", (), tables.anova(each))
     yield Part("Coefficients", (), tables.coefficients(each))
     if each.effects is not None:
         caption = (
-            "Effects by size over what noise alone would show: noise lies on a line through the origin, named effects "
-            "are above Lenth's margin (dashed)."
+            "Half-normal plot: effects by size over what noise alone would show. Noise lies on a line through the "
+            "origin, named effects are above Lenth's margin (dashed)."
         )
         yield Part("Effects", _drawn((caption, residual_figures.half_normal(each))), tables.effects(each))
-    normal = (
-        "Left: residuals over normal scores, near the line when they are normal. Right: residuals over the fitted "
-        "values, "
-        "an even band when the noise is the same everywhere.",
-        residual_figures.normal_and_fitted(each),
-    )
-    order = (
-        "Left: residuals in the order of the runs; a trend is a drift of the machine. Right: Cook's distance, above "
-        "1 where "
-        "one run rules the fit.",
-        residual_figures.order_and_cook(each),
-    )
-    factors = (
-        "Residuals over each factor; a bend is a term that the model lacks.",
-        residual_figures.over_factors(found, each),
-    )
-    power = (
-        "Log likelihood of powers of the response (Box and Cox); above the dashed line is the interval of the power, "
-        "and "
-        "1 is the response as it is.",
-        residual_figures.power(each),
-    )
-    if pictures := _drawn(normal, order, factors, power):
+    if pictures := _drawn(*_diagnosis(found, each)):
         yield Part("Diagnosis", pictures, tables.runs(found, each), folded=True)
     canonical = tables.canonical(found, each)
     if canonical.rows:
@@ -102,6 +89,40 @@ def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
         table = tables.places(found, each, title, some)
         if table.rows:
             yield Part(title, (), table, folded=True)
+
+
+def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]:
+    """Captions and pictures of what the residuals say of the model."""
+    yield (
+        "First: normal plot, residuals over normal scores; near the line when they are normal. Second: residuals over "
+        "what the model says; an even band when the noise is the same everywhere. A studentised residual is in units "
+        "of its own standard error; beyond 3 it is in red.",
+        residual_figures.normal(each) + residual_figures.over_fitted(each),
+    )
+    yield (
+        "First: residuals in the order of the runs; a trend is a drift of the machine (dashed: where a block ends). "
+        f"Second: {each.name} as measured over what the model says; on the line they agree.",
+        residual_figures.in_order(each) + residual_figures.measured_over_fitted(each),
+    )
+    yield (
+        "First: leverage, how much each run pulls the surface to itself; the line is the mean, runs above twice that "
+        "(dashed) stand alone. Second: Cook's distance; above 1 one run rules the fit.",
+        residual_figures.leverage(each) + residual_figures.cook(each),
+    )
+    yield (
+        "Residuals over each factor; a bend is a term that the model lacks.",
+        "".join(residual_figures.over_factors(found, each)),
+    )
+    yield (
+        "Box-Cox plot: log likelihood of powers λ of the response. Above the dashed line is the interval of λ "
+        f"({level_of(found)}), shaded; where it holds 1, the response is fitted as it was measured.",
+        residual_figures.power(each),
+    )
+
+
+def level_of(found: DesignFit) -> str:
+    """The confidence of intervals."""
+    return f"{100 * found.confidence:g} %"
 
 
 def _drawn(*pictures: tuple[str, str]) -> tuple[Picture, ...]:

@@ -1,135 +1,215 @@
-"""Pictures of a fit's residuals, its power and its effects, as SVG to be put into a page (`becalm.report.drawing`)."""
+"""Pictures of a fit's residuals, its power and its effects, as SVG to be put into a page (`becalm.report.drawing`).
+
+Each is one panel, so that a page can put them beside each other, and a phone below each other.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from becalm.nouns.design_fit import DesignFit, ResponseFit
-from becalm.nouns.domain import Scale
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, plain_ticks, svg
+from becalm.nouns.design_fit import DesignFit, FittedRun, ResponseFit
+from becalm.report.design.axes import factor_axis, grid
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.wording.design import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ACROSS = 3
-"""Factors that are drawn beside each other."""
+LEAST = 3
+"""Residuals below which there is nothing to look at."""
+
+FACTORS = 12
+"""Factors over which residuals are drawn; their order is that of the design."""
+
+DASHES = (0, (4, 3))
+
+FAR = 3.0
+"""Standard errors from which on a residual is drawn as an alarm."""
 
 
-def normal_and_fitted(found: ResponseFit) -> str:
-    """Normal plot of the studentised residuals, and these over the fitted values."""
+def judged(found: ResponseFit) -> list[FittedRun]:
+    """The runs that have a residual to judge; empty when they are too few for a picture."""
     runs = [each for each in found.fitted if not math.isnan(each.studentised)]
-    if len(runs) < 3:
+    return runs if len(runs) >= LEAST else []
+
+
+def normal(found: ResponseFit) -> str:
+    """Normal plot of the studentised residuals."""
+    if not (runs := judged(found)):
         return ""
-    with figure(3.1, columns=2) as (drawn, (left, right)):
+    with figure(3.0, width=HALF) as (drawn, axes):
         scores = [each.score for each in runs]
-        left.plot(scores, [each.studentised for each in runs], "o", color=OTHER, markersize=5)
+        _points(axes, scores, [each.studentised for each in runs])
         ends = max(abs(min(scores)), max(scores)) * 1.1
-        left.plot([-ends, ends], [-ends, ends], color=INK, linewidth=0.9)
-        left.set_xlabel("normal score")
-        left.set_ylabel("studentised residual")
-        _residuals(right, [each.fitted for each in runs], [each.studentised for each in runs])
-        right.set_xlabel(f"fitted {found.name}")
-        for axes in (left, right):
-            axes.grid(True, color=FAINT, linewidth=0.5)
+        axes.plot([-ends, ends], [-ends, ends], color=INK, linewidth=0.9)
+        axes.set_xlabel("normal score")
+        axes.set_ylabel("studentised residual")
+        grid(axes)
         most = max(runs, key=lambda each: abs(each.studentised))
+        told = f"the largest is {number(most.studentised, 3)}, of run {most.run}"
         return svg(
             drawn,
-            f"residuals-{found.name}",
-            f"Studentised residuals of {len(runs)} runs over normal scores and over fitted values; the largest is "
-            f"{number(most.studentised, 3)}, of run {most.run}.",
+            f"normal-{found.name}",
+            f"Studentised residuals of {len(runs)} runs of {found.name} over normal scores; {told}.",
         )
 
 
-def order_and_cook(found: ResponseFit) -> str:
-    """Residuals in the order of the runs, and Cook's distance."""
-    runs = sorted((each for each in found.fitted if not math.isnan(each.studentised)), key=lambda each: each.run)
-    if len(runs) < 3:
+def over_fitted(found: ResponseFit) -> str:
+    """Residuals over what the model says."""
+    if not (runs := judged(found)):
         return ""
-    with figure(2.8, columns=2) as (drawn, (left, right)):
+    with figure(3.0, width=HALF) as (drawn, axes):
+        _residuals(axes, [each.fitted for each in runs], [each.studentised for each in runs])
+        axes.set_xlabel(f"{found.name} as the model has it")
+        axes.set_ylabel("studentised residual")
+        return svg(drawn, f"fitted-{found.name}", f"Studentised residuals of {found.name} over fitted values.")
+
+
+def measured_over_fitted(found: ResponseFit) -> str:
+    """What was measured over what the model says."""
+    if not (runs := judged(found)):
+        return ""
+    with figure(3.0, width=HALF) as (drawn, axes):
+        across, up = [each.fitted for each in runs], [each.observed for each in runs]
+        ends = min(*across, *up), max(*across, *up)
+        axes.plot(ends, ends, color=INK, linewidth=0.9)
+        far = [abs(each.studentised) > FAR for each in runs]
+        _points(axes, across, up, far)
+        axes.set_xlabel(f"{found.name} as the model has it")
+        axes.set_ylabel(f"{found.name} as measured")
+        grid(axes)
+        return svg(drawn, f"measured-{found.name}", f"Measured over fitted {found.name} of {len(runs)} runs.")
+
+
+def in_order(found: ResponseFit) -> str:
+    """Residuals in the order of the runs."""
+    if not (runs := sorted(judged(found), key=lambda each: each.run)):
+        return ""
+    with figure(3.0, width=HALF) as (drawn, axes):
         numbers = [each.run for each in runs]
         values = [each.studentised for each in runs]
-        left.plot(numbers, values, color=FAINT, linewidth=1)
-        _residuals(left, numbers, values)
-        left.set_xlabel("run")
-        left.set_ylabel("studentised residual")
-        right.vlines(numbers, 0, [each.cook for each in runs], color=OTHER, linewidth=2)
-        for each in runs:
-            if each.cook > 1:
-                right.plot([each.run], [each.cook], "o", color=ALARM, markersize=6)
-        right.set_ylim(0, max(1.05 * max(each.cook for each in runs), 0.1))
-        right.set_xlabel("run")
-        right.set_ylabel("Cook's distance")
-        for axes in (left, right):
-            axes.grid(True, color=FAINT, linewidth=0.5)
-        most = max(runs, key=lambda each: each.cook)
-        return svg(
-            drawn,
-            f"order-{found.name}",
-            f"Residuals in the order of {len(runs)} runs, and Cook's distance: at most {number(most.cook, 3)}, of run "
-            f"{most.run}.",
-        )
+        if len(runs) <= 100:
+            axes.plot(numbers, values, color=FAINT, linewidth=1)
+        _residuals(axes, numbers, values)
+        for place in _between_blocks(runs):
+            axes.axvline(place, color=INK, linewidth=0.8, linestyle=DASHES)
+        axes.set_xlabel("number of the run")
+        axes.set_ylabel("studentised residual")
+        return svg(drawn, f"order-{found.name}", f"Residuals of {found.name} in the order of {len(runs)} runs.")
 
 
-def over_factors(found: DesignFit, response: ResponseFit) -> str:
-    """Residuals over each factor."""
-    runs = [each for each in response.fitted if not math.isnan(each.studentised)]
-    if len(runs) < 3:
+def _between_blocks(runs: Sequence[FittedRun]) -> Iterator[float]:
+    """Where one block ends and the next begins; blocks whose runs are mixed have no such places."""
+    changes = [(one.run + other.run) / 2 for one, other in pairwise(runs) if one.block != other.block]
+    if len(changes) < len({each.block for each in runs}):
+        yield from changes
+
+
+def leverage(found: ResponseFit) -> str:
+    """How much each run pulls the surface to itself."""
+    if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
-    count = len(found.factors)
-    rows, columns = -(-count // ACROSS), min(ACROSS, count)
-    with figure(0.5 + 2.0 * rows, columns, rows=rows) as (drawn, every):
-        places = np.atleast_1d(every).ravel()
-        for index, (axes, factor) in enumerate(zip(places, found.factors, strict=False)):
+    with figure(2.7, width=HALF) as (drawn, axes):
+        mean = _mean_leverage(found)
+        _bars(axes, runs, [each.leverage for each in runs], 2 * mean)
+        axes.axhline(mean, color=INK, linewidth=0.9)
+        if 2 * mean < 1:
+            axes.axhline(2 * mean, color=INK, linewidth=0.9, linestyle=DASHES)
+        axes.set_ylim(0, 1.03)
+        axes.set_ylabel("leverage")
+        most = max(runs, key=lambda each: each.leverage)
+        told = f"at most {number(most.leverage, 3)}, of run {most.run}; their mean is {number(mean, 3)}"
+        return svg(drawn, f"leverage-{found.name}", f"Leverage of {len(runs)} runs of {found.name}: {told}.")
+
+
+def _mean_leverage(found: ResponseFit) -> float:
+    return sum(each.leverage for each in found.fitted) / len(found.fitted)
+
+
+def cook(found: ResponseFit) -> str:
+    """How far the surface would move without each run."""
+    if not (runs := sorted(judged(found), key=lambda each: each.run)):
+        return ""
+    with figure(2.7, width=HALF) as (drawn, axes):
+        _bars(axes, runs, [each.cook for each in runs], 1.0)
+        most = max(runs, key=lambda each: each.cook)
+        if most.cook > 0.5:
+            axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=DASHES)
+        axes.set_ylim(0, max(1.05 * most.cook, 0.1))
+        axes.set_ylabel("Cook's distance")
+        told = f"at most {number(most.cook, 3)}, of run {most.run}"
+        return svg(drawn, f"cook-{found.name}", f"Cook's distance of {len(runs)} runs of {found.name}: {told}.")
+
+
+def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit: float) -> None:
+    """A line for each run, and a point on those above a limit."""
+    numbers = [each.run for each in runs]
+    axes.vlines(numbers, 0, values, color=OTHER, linewidth=2 if len(runs) <= 60 else 0.8)
+    high = [(at, value) for at, value in zip(numbers, values, strict=True) if value > limit]
+    if high:
+        axes.plot([at for at, _ in high], [value for _, value in high], "o", color=ALARM, markersize=5)
+    axes.set_xlabel("number of the run")
+    grid(axes)
+
+
+def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+    """Residuals over each factor, a picture each."""
+    runs = judged(response)
+    values = [each.studentised for each in runs]
+    made = []
+    for index, factor in enumerate(found.factors[:FACTORS] if runs else ()):
+        with figure(2.3, width=THIRD) as (drawn, axes):
+            coded = [each.coded[index] for each in runs]
             if factor.categorical:
-                _residuals(axes, [each.coded[index] for each in runs], [each.studentised for each in runs])
-                axes.set_xticks(range(len(factor.choices)), factor.choices)
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)
-            else:
-                at = [float(factor.natural(each.coded[index])) for each in runs]
-                _residuals(axes, at, [each.studentised for each in runs])
-                if factor.scale is Scale.LOG:
-                    axes.set_xscale("log")
-                    plain_ticks(axes.xaxis, axes.get_xlim())
-            axes.set_xlabel(f"{factor.name}, {factor.unit}" if factor.unit else factor.name)
-            axes.grid(True, color=FAINT, linewidth=0.5)
-            if index % columns == 0:
-                axes.set_ylabel("studentised residual")
-        for axes in places[count:]:
-            axes.set_axis_off()
-        names = ", ".join(each.name for each in found.factors)
-        return svg(drawn, f"factors-{response.name}", f"Studentised residuals of {response.name} over {names}.")
+            at = coded if factor.categorical else [float(factor.natural(each)) for each in coded]
+            _residuals(axes, at, values)
+            factor_axis(axes, True, factor, 4)
+            axes.set_ylabel("studentised residual")
+            name = f"factor-{index}-{response.name}"
+            made.append(svg(drawn, name, f"Studentised residuals of {response.name} over {factor.name}."))
+    return tuple(made)
 
 
 def power(found: ResponseFit) -> str:
-    """Box and Cox's curve."""
+    """Box and Cox's curve, with the power's interval."""
     if (curve := found.box_cox) is None:
         return ""
     best = max(curve.likelihoods)
-    with figure(2.7) as (drawn, axes):
+    with figure(3.0, width=5.2) as (drawn, axes):
         axes.plot(curve.powers, curve.likelihoods, color=OTHER, linewidth=1.6)
-        axes.axhline(curve.limit, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.axhline(curve.limit, color=INK, linewidth=0.9, linestyle=DASHES)
         ends = [max(curve.power.low, curve.powers[0]), min(curve.power.high, curve.powers[-1])]
         axes.axvspan(*ends, color=AFTER, alpha=0.18, linewidth=0)
         axes.axvline(1.0, color=BEFORE, linewidth=1.2)
         axes.plot([curve.power.value], [best], "o", color=AFTER, markersize=6)
         low = min(value for at, value in zip(curve.powers, curve.likelihoods, strict=True) if abs(at) <= 3)
-        axes.set_ylim(min(low, curve.limit) - 0.05 * (best - low), best + 0.08 * (best - low))
-        axes.set_xlabel("power of the response")
+        axes.set_ylim(min(low, curve.limit) - 0.05 * (best - low), best + 0.2 * (best - low))
+        axes.set_xlim(curve.powers[0], curve.powers[-1])
+        said = f"{number(curve.power.value, 3)} ({number(ends[0], 3)} to {number(ends[1], 3)})"
+        left = curve.power.value > 0
+        axes.annotate(
+            f"λ = {said}", (0.02 if left else 0.98, 0.93), xycoords="axes fraction", color=AFTER,
+            ha="left" if left else "right",
+        )  # fmt: skip
+        axes.annotate(
+            "1: as measured", (1.0, 0.0), xytext=(4, 5), xycoords=("data", "axes fraction"),
+            textcoords="offset points", color=BEFORE,
+        )  # fmt: skip
+        axes.set_xlabel("power λ of the response")
         axes.set_ylabel("log likelihood")
-        axes.grid(True, color=FAINT, linewidth=0.5)
-        told = f"best {number(curve.power.value, 3)}, from {number(ends[0], 3)} to {number(ends[1], 3)}"
-        return svg(drawn, f"power-{found.name}", f"Log likelihood of powers of {found.name}: {told}.")
+        grid(axes)
+        return svg(drawn, f"power-{found.name}", f"Log likelihood of powers of {found.name}: best λ {said}.")
 
 
 def half_normal(found: ResponseFit) -> str:
     """Sizes of effects over half-normal scores."""
     if (made := found.effects) is None:
         return ""
-    with figure(3.4) as (drawn, axes):
+    with figure(3.3, width=5.2) as (drawn, axes):
         for each in made.effects:
             size = abs(each.effect)
             axes.plot([each.score], [size], "o", color=AFTER if each.real else OTHER, markersize=6)
@@ -139,21 +219,28 @@ def half_normal(found: ResponseFit) -> str:
                 )
         most = max(each.score for each in made.effects)
         axes.plot([0, 1.08 * most], [0, 1.08 * most * made.error], color=INK, linewidth=0.9)
-        axes.axhline(made.margin, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.axhline(made.margin, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_xlim(0, 1.08 * most)
-        axes.set_ylim(0, 1.1 * max(made.margin, *(abs(each.effect) for each in made.effects)))
+        axes.set_ylim(0, 1.12 * max(made.margin, *(abs(each.effect) for each in made.effects)))
         axes.set_xlabel("half-normal score")
         axes.set_ylabel("size of the effect")
-        axes.grid(True, color=FAINT, linewidth=0.5)
+        grid(axes)
         real = ", ".join(each.term for each in made.effects if each.real) or "none"
         return svg(
             drawn, f"effects-{found.name}", f"Half-normal plot of effects on {found.name}; above the margin: {real}."
         )
 
 
-def _residuals(axes: Axes, at: list[float] | list[int], values: list[float]) -> None:
+def _residuals(axes: Axes, at: Sequence[float], values: Sequence[float]) -> None:
     axes.axhline(0, color=INK, linewidth=0.9)
-    axes.plot(at, values, "o", color=OTHER, markersize=5)
-    far = [(x, y) for x, y in zip(at, values, strict=True) if abs(y) > 3]
-    if far:
-        axes.plot([x for x, _ in far], [y for _, y in far], "o", color=ALARM, markersize=6)
+    _points(axes, at, values, [abs(each) > FAR for each in values])
+    grid(axes)
+
+
+def _points(axes: Axes, at: Sequence[float], up: Sequence[float], far: Sequence[bool] = ()) -> None:
+    """Points, smaller and lighter the more there are; `far` ones as an alarm."""
+    many = len(at) > 100
+    axes.plot(at, up, "o", color=OTHER, markersize=2.5 if many else 5, alpha=0.6 if many else 1.0, markeredgewidth=0)
+    chosen = [(x, y) for x, y, odd in zip(at, up, far, strict=False) if odd]
+    if chosen:
+        axes.plot([x for x, _ in chosen], [y for _, y in chosen], "o", color=ALARM, markersize=5, markeredgewidth=0)

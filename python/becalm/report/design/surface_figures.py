@@ -1,4 +1,5 @@
-"""Pictures of a fitted surface as SVG to be put into a page: response cube, contours, the surface in three dimensions.
+"""Pictures of a fitted surface as SVG to be put into a page: the response along each factor, its cube, contours, and
+the surface in three dimensions.
 
 The surface is made anew from the coefficients that the report has; factors that a picture does not show are set as at
 the best place.
@@ -6,14 +7,15 @@ the best place.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from becalm.nouns.design_fit import DesignFit, ResponseFit
-from becalm.nouns.domain import Scale
-from becalm.report.drawing import AFTER, BEFORE, INK, OTHER, figure, plain_ticks, svg
+from becalm.report.design.axes import factor_axis, grid, labelled, natural, tick
+from becalm.report.drawing import AFTER, BEFORE, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
 from becalm.surfaces.polynomial import Polynomial
@@ -23,10 +25,16 @@ from becalm.wording.design import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PAIRS = 4
-"""Contour plots that are drawn: of the factors that matter most."""
+PAIRS = 5
+"""Contour plots that are drawn: of the factors that matter most. The surface stands beside the last one."""
 
-FINE, COARSE = 61, 21
+LINES = 8
+"""Lines of equal response, at round values."""
+
+CURVES = 12
+"""Factors along which the response is drawn: those that move it most."""
+
+FINE, COARSE = 51, 21
 """Places along a factor of a contour plot, and of a surface."""
 
 EDGE = (0.42, 0.3)
@@ -61,7 +69,7 @@ def cube(found: DesignFit, response: ResponseFit) -> str:
     chosen = sorted(ranked(found, response)[:3])
     if response.best is None or len(chosen) < 2:
         return ""
-    with figure(3.6 if len(chosen) == 3 else 2.8) as (drawn, axes):
+    with figure(3.2 if len(chosen) == 3 else 2.6, width=5.2) as (drawn, axes):
         corners = np.array(
             [[1 if number >> k & 1 else -1 for k in range(len(chosen))] for number in range(2 ** len(chosen))]
         )
@@ -111,49 +119,45 @@ def _edge_names(axes: Axes, found: DesignFit, chosen: list[int]) -> None:
         axes.annotate(text, place, xytext=offset, textcoords="offset points", ha=across, va=up, fontsize=9)
 
 
-def contours(found: DesignFit, response: ResponseFit) -> str:
-    """Lines of equal response over the pairs of factors that matter most."""
+def contours(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+    """Lines of equal response over the pairs of factors that matter most, a picture each."""
     pairs = list(combinations(ranked(found, response), 2))[:PAIRS]
-    if response.best is None or not pairs:
-        return ""
-    rows = -(-len(pairs) // 2)
-    with figure(0.4 + 3.1 * rows, min(2, len(pairs)), rows=rows) as (drawn, every):
-        places = np.atleast_1d(every).ravel()
-        for axes, (one, other) in zip(places, pairs, strict=False):
-            _contour(axes, found, response, one, other)
-        for axes in places[len(pairs) :]:
-            axes.set_axis_off()
-        names = "; ".join(f"{found.factors[one].name} and {found.factors[other].name}" for one, other in pairs)
-        return svg(drawn, f"contours-{response.name}", f"Lines of equal {response.name} over {names}.")
+    return () if response.best is None else tuple(_contour(found, response, one, other) for one, other in pairs)
 
 
-def _contour(axes: Axes, found: DesignFit, response: ResponseFit, one: int, other: int) -> None:
+def _contour(found: DesignFit, response: ResponseFit, one: int, other: int) -> str:
     from matplotlib.colors import to_rgba
+    from matplotlib.ticker import MaxNLocator
 
     side = np.linspace(-1, 1, FINE)
     fitted = _over(found, response, one, other, side)
-    x, y = (np.array([_natural(found, index, at) for at in side]) for index in (one, other))
-    if np.ptp(fitted) > 0:
-        shades = [to_rgba(OTHER, 0.04 + 0.05 * step) for step in range(10)]
-        levels = np.linspace(fitted.min(), fitted.max(), 11)
-        axes.contourf(x, y, fitted, levels=levels, colors=shades)
-        lines = axes.contour(x, y, fitted, levels=levels[1:-1:2], colors=[OTHER], linewidths=0.9)
-        axes.clabel(lines, fmt=lambda value: number(float(value), 3), fontsize=8.5, colors=[INK])
+    x, y = (np.array([natural(found, index, at) for at in side]) for index in (one, other))
+    with figure(3.2, width=HALF) as (drawn, axes):
+        for across, index in ((True, one), (False, other)):
+            factor_axis(axes, across, found.factors[index], 5)
+        if np.ptp(fitted) > 0:
+            levels = MaxNLocator(LINES).tick_values(float(fitted.min()), float(fitted.max()))
+            shades = [to_rgba(OTHER, 0.04 + 0.5 * step / len(levels)) for step in range(len(levels) - 1)]
+            axes.contourf(x, y, fitted, levels=levels, colors=shades)
+            lines = axes.contour(x, y, fitted, levels=levels, colors=[OTHER], linewidths=0.9)
+            axes.clabel(lines, fmt=lambda value: number(float(value)), fontsize=8.5, colors=[INK], inline_spacing=3)
+        _runs(axes, found, response, one, other)
+        assert response.best is not None
+        best = [natural(found, index, response.best.at.coded[index]) for index in (one, other)]
+        axes.plot(*([each] for each in best), "*", color=BEFORE, markersize=13, clip_on=False, zorder=5)
+        axes.set_xlim(x[0], x[-1])
+        axes.set_ylim(y[0], y[-1])
+        names = f"{found.factors[one].name} and {found.factors[other].name}"
+        return svg(drawn, f"contours-{one}-{other}-{response.name}", f"Lines of equal {response.name} over {names}.")
+
+
+def _runs(axes: Axes, found: DesignFit, response: ResponseFit, one: int, other: int) -> None:
+    """Where runs were made, whatever the other factors were."""
     seen = {(round(run.coded[one], 6), round(run.coded[other], 6)) for run in response.fitted}
     inside = sorted(place for place in seen if max(map(abs, place)) <= 1)
-    across, up = ([_natural(found, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
-    axes.plot(across, up, "o", color=INK, markersize=3.5, clip_on=False)
-    assert response.best is not None
-    best = [_natural(found, index, response.best.at.coded[index]) for index in (one, other)]
-    axes.plot(*([each] for each in best), "*", color=BEFORE, markersize=13, clip_on=False, zorder=5)
-    for axis, index in ((axes.xaxis, one), (axes.yaxis, other)):
-        factor = found.factors[index]
-        if factor.scale is Scale.LOG:
-            (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
-            plain_ticks(axis, (factor.low, factor.high))
-        axis.set_label_text(_label(found, index))
-    axes.set_xlim(x[0], x[-1])
-    axes.set_ylim(y[0], y[-1])
+    across, up = ([natural(found, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
+    few = len(inside) <= 100
+    axes.plot(across, up, "o", color=INK, markersize=3.5 if few else 1.5, clip_on=False, markeredgewidth=0)
 
 
 def solid(found: DesignFit, response: ResponseFit) -> str:
@@ -164,28 +168,83 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
     one, other = chosen
     side = np.linspace(-1, 1, COARSE)
     fitted = _over(found, response, one, other, side)
-    with figure(4.4, projection="3d") as (drawn, axes):
+    span = float(np.ptp(fitted))
+    with figure(3.2, projection="3d", width=HALF) as (drawn, axes):
         x, y = np.meshgrid(side, side)
         from matplotlib.colors import to_rgba
+        from matplotlib.ticker import MaxNLocator
 
+        # The higher, the darker: the same shades as those of the lines of equal response.
+        heights = (fitted - fitted.min()) / (span or 1.0)
+        shades = np.array([[to_rgba(OTHER, 0.1 + 0.55 * float(each)) for each in row] for row in heights])
         axes.plot_surface(
-            x, y, fitted, color=to_rgba(OTHER, 0.28), edgecolor=to_rgba(OTHER, 0.8), linewidth=0.5, shade=False,
+            x, y, fitted, facecolors=shades, edgecolor=to_rgba(OTHER, 0.7), linewidth=0.4, shade=False,
             rcount=COARSE, ccount=COARSE,
         )  # fmt: skip
+        floor = float(fitted.min()) - 0.25 * (span or 1.0)
+        if span > 0:
+            axes.contour(x, y, fitted, levels=7, zdir="z", offset=floor, colors=[OTHER], linewidths=0.7)
+        axes.set_zlim(floor, float(fitted.max()))
         best = response.best.at
         axes.plot([best.coded[one]], [best.coded[other]], [best.value], "*", color=BEFORE, markersize=13, zorder=9)
         for axis, index in ((axes.xaxis, one), (axes.yaxis, other)):
-            axis.set_ticks([-1, 0, 1], [f"{_natural(found, index, at):.4g}" for at in (-1.0, 0.0, 1.0)])
-            axis.set_label_text(_label(found, index))
-        axes.zaxis.set_label_text(response.name)
+            factor = found.factors[index]
+            axis.set_ticks([-1, 0, 1], [tick(factor, natural(found, index, at)) for at in (-1.0, 0.0, 1.0)])
+            axis.set_label_text(labelled(factor))
+            axis.labelpad = 1
+            axis.set_tick_params(pad=-1, labelsize=8.5)
+        axes.zaxis.set_rotate_label(False)
+        axes.zaxis.set_label_text(response.name, rotation=90)
+        axes.zaxis.set_major_locator(MaxNLocator(5))
+        axes.zaxis.set_tick_params(labelsize=8.5)
         for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
             axis.set_pane_color((0, 0, 0, 0))
             axis.line.set_color(INK)
         axes.view_init(elev=24, azim=-128 if response.goal.kind == "min" else -58)
-        axes.set_box_aspect((1.25, 1.25, 0.85), zoom=0.92)
+        axes.set_box_aspect((1.25, 1.25, 0.85), zoom=0.9)
+        # matplotlib leaves room for what is not there.
+        drawn.set_layout_engine("none")
+        axes.set_position((0.03, 0.0, 0.93, 1.08))
         names = f"{found.factors[one].name} and {found.factors[other].name}"
         told = f"from {number(float(fitted.min()))} to {number(float(fitted.max()))}"
         return svg(drawn, f"surface-{response.name}", f"{response.name} as a surface over {names}: {told}.")
+
+
+def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+    """The response along each factor through the best place, with its interval, a picture each on one scale."""
+    drawn_of = sorted(response.curves, key=lambda each: -float(np.ptp(each.values)))[:CURVES]
+    ends = [end for each in drawn_of for end in (*each.low, *each.high) if math.isfinite(end)]
+    if response.best is None or not ends:
+        return ()
+    pad = 0.04 * (max(ends) - min(ends))
+    made = []
+    for each in sorted(drawn_of, key=lambda one: one.factor):
+        factor, at = found.factors[each.factor], response.best.at.coded[each.factor]
+        with figure(2.4, width=THIRD) as (drawn, axes):
+            if factor.categorical:
+                errors = [[v - e for v, e in zip(each.values, each.low, strict=True)],
+                          [e - v for v, e in zip(each.values, each.high, strict=True)]]  # fmt: skip
+                axes.errorbar(
+                    each.coded, each.values, yerr=errors, fmt="o", color=OTHER, elinewidth=2, markersize=5, capsize=4
+                )
+                axes.set_xlim(-0.5, len(factor.choices) - 0.5)
+                star = at
+            else:
+                across = [natural(found, each.factor, place) for place in each.coded]
+                axes.fill_between(across, each.low, each.high, color=OTHER, alpha=0.2, linewidth=0)
+                axes.plot(across, each.values, color=OTHER, linewidth=1.6)
+                star = natural(found, each.factor, at)
+            factor_axis(axes, True, factor, 4)
+            if not factor.categorical:
+                axes.set_xlim(factor.low, factor.high)
+            axes.plot([star], [response.best.at.value], "*", color=BEFORE, markersize=11, clip_on=False, zorder=5)
+            axes.set_ylim(min(ends) - pad, max(ends) + pad)
+            axes.set_ylabel(response.name)
+            grid(axes)
+            told = f"from {number(min(each.values))} to {number(max(each.values))}"
+            name = f"curve-{each.factor}-{response.name}"
+            made.append(svg(drawn, name, f"{response.name} along {factor.name} through the best place: {told}."))
+    return tuple(made)
 
 
 def _over(found: DesignFit, response: ResponseFit, one: int, other: int, side: Floats) -> Floats:
@@ -200,16 +259,3 @@ def _centre(found: DesignFit, response: ResponseFit) -> Floats:
     if response.best is None:
         return np.zeros(len(found.factors))
     return np.array(response.best.at.coded)
-
-
-def _natural(found: DesignFit, index: int, coded: float) -> float:
-    """Without rounding of whole numbers: lines are drawn between them."""
-    factor = found.factors[index]
-    if factor.scale is Scale.LOG:
-        return float(factor.low * (factor.high / factor.low) ** ((coded + 1) / 2))
-    return (factor.low + factor.high) / 2 + coded * (factor.high - factor.low) / 2
-
-
-def _label(found: DesignFit, index: int) -> str:
-    factor = found.factors[index]
-    return f"{factor.name}, {factor.unit}" if factor.unit else factor.name

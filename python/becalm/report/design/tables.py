@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from becalm.nouns.design_fit import DesignFit, ResponseFit, SurfacePoint
+from becalm.nouns.factor import Factor
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
-from becalm.wording.design import at, interval, number, p_value
+from becalm.wording.design import FAR, at, distance, interval, level_place, number, p_value
 from becalm.wording.measurement import counted
-
-NARROW = ("model", "left", "sd", "p added", "p lack of fit", "R²", "predicted", "precision")
-"""Columns of the models that fit 80 characters."""
 
 SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
 
@@ -31,7 +30,7 @@ def short(found: DesignFit) -> Iterator[Table]:
     if found.compromise is not None:
         yield compromise(found)
     for each in found.responses:
-        chosen = (best(found, each), narrow(models(each)), anova(each), coefficients(each), effects(each))
+        chosen = (best(found, each), models(each), anova(each), coefficients(each), effects(each))
         yield from (_titled(table, found, each) for table in chosen if table.rows)
 
 
@@ -42,6 +41,7 @@ def of_response(found: DesignFit, each: ResponseFit) -> Iterator[Table]:
         for table in (
             best(found, each),
             models(each),
+            aliased(each),
             anova(each),
             coefficients(each),
             effects(each),
@@ -56,7 +56,7 @@ def of_response(found: DesignFit, each: ResponseFit) -> Iterator[Table]:
 
 def _titled(table: Table, found: DesignFit, each: ResponseFit) -> Table:
     title = f"{table.title}: {each.name}" if len(found.responses) > 1 else table.title
-    return Table(title, table.head, table.rows, table.numbers, table.note)
+    return replace(table, title=title)
 
 
 def facts(found: DesignFit) -> str:
@@ -70,7 +70,7 @@ def compromise(found: DesignFit) -> Table:
     made = found.compromise
     assert made is not None
     rows = [
-        (factor.name, factor.worded(level), _between(place))
+        (factor.name, factor.worded(level), _along(factor, place))
         for factor, level, place in zip(found.factors, made.at.levels, made.place, strict=True)
     ]
     rows += [
@@ -87,7 +87,7 @@ def best(found: DesignFit, each: ResponseFit) -> Table:
     if (top := each.best) is None:
         return Table("Best place", head, ())
     rows = [
-        (factor.name, factor.worded(level), _between(place) or _choice(factor.choices, shares))
+        (factor.name, factor.worded(level), _along(factor, place) or _choice(factor.choices, shares))
         for factor, level, place, shares in zip(found.factors, top.at.levels, top.place, top.shares, strict=True)
     ]
     rows.append((f"{each.name}, mean", number(top.value.value, 6), _between(top.value)))
@@ -96,8 +96,7 @@ def best(found: DesignFit, each: ResponseFit) -> Table:
     rows.append((f"{each.name}, one more run", number(top.next_run.value, 6), _between(top.next_run)))
     note = (
         "Within the ranges. Intervals of places are from surfaces drawn from what the data leave open, that of the "
-        "mean is "
-        "for this point (Student), that of the best for all points at once (Scheffe)."
+        "mean is for this point (Student), that of the best for all points at once (Scheffe)."
     )
     return Table("Best place", head, tuple(rows), note=note)
 
@@ -108,6 +107,13 @@ def _between(found: Interval) -> str:
     return f"{number(found.low, 6)} to {number(found.high, 6)}"
 
 
+def _along(factor: Factor, found: Interval) -> str:
+    """The interval of a place in the levels of its factor."""
+    if math.isnan(found.low) and math.isnan(found.high):
+        return ""
+    return f"{factor.worded(found.low, 5)} to {factor.worded(found.high, 5)}"
+
+
 def _choice(choices: tuple[str, ...], shares: tuple[float, ...]) -> str:
     return ", ".join(f"{each} {100 * share:.0f} %" for each, share in zip(choices, shares, strict=False) if share > 0)
 
@@ -116,7 +122,7 @@ def models(each: ResponseFit) -> Table:
     """The models that were tried."""
     rows = tuple(
         (
-            ("* " if row.model == each.model else "") + row.model,
+            row.model + (" *" if row.model == each.model else ""),
             str(row.terms),
             str(row.freedom),
             number(row.sd),
@@ -125,32 +131,30 @@ def models(each: ResponseFit) -> Table:
             _share(row.r_squared),
             _share(row.adjusted),
             _share(row.predicted),
+            number(row.press),
             number(row.precision, 3),
-            "; ".join(row.aliased[:3]) + ("; …" if len(row.aliased) > 3 else ""),
         )
         for row in each.models
     )
-    head = ("model", "terms", "left", "sd", "p added", "p lack of fit", "R²", "adjusted", "predicted", "precision")
+    head = ("model", "terms", "left", "sd", "p added", "p lack of fit", "R²", "adjusted", "predicted", "PRESS")
     note = (
-        "p added: whether its terms add something; p lack of fit: whether it misses by more than repeated runs differ; "
-        "precision should be above 4. * chosen: " + ("as asked for." if each.asked else "the simplest that fits.")
+        "left: runs left for the error; p added: whether its terms add something; p lack of fit: whether it misses by "
+        "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS; precision "
+        "should be above 4. * chosen: " + ("as asked for." if each.asked else "the simplest that fits.")
     )
-    shown = any(row[-1] for row in rows)
-    return Table(
-        "Models",
-        (*head, "cannot be told from") if shown else head,
-        rows if shown else tuple(row[:-1] for row in rows),
-        tuple(range(1, len(head))),
-        note,
-    )
+    return Table("Models", (*head, "precision"), rows, tuple(range(1, len(head) + 1)), note, spare=(1, 9, 7, 2, 3))
 
 
-def narrow(table: Table) -> Table:
-    """The table of models without what a terminal has no room for."""
-    kept = [index for index, head in enumerate(table.head) if head in NARROW]
-    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
-    numbers = tuple(range(1, len(kept)))
-    return Table(table.title, tuple(table.head[index] for index in kept), rows, numbers, table.note)
+MOST_ALIASES = 40
+"""Lines of what cannot be told apart."""
+
+
+def aliased(each: ResponseFit) -> Table:
+    """The terms that these runs cannot tell from others, of each model that has some."""
+    rows = [(row.model, told) for row in each.models for told in row.aliased]
+    more = f"And {len(rows) - MOST_ALIASES} more. " if len(rows) > MOST_ALIASES else ""
+    note = f"{more}Such a term is in no model: what it would add is counted for the others."
+    return Table("Terms that these runs cannot tell apart", ("model", "term"), tuple(rows[:MOST_ALIASES]), note=note)
 
 
 def _share(value: float) -> str:
@@ -172,7 +176,10 @@ def anova(each: ResponseFit) -> Table:
         for row in each.anova
     )
     head = ("source", "df", "sum of squares", "mean square", "F", "p")
-    return Table("Analysis of variance", head, rows, tuple(range(1, 6)), "Sequential sums of squares.")
+    note = "Sequential sums of squares: what each group of terms adds to those above it."
+    if any(row.source == "lack of fit" for row in each.anova):
+        note += " Lack of fit is tested against pure error, by which runs at one place within one block differ."
+    return Table("Analysis of variance", head, rows, tuple(range(1, 6)), note, spare=(3,))
 
 
 def coefficients(each: ResponseFit) -> Table:
@@ -189,7 +196,11 @@ def coefficients(each: ResponseFit) -> Table:
         for row in each.coefficients
     )
     note = "In coded units: a range goes from -1 to 1."
-    return Table("Coefficients", ("term", "estimate", "error", "t", "p", "interval"), rows, (1, 2, 3, 4), note)
+    if not math.isnan(each.sd):
+        share = f", {100 * each.sd / abs(each.mean):.2g} % of the mean" if each.power is None and each.mean else ""
+        note += f" Standard deviation of what is left: {number(each.sd)}{share}."
+    head = ("term", "estimate", "error", "t", "p", "interval")
+    return Table("Coefficients", head, rows, tuple(range(1, 6)), note, spare=(3, 2, 4))
 
 
 def effects(each: ResponseFit) -> Table:
@@ -226,12 +237,13 @@ def canonical(found: DesignFit, each: ResponseFit) -> Table:
     if made.place is None:
         note = f"A {made.kind}: the surface has no single stationary point."
     else:
-        where = "within" if made.inside else "outside"
-        note = (
-            f"Stationary point: a {made.kind}, {where} the ranges, at {at(made.place, found.factors)}; {each.name} "
-            "there "
-            f"{number(made.place.value, 6)}."
-        )
+        out = distance(made.place, found.factors)
+        where = level_place(made.inside, out, at(made.place, found.factors))
+        note = f"Stationary point: a {made.kind}, {where}"
+        note += "." if out > FAR else f"; {each.name} there {number(made.place.value, 6)}."
+    note += (
+        " Along a direction with a positive eigenvalue the response rises on both sides, with a negative one it falls."
+    )
     return Table("Canonical analysis", head, rows, tuple(range(len(head))), note)
 
 
@@ -239,7 +251,7 @@ def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfaceP
     """Points with the response there."""
     rows = tuple(
         (
-            *(level if isinstance(level, str) else number(level, 6) for level in place.levels),
+            *(factor.worded(level, 5) for factor, level in zip(found.factors, place.levels, strict=True)),
             number(place.value, 6),
             "" if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)) else "outside",
         )
@@ -251,6 +263,10 @@ def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfaceP
 
 def _ranges(found: DesignFit, place: SurfacePoint) -> list[float]:
     return [at for factor, at in zip(found.factors, place.coded, strict=True) if not factor.categorical]
+
+
+MOST_RUNS = 200
+"""Lines of the table of runs: of more only those that a reader would look for."""
 
 
 def runs(found: DesignFit, each: ResponseFit) -> Table:
@@ -272,4 +288,13 @@ def runs(found: DesignFit, each: ResponseFit) -> Table:
     )
     head = ("run", *(["block"] if blocks else []), "measured", "fitted", "residual", "leverage")
     head += ("studentised", "without it", "Cook's distance")
-    return Table("Runs", head, rows, tuple(range(len(head))), "Residuals are in units of what was fitted.")
+    note = "Residuals are in units of what was fitted."
+    if len(rows) > MOST_RUNS:
+        worst = sorted(rows, key=lambda row: -abs(_value(row[-3])))[:MOST_RUNS]
+        note += f" Of {len(rows)} runs the {MOST_RUNS} with the largest studentised residuals; --json has all of them."
+        rows = tuple(sorted(worst, key=lambda row: int(row[0])))
+    return Table("Runs", head, rows, tuple(range(len(head))), note)
+
+
+def _value(cell: str) -> float:
+    return 0.0 if cell == "–" else float(cell)

@@ -11,8 +11,12 @@ from rich.text import Text
 
 from becalm.nouns.design_fit import DesignFit
 from becalm.report.design import tables
+from becalm.report.fitted import Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+
+LONGEST = 36
+"""Characters of a name that are kept; columns that can be spared go first."""
 
 
 def report(found: DesignFit, *, plain: bool = False) -> RenderableType:
@@ -40,7 +44,9 @@ def grid(table: Table, plain: bool) -> RenderableType:
     for row in table.rows:
         made.add_row(*(_ascii(cell, plain) for cell in row))
     title = Text(table.title, "" if plain else "bold")
-    return Group(title, made, *([Text(_ascii(table.note, plain), "" if plain else "dim")] if table.note else []))
+    names = () if 0 in table.numbers else (0,)
+    drawn = Fitted(made, names, table.spare, LONGEST) if table.spare else made
+    return Group(title, drawn, *([Text(_ascii(table.note, plain), "" if plain else "dim")] if table.note else []))
 
 
 def _ascii(text: str, plain: bool) -> str:

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.analysis.test_design_fit import CHEMREACT, filled, fitted
 
 from becalm.report.design.html import page
-from becalm.report.design.surface_figures import contours, cube, ranked, solid, values
+from becalm.report.design.surface_figures import contours, cube, curves, ranked, solid, values
 from becalm.report.drawing import NAMES
 
 
@@ -39,8 +39,9 @@ def test_factors_that_matter_most_are_drawn_first(three):
 
 def test_every_picture_is_there_with_colours_of_the_page_alone(three):
     (response,) = three.responses
-    for draw in (cube, contours, solid):
-        svg = draw(three, response)
+    pictures = [cube(three, response), solid(three, response), *contours(three, response), *curves(three, response)]
+    assert len(pictures) == 2 + 3 + 4
+    for svg in pictures:
         assert svg.startswith('<svg role="img"')
         left = set(re.findall(r"#[0-9a-f]{6}\b", svg))
         assert left == set(), "a colour that light and dark do not define"
@@ -48,20 +49,30 @@ def test_every_picture_is_there_with_colours_of_the_page_alone(three):
         assert not any(each in svg for each in NAMES)
 
 
+def test_ids_of_all_pictures_are_their_own(three):
+    names = re.findall(r' id="([^"]+)"', page(three))
+    assert len(names) == len(set(names)) > 100
+
+
 def test_the_page_has_all_pictures_of_the_specification():
     text = page(fitted(CHEMREACT, goals={"Yield": "max"}))
     titles = re.findall(r"<title>(.*?)</title>", text)
     for part in (
-        "over normal scores and over fitted values",
-        "in the order of 14 runs",
-        "over Time, Temp",
-        "Log likelihood of powers",
+        "Yield along Time through the best place",
         "at the corners of",
         "Lines of equal Yield",
         "as a surface over",
+        "over normal scores",
+        "over fitted values",
+        "Measured over fitted Yield",
+        "in the order of 14 runs",
+        "Leverage of 14 runs",
+        "Cook&#x27;s distance of 14 runs",
+        "Studentised residuals of Yield over Time",
+        "Log likelihood of powers of Yield: best λ 1.68 (0.132 to 3.26)",
     ):
         assert any(part in each for each in titles), part
-    assert text.count("<svg") == 7
+    assert text.count("<svg") == 2 + 3 + 6 + 2 + 1
     assert "<script" not in text
 
 
@@ -70,6 +81,15 @@ def test_one_factor_has_no_surface_to_draw():
     found = fitted(text)
     assert found.responses[0].model == "linear"
     assert cube(found, found.responses[0]) == ""
-    assert contours(found, found.responses[0]) == ""
+    assert contours(found, found.responses[0]) == ()
+    assert len(curves(found, found.responses[0])) == 1
     assert solid(found, found.responses[0]) == ""
     assert "<h1>" in page(found)
+
+
+def test_the_pictures_of_a_phone_fit_its_width(three):
+    """Only pictures as wide as the page are scrolled; these are as wide as they need, and never wider than the page."""
+    pictures = re.findall(r"<svg [^>]*>", page(three))
+    assert pictures
+    assert all('style="width: ' in each for each in pictures)
+    assert "svg { display: block; flex: none; max-width: 100%" in page(three)

@@ -1,0 +1,68 @@
+"""Axes of factors, and the grid that all pictures of a fit have: levels in units that are easy to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from becalm.nouns.design_fit import DesignFit
+from becalm.nouns.domain import Scale
+from becalm.nouns.factor import TIMES, Factor
+from becalm.report.drawing import FAINT, plain_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def natural(found: DesignFit, index: int, coded: float) -> float:
+    """The level at a place, without rounding of whole numbers: lines are drawn between them."""
+    factor = found.factors[index]
+    if factor.scale is Scale.LOG:
+        return float(factor.low * (factor.high / factor.low) ** ((coded + 1) / 2))
+    return (factor.low + factor.high) / 2 + coded * (factor.high - factor.low) / 2
+
+
+def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None:
+    """Scale, ticks and name of an axis in the levels of a factor; `across`: the horizontal one."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis = axes.xaxis if across else axes.yaxis
+    if factor.categorical:
+        axis.set_ticks(range(len(factor.choices)), factor.choices)
+        axis.set_label_text(factor.name)
+        return
+    if factor.scale is Scale.LOG:
+        (axes.set_xscale if across else axes.set_yscale)("log")
+        plain_ticks(axis, (factor.low, factor.high), most, lambda level, _: tick(factor, level))
+        axis.set_label_text(labelled(factor))
+        return
+    unit, size = _shown(factor)
+    axis.set_major_locator(MaxNLocator(min(5, most), steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda level, _: f"{round(level / size, 9):g}"))
+    axis.set_label_text(f"{factor.name}, {unit}" if unit else factor.name)
+
+
+def tick(factor: Factor, level: float) -> str:
+    """A level of a logarithmic axis; times have their units with them, since they change along the axis."""
+    said = factor.worded(level, 3)
+    return said if factor.unit in TIMES else said.removesuffix(f" {factor.unit}")
+
+
+def labelled(factor: Factor) -> str:
+    """The name of such an axis."""
+    return f"{factor.name}, {factor.unit}" if factor.unit and factor.unit not in TIMES else factor.name
+
+
+def grid(*every: Axes, **more: Any) -> None:
+    """Thin lines behind what is drawn."""
+    for axes in every:
+        axes.grid(True, color=FAINT, linewidth=0.5, **more)
+        axes.set_axisbelow(True)
+
+
+def _shown(factor: Factor) -> tuple[str, float]:
+    """The unit of a linear axis, and how many of the factor's own it is."""
+    most = max(abs(factor.low), abs(factor.high))
+    if factor.unit not in TIMES or 1e-3 <= most < 1e3:
+        return factor.unit, 1.0
+    unit = factor.worded(most).rpartition(" ")[2]
+    return unit, TIMES[unit] / TIMES[factor.unit]
