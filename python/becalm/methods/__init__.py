@@ -64,6 +64,14 @@ TABLE = (
         "simulated annealing: settings are added in random order, worse ones at first accepted, too",
         TrialDesign(),
     ),
+    Row(
+        "surface",
+        "becalm.methods.response_surface",
+        "surface",
+        "response surface: a designed experiment, a fitted surface, and runs where that is lowest",
+        TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
+        ("time",),
+    ),
 )
 """The first is what is used when none is named."""
 

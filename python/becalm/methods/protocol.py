@@ -58,7 +58,8 @@ class Ask:
     `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: what the method wants
     to know, for the progress display and the report. `best`: what it would choose if measuring ended before the answer.
     `boots`: each loop on boots of its own, where arms need different ones: what a boot does by itself (where memory
-    lies) then differs from loop to loop, like everything else that is told apart by comparing loops.
+    lies) then differs from loop to loop, like everything else that is told apart by comparing loops. `block`: asks of
+    one block of a design have the same number; None: it is a block of its own.
     """
 
     arms: tuple[Settings, ...]
@@ -68,6 +69,7 @@ class Ask:
     why: str
     best: Settings = NO_SETTINGS
     boots: bool = False
+    block: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Simultaneous Statistical Inference, 3.2). The place: polynomials are drawn from 
 coefficients, the best point of each is found, and the interval holds the middle of these. Unlike the region of Box &
 Hunter 1954 (Biometrika 41:190) that is also defined where the best point lies on the border.
 
-Public: Optimum, Bounds, optimum.
+Public: Optimum, Bounds, optimum, best_point.
 """
 
 from __future__ import annotations
@@ -75,6 +75,13 @@ class Optimum:
 
 def optimum(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool, level: float) -> Optimum:
     """The point within bounds where a surface is largest, or smallest."""
+    point = best_point(surface, bounds, rng, largest=largest)
+    places, shares = _places(surface, bounds, rng, 1.0 if largest else -1.0, point)
+    return _around(surface, bounds, point, places, shares, level)
+
+
+def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool) -> Floats:
+    """The same without intervals: where the surface is largest, or smallest."""
     frame = surface.data.frame
     sign = 1.0 if largest else -1.0
     found = surface.polynomial
@@ -87,9 +94,7 @@ def optimum(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, large
         ends.append((highest(uphill, np.unique(own, axis=0), low, high), choice))
     values = [float(uphill(each[None, :])[0]) for each, _ in ends]
     variables, choice = ends[int(np.argmax(values))]
-    point = _point(frame, variables, choice)
-    places, shares = _places(surface, bounds, rng, sign, point)
-    return _around(surface, bounds, point, places, shares, level)
+    return _point(frame, variables, choice)
 
 
 def combinations_of(frame: Frame) -> list[tuple[int, ...]]:

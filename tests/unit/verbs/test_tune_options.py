@@ -64,7 +64,7 @@ def test_every_option_is_tried_here():
     assert {*VALUES, "method"} == set(options(TuneOptions))
 
 
-@pytest.mark.parametrize("method", [row.name for row in TABLE])
+@pytest.mark.parametrize("method", [row.name for row in TABLE if "spread" in row.minimizes])
 def test_every_option_changes_the_plan_of_every_method_or_is_refused(plan, method):
     usual = plan(method=method)
     assert plan(method=method) == usual
@@ -77,7 +77,7 @@ def test_every_option_changes_the_plan_of_every_method_or_is_refused(plan, metho
 
 
 def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
-    for row in TABLE:
+    for row in (each for each in TABLE if "spread" in each.minimizes):
         asked, *_ = plan(method=row.name, loops=2, runs=6, warmups=2)
         # A race decides some things by trials of twice as many loops.
         searched = [each for each in asked if each[0] == "search"]

@@ -1,0 +1,321 @@
+"""Response surface methodology: a design, a surface through its runs, and more runs where that is lowest.
+
+Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); Anderson 2013 for schedulers. Many factors are first screened by a
+two-level design. Every ask has points of one block of the design, in random order, and the machine as it is among them:
+what all of them have in common is drift, and is taken off before anything is fitted. The model is the simplest that
+fits, on the power scale that Box and Cox's method finds. Then its lowest place is measured beside the best places so far, the model
+is fitted again, and so on, closer and closer to the best: where the model is right it is confirmed, where it is wrong
+(a cliff, two valleys) the runs themselves decide. Failed runs are censored: they are never values, and what failed is
+not tried again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
+from becalm.methods.surface_design import Layout, layouts, screened, screening
+from becalm.methods.surface_model import Model, Place
+from becalm.nouns.factor import Factor
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats
+
+FOLLOW = 12
+"""Runs after the design, controls among them: with the 20 of three factors 32 in all."""
+
+KEPT = 3
+"""Ranges that are kept after screening, at most: their surface takes 20 runs."""
+
+TELLING = 2.0
+"""A main effect of so many standard errors is kept."""
+
+ROUND = 2
+"""Places that a follow-up measures beside the machine as it is."""
+
+REACH = 0.5
+"""How far about the best place, in coded units, a follow-up looks; half of that in each further one."""
+
+SURE = 1.0
+"""Standard errors by which settings must seem to be faster to be put to the test on fresh runs."""
+
+Asking = Generator[Ask, Sequence[Sample], None]
+
+
+def surface(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
+    """The search; see the module."""
+    here = _Search(space, rule, rng)
+    if not space.factors:
+        return Choice(NO_SETTINGS, "There is nothing to vary: no setting of this host has a range or choices.")
+    if screened(space.factors):
+        yield from here.screen()
+    if here.short is None and here.factors:
+        yield from here.design()
+    if here.short is None:
+        yield from here.follow()
+    return here.choice()
+
+
+class _Search:
+    """One search: what was measured, and of which factors. `fixed`: what screening has settled."""
+
+    def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
+        self.space, self.rule, self.rng = space, rule, rng
+        self.factors: tuple[Factor, ...] = space.factors
+        self.fixed = NO_SETTINGS
+        self.places: list[Place] = []
+        self.used = 0
+        self.trials = 0
+        self.failed: set[Settings] = set()
+        self.short: str | None = None
+        self.block = 0
+        self.names: list[str] = []
+        self._times: dict[Settings, list[float]] = {}
+        self._most = math.inf if rule.most_runs is None else rule.most_runs
+
+    @property
+    def room(self) -> int:
+        """How many places there are runs left for."""
+        return 10**6 if math.isinf(self._most) else (int(self._most) - self.used) // self.rule.cost
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def settings(self, coded: Sequence[float]) -> Settings:
+        """The settings at a place of the present factors."""
+        levels = {each.name: each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True)}
+        return Settings.of({**self.fixed.to_json(), **self.space.at(levels).to_json()})
+
+    def coded(self, settings: Settings) -> tuple[float, ...]:
+        """The place that settings really are at: whole numbers do not lie where the design wants them."""
+        values = settings.to_json()
+        return tuple(each.coded(values[each.name]) for each in self.factors)
+
+    def best(self) -> Settings:
+        """What has run fastest so far."""
+        known = {each: float(np.mean(values)) for each, values in self._times.items() if each not in self.failed}
+        return min(known, key=lambda each: known[each], default=NO_SETTINGS)
+
+    def ask(self, points: Sequence[Sequence[float]], why: str, *, control: bool) -> Asking:
+        """Measure some places, and the machine as it is beside them, as far as there are runs left."""
+        arms = [NO_SETTINGS] if control else []
+        arms += [each for each in map(self.settings, points) if each not in self.failed]
+        arms = list(dict.fromkeys(arms))[: self.room]
+        if not arms or arms == [NO_SETTINGS]:
+            return
+        rule = self.rule
+        self.used += rule.cost * len(arms)
+        samples = yield Ask(tuple(arms), rule.loops, rule.runs, rule.warmup_runs, why, self.best(), block=self.block)
+        for arm, sample in zip(arms, samples, strict=True):
+            value = sample.value(rule.objective)
+            if arm != NO_SETTINGS:
+                self.trials += 1
+            if not math.isfinite(value):
+                self.failed.add(arm)
+                continue
+            self._times.setdefault(arm, []).append(value)
+            self.places.append(Place(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
+
+    def measure(self, layout: Layout, why: str) -> Asking:
+        """A whole design, block by block; of a block as many parts as it repeats a point, each with a control."""
+        blocks = list(self.rng.permutation(np.unique(layout.blocks)))
+        for block in blocks:
+            for index, part in enumerate(_parts(layout.points[layout.blocks == block], self.rng)):
+                yield from self.ask(part, why, control=index == 0)
+            self.block += 1
+
+    def fitting(self, options: Sequence[Layout]) -> Layout | None:
+        """The most telling design that there are runs for; tells where there are none for any."""
+        for each in options:
+            if len(each.points) + len(np.unique(each.blocks)) <= self.room:
+                return each
+        least = (len(options[-1].points) + len(np.unique(options[-1].blocks))) * self.rule.cost if options else 0
+        names = ", ".join(each.name for each in self.factors)
+        self.short = (
+            f"The limit of {self._most:.0f} runs is too short for {names}: the smallest design takes {least}. "
+            "Allow more, or vary less."
+        )
+        return None
+
+    # --- the phases ---------------------------------------------------------------------------------------------------
+
+    def screen(self) -> Asking:
+        """Which of many factors matter; choices are settled by it, ranges go on into the surface."""
+        layout = self.fitting(screening(self.factors, self.rng))
+        if layout is None:
+            return
+        self.names.append(f"{layout.name} of {len(self.factors)} factors")
+        yield from self.measure(layout, f"which of {len(self.factors)} settings matter: {layout.name}")
+        model = self.model()
+        if model is None:
+            self.short = self._nothing()
+            return
+        effects = _main_effects(model)
+        ranges = [each for each in self.factors if not each.categorical]
+        ranked = sorted(ranges, key=lambda each: -effects[each.name][0])
+        kept = [each for each in ranked if effects[each.name][0] >= TELLING][:KEPT] or ranked[:1]
+        settled: dict[str, str | float] = {}
+        for each in self.factors:
+            size, lowest = effects[each.name]
+            if each not in kept and size >= TELLING:
+                settled[each.name] = each.natural(lowest)
+        self.fixed = self.space.at(settled)
+        self.factors = tuple(each for each in self.factors if each in kept)
+        screening_places, self.places = self.places, []
+        # The controls are of the same machine; what was varied had other factors.
+        self.places = [replace(each, block=-1) for each in screening_places if each.coded is None]
+
+    def design(self) -> Asking:
+        """The design for a surface of second order, or what of it there are runs for."""
+        layout = self.fitting(layouts(self.factors))
+        if layout is None:
+            return
+        self.names.append(f"{layout.name} of {', '.join(each.name for each in self.factors)}")
+        yield from self.measure(layout, f"{layout.name} of {', '.join(each.name for each in self.factors)}")
+
+    def follow(self) -> Asking:
+        """Again and again where the surface is lowest, beside the best places so far and the machine as it is."""
+        left = min(FOLLOW - len({each.block for each in self.places if each.block >= 0}), self.room)
+        reach = REACH
+        while left >= ROUND + 1:
+            model = self.model()
+            if model is None:
+                return
+            points = self._promising(model, reach)
+            if not points:
+                return
+            before = self.used
+            yield from self.ask(points, "where the surface is lowest, beside the best so far", control=True)
+            self.block += 1
+            left -= (self.used - before) // self.rule.cost
+            reach /= 2
+            if self.used == before:
+                return
+
+    def _promising(self, model: Model, reach: float) -> list[tuple[float, ...]]:
+        """Two places to measure: the lowest of the surface, the best that was measured; near that when they are one."""
+        values, places, _ = model.worth()
+        order = [places[index] for index in np.argsort(values) if self.settings(places[index]) not in self.failed]
+        if not order:
+            return []
+        best = np.array(order[0])
+        wanted = [tuple(map(float, model.minimum(self.rng)))]
+        wanted.append(tuple(map(float, best)))
+        half = np.where(np.array(model.frame.choices) > 0, 2.0, reach)
+        wanted.append(tuple(map(float, model.minimum(self.rng, best - half, best + half))))
+        wanted += order[1:3]
+        known: dict[Settings, tuple[float, ...]] = {}
+        for each in wanted:
+            if (settings := self.settings(each)) not in self.failed:
+                known.setdefault(settings, each)
+        return list(known.values())[:ROUND]
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def model(self) -> Model | None:
+        """What the good runs say; None where they are too few, or all the same."""
+        varied = [each for each in self.places if each.coded is not None]
+        if len(varied) < 3 or not self.factors:
+            return None
+        made = Model(self.factors, self.places)
+        return None if made.constant else made
+
+    def _nothing(self) -> str:
+        """Why there is no model."""
+        values = [each.value for each in self.places]
+        if not any(each.coded is not None for each in self.places):
+            return f"Nothing could be compared: none of {self.trials} combinations ended well."
+        if len(values) >= 3 and min(values) == max(values):
+            return (
+                f"All {len(values)} runs came to the same value: nothing that was varied changes it, or it is measured "
+                "too coarsely."
+            )
+        return f"Too few runs ended well to fit anything: {len(values)}, and {len(self.failed)} combinations failed."
+
+    def choice(self) -> Choice:
+        """The place that is worth most, if it seems faster than the machine as it is."""
+        model = self.model() if self.short is None else None
+        if model is None:
+            return Choice(NO_SETTINGS, self.short or self._nothing())
+        values, places, count = model.worth()
+        good = [index for index in np.argsort(values) if self.settings(places[index]) not in self.failed]
+        if not good:
+            return Choice(NO_SETTINGS, self._nothing())
+        best = int(good[0])
+        gain = (model.control if model.controls else math.inf) - float(values[best])
+        failed = f", {len(self.failed)} of which failed" if self.failed else ""
+        basis = f"{self.trials} trials{failed} ({'; '.join(self.names)})"
+        if not gain > SURE * model.error(int(count[best])):
+            seen = 100 * model.detectable(int(count[best])) if model.logarithmic else math.nan
+            could = f"; {seen:.2g} % would have been seen" if math.isfinite(seen) else ""
+            return Choice(NO_SETTINGS, f"Nothing found that is faster than the machine as it is{could}, after {basis}.")
+        return Choice(self.settings(places[best]), f"{_described(model)} {self._border(places[best])}After {basis}.")
+
+    def _border(self, place: Sequence[float]) -> str:
+        """Factors that are held by an end of their range."""
+        held = [
+            each.name
+            for each, at in zip(self.factors, place, strict=True)
+            if not each.categorical and abs(at) > 1 - 1e-6
+        ]
+        if not held:
+            return ""
+        return (
+            f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
+        )
+
+
+def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, ...]]]:
+    """A block's points in parts in which no point comes twice: each part is one ask."""
+    rows = [tuple(map(float, each)) for each in points[rng.permutation(len(points))]]
+    most = max(rows.count(each) for each in set(rows))
+    parts: list[list[tuple[float, ...]]] = [[] for _ in range(most)]
+    seen: dict[tuple[float, ...], int] = {}
+    single = 0
+    for each in rows:
+        if rows.count(each) > 1:
+            parts[seen.setdefault(each, 0)].append(each)
+            seen[each] += 1
+        else:
+            parts[single % most].append(each)
+            single += 1
+    return parts
+
+
+def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
+    """Of each factor how many standard errors its largest contrast is, and the place where the response is lowest."""
+    linear = next((each for each in model.compared if each.model == "linear"), model.compared[-1])
+    fit = linear.surface.fit
+    estimates = dict(zip(fit.kept, fit.coefficients, strict=True))
+    errors = dict(zip(fit.kept, fit.errors, strict=True)) if fit.freedom else {}
+    found: dict[str, tuple[float, float]] = {}
+    for index, factor in enumerate(model.factors):
+        own = [place for place, (of, _) in enumerate(model.frame.variables) if of == index]
+        values = [float(estimates.get(1 + place, 0.0)) for place in own]
+        size = max((abs(v) / e if (e := errors.get(1 + p, 0.0)) > 0 else 0.0) for p, v in zip(own, values, strict=True))
+        if factor.categorical:
+            levels = [-sum(values), *values]
+            found[factor.name] = (size, float(int(np.argmin(levels))))
+        else:
+            found[factor.name] = (size, -1.0 if values[0] > 0 else 1.0)
+    return found
+
+
+def _described(model: Model) -> str:
+    """The model in a sentence."""
+    best = model.best
+    words = {"linear": "a plane", "2fi": "a plane with interactions", "quadratic": "a surface of second order",
+             "cubic": "a surface of third order", "mean": "no surface at all"}  # fmt: skip
+    lack = best.fit.lack.p_value if best.fit.tested else math.nan
+    parts = [f"{words[best.model]} fits the runs best"]
+    if best.model != "mean":
+        parts.append(f"R² {best.r_squared:.2f}")
+    if lack < 0.05:
+        parts.append(f"though it misses by more than repeated runs differ (lack of fit, p {lack:.2g}), so runs decided")
+    if model.drift_p < 0.05:
+        parts.append("drift from block to block was taken off")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."

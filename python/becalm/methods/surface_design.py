@@ -1,0 +1,124 @@
+"""Which points the method `surface` measures first: designs for a surface of second order, and two levels to screen.
+
+Axial points lie on the faces of the cube: nothing beyond a factor's range can be set, and the best settings of a
+machine are often at an end of it. Points are in coded units, for choices their number; each design is in blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from becalm.designs.box_behnken import TABLE, behnken
+from becalm.designs.central_composite import composite
+from becalm.designs.factorial import full, smallest
+from becalm.errors import UsageError
+from becalm.nouns.factor import Factor
+from becalm.stats.arrays import Floats, Ints
+
+MOST_RANGES = 4
+"""More ranges than this are screened first: their surface would take 45 runs and more."""
+
+MOST_POINTS = 64
+"""So are factors whose choices would make the design longer than this."""
+
+MOST_SCREENED = 32
+"""Runs of a screening design in which no factor is aliased with an interaction of two; a longer one has less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A design: what it is called, its points, shape (runs, factors), and the block of each, from 0."""
+
+    name: str
+    points: Floats
+    blocks: Ints
+
+
+def layouts(factors: Sequence[Factor]) -> list[Layout]:
+    """Designs for a surface in these factors, the most telling first, each with fewer runs than those before it."""
+    ranges = [index for index, each in enumerate(factors) if not each.categorical]
+    choices = [range(len(each.choices)) for each in factors if each.categorical]
+    chosen = [index for index, each in enumerate(factors) if each.categorical]
+    every = list(product(*choices))
+    combinations = np.array(every, dtype=np.float64).reshape(len(every), len(chosen))
+    found: list[Layout] = []
+    for made in _of_ranges(len(ranges)):
+        points = np.empty((len(made.points) * len(combinations), len(factors)))
+        points[:, ranges] = np.tile(made.points, (len(combinations), 1))
+        points[:, chosen] = np.repeat(combinations, len(made.points), axis=0)
+        found.append(Layout(made.name, points, np.tile(made.blocks, len(combinations))))
+    return found
+
+
+def _of_ranges(count: int) -> list[Layout]:
+    if count == 0:
+        return [Layout("every combination twice", np.zeros((2, 0)), np.array([0, 1]))]
+    if count == 1:
+        levels = np.array([-1.0, 0.0, 1.0, -0.5, 0.0, 0.5, -1.0, 0.0, 1.0])[:, None]
+        short = np.array([-1.0, 0.0, 1.0, 0.0])[:, None]
+        return [
+            Layout("five levels", levels, np.repeat([0, 1, 2], 3)),
+            Layout("three levels", short, np.array([0, 0, 0, 1])),
+        ]
+    found = [_composite(count)]
+    if count in TABLE:
+        plain = behnken(count, 3)
+        found.append(Layout("Box-Behnken", plain.points, plain.blocks))
+    cube = (full(count) if count < 4 else smallest(count, 4)).points
+    centre = np.zeros((2, count))
+    found.append(Layout("two-level with centre points", np.vstack([cube, centre]), np.zeros(len(cube) + 2, np.int64)))
+    return found
+
+
+def _composite(count: int) -> Layout:
+    for blocks in (3, 2):
+        try:
+            made = composite(count, "face-centred", None, blocks)
+        except UsageError:
+            # The cube does not split without losing an interaction.
+            continue
+        return Layout("face-centred central composite", made.points, made.blocks)
+    made = composite(count, "face-centred")
+    return Layout("face-centred central composite", made.points, made.blocks)
+
+
+def screened(factors: Sequence[Factor]) -> bool:
+    """Whether so many factors are screened first."""
+    ranges = sum(not each.categorical for each in factors)
+    if ranges > MOST_RANGES or math.prod(len(each.choices) for each in factors if each.categorical) > MOST_POINTS:
+        return True
+    return len(layouts(factors)[0].points) > MOST_POINTS
+
+
+def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layout]:
+    """Two-level designs that tell the factors apart, the most telling first; centre points where there are ranges.
+
+    A factor of more than two choices takes as many columns as number them; a choice may then come twice as often.
+    """
+    columns = [1 if not each.categorical else max(1, math.ceil(math.log2(len(each.choices)))) for each in factors]
+    count, found = sum(columns), []
+    for resolution in (4, 3):
+        try:
+            cube = smallest(count, resolution).points if count > 2 else full(count).points
+        except UsageError:
+            continue
+        if resolution == 4 and len(cube) > MOST_SCREENED:
+            continue
+        points = np.empty((len(cube), len(factors)))
+        first = 0
+        for index, (each, width) in enumerate(zip(factors, columns, strict=True)):
+            own = cube[:, first : first + width]
+            first += width
+            number = ((own > 0) @ (1 << np.arange(width))).astype(np.float64)
+            points[:, index] = number % len(each.choices) if each.categorical else own[:, 0]
+        # In random blocks: nothing else that changes meanwhile goes with a factor.
+        order = rng.permutation(len(points))
+        blocks = np.empty(len(points), dtype=np.int64)
+        blocks[order] = np.arange(len(points)) * max(1, len(points) // 8) // len(points)
+        found.append(Layout(f"two-level design of resolution {'IV' if resolution == 4 else 'III'}", points, blocks))
+    return found

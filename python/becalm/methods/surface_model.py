@@ -1,0 +1,202 @@
+"""What the method `surface` learns from its runs: drift, the model that fits, and what each place is worth.
+
+The response is a time: drift and noise multiply it, so blocks are told apart on the scale of its logarithm. A value
+that is not above 0 has none; then all is done on the scale of the response.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import fdtrc, stdtrit
+
+from becalm.nouns.factor import Factor
+from becalm.stats.arrays import Floats, Ints
+from becalm.surfaces.anova import Compared, chosen, compared
+from becalm.surfaces.box_cox import box_cox, restored, transformed
+from becalm.surfaces.least_squares import fit
+from becalm.surfaces.optimum import Bounds, best_point
+from becalm.surfaces.surface import Data, Surface
+from becalm.surfaces.terms import Frame, block_columns
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place that was measured: coded units of each factor (None: the machine as it is), its block, its value."""
+
+    coded: tuple[float, ...] | None
+    block: int
+    value: float
+
+
+class Model:
+    """A surface through the good runs, and the machine as it is beside it."""
+
+    def __init__(self, factors: Sequence[Factor], places: Sequence[Place]) -> None:
+        self.factors = tuple(factors)
+        self.frame = Frame(tuple(len(each.choices) for each in factors))
+        self.varied = [each for each in places if each.coded is not None]
+        self.controls = [each for each in places if each.coded is None]
+        self.points = np.array([each.coded for each in self.varied], dtype=np.float64).reshape(-1, len(factors))
+        every = np.array([each.value for each in (*self.varied, *self.controls)])
+        self.logarithmic = bool((every > 0).all())
+        self._raw = np.log(every) if self.logarithmic else every
+        self._blocks = np.array([each.block for each in (*self.varied, *self.controls)], dtype=np.int64)
+        self.drift_p = math.nan
+        self._raw = self._raw - self._drift()
+        self.power: float | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether all runs are the same to the last digit."""
+        return bool(np.ptp(self._raw) == 0)
+
+    def _drift(self) -> Floats:
+        """What each run's block adds, where blocks differ by more than noise; 0 else.
+
+        All runs tell of it: those of the design through the largest polynomial that leaves runs, and the controls.
+        """
+        none = np.zeros(len(self._raw))
+        blocks = block_columns(self._blocks)
+        if not blocks.shape[1] or np.ptp(self._raw) == 0:
+            return none
+        base = self._columns()
+        plain, whole = fit(base, self._raw), fit(np.column_stack([base, blocks]), self._raw)
+        gained = plain.freedom - whole.freedom
+        if whole.freedom < 2 or gained < 1 or not whole.mse > 0:
+            return none
+        f = (plain.sse - whole.sse) / gained / whole.mse
+        self.drift_p = float(fdtrc(gained, whole.freedom, f))
+        if self.drift_p >= LEVEL:
+            return none
+        values = np.zeros(base.shape[1] + blocks.shape[1])
+        values[list(whole.kept)] = whole.coefficients
+        found = blocks @ values[base.shape[1] :]
+        return np.asarray(found - found.mean())
+
+    def _columns(self) -> Floats:
+        """The constant, whether a run is a control, and the terms that the runs allow."""
+        count = len(self._raw)
+        control = np.r_[np.zeros(len(self.varied)), np.ones(len(self.controls))]
+        places = len(np.unique(self.points.round(7), axis=0))
+        parts = [np.ones((count, 1)), control[:, None]]
+        for model in ("quadratic", "2fi", "linear"):
+            terms = self.frame.terms(model)
+            if len(terms) + 2 < places:
+                data = Data(self.frame, self.points, np.zeros(len(self.varied), np.int64), np.zeros(len(self.varied)))
+                own = data.matrix(terms)[:, 1:]
+                parts.append(np.vstack([own, np.zeros((len(self.controls), own.shape[1]))]))
+                break
+        return np.column_stack(parts)
+
+    @cached_property
+    def response(self) -> Floats:
+        """Values of the varied runs without drift, as they are fitted: on the scale of `power`."""
+        own = self._raw[: len(self.varied)]
+        if not self.logarithmic:
+            return own
+        y = np.exp(own - own.mean())
+        models = compared(self._data(np.log(y)))
+        best = chosen(models, LEVEL)
+        if not best.tested or np.ptp(y) == 0:
+            return np.asarray(np.log(y))
+        self.power = box_cox(best.surface.data.matrix(best.surface.terms), y, LEVEL).advised
+        return transformed(y, self.power)
+
+    def _data(self, y: Floats) -> Data:
+        return Data(self.frame, self.points, np.zeros(len(y), dtype=np.int64), y)
+
+    @cached_property
+    def compared(self) -> tuple[Compared, ...]:
+        """Every polynomial that the runs allow."""
+        return compared(self._data(self.response))
+
+    @cached_property
+    def best(self) -> Compared:
+        """The simplest that fits."""
+        return chosen(self.compared, LEVEL)
+
+    def surface(self) -> Surface:
+        """What is asked for the best place: the model that fits, the largest that leaves runs where none shows."""
+        if self.best.surface.terms:
+            return self.best.surface
+        usable = [each for each in self.compared if each.tested and not each.aliased and each.model != "cubic"]
+        return usable[-1].surface if usable else self.best.surface
+
+    def minimum(self, rng: np.random.Generator, low: Floats | None = None, high: Floats | None = None) -> Floats:
+        """The lowest place of the surface, within bounds."""
+        ends = Bounds.of(self.frame)
+        bounds = ends if low is None or high is None else Bounds(np.maximum(low, -1.0), np.minimum(high, 1.0))
+        return best_point(self.surface(), bounds, rng, largest=False)
+
+    def _logs(self, z: Floats) -> Floats:
+        """Fitted values on the scale on which differences are gains."""
+        if not self.logarithmic:
+            return z
+        own = self._raw[: len(self.varied)]
+        return np.log(np.maximum(restored(z, 0.0 if self.power is None else self.power), 1e-9)) + float(own.mean())
+
+    def worth(self) -> tuple[Floats, list[tuple[float, ...]], Ints]:
+        """What the distinct places that were measured are worth: model and own runs together, on the scale of gains.
+
+        A place's own runs count as much as the model misses by more than runs at one place differ: where the model is
+        right it says more than a run or two, where it is wrong (a cliff, two valleys) they do.
+        """
+        _, place = np.unique(self.points.round(7), axis=0, return_inverse=True)
+        place = np.ravel(place)
+        count = np.bincount(place)
+        own = self._raw[: len(self.varied)]
+        said = self._logs(self.best.surface.predict(self.points))
+        rest = own - said
+        mean = np.bincount(place, weights=rest) / count
+        noise, misfit = self.noise**2, self.misfit**2
+        weight = count * misfit / (count * misfit + noise) if misfit + noise > 0 else np.ones(len(count))
+        first = np.array([int(np.flatnonzero(place == index)[0]) for index in range(len(count))])
+        return said[first] + weight * mean, [tuple(map(float, each)) for each in self.points[first]], count
+
+    @cached_property
+    def noise(self) -> float:
+        """Standard deviation of runs at one place, controls too; what the model leaves where nothing was repeated."""
+        keys = np.vstack([self.points, np.full((len(self.controls), self.points.shape[1]), 9.0)]).round(7)
+        _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        place = np.ravel(place)
+        means = np.bincount(place, weights=self._raw) / count
+        freedom = len(self._raw) - len(count)
+        if freedom >= 2:
+            return math.sqrt(float(((self._raw - means[place]) ** 2).sum()) / freedom)
+        return self._left
+
+    @cached_property
+    def _left(self) -> float:
+        """Standard deviation of what the model leaves, on the scale of gains."""
+        fitted_ = self.best.surface.fit
+        if fitted_.freedom < 1:
+            return 0.0
+        rest = self._raw[: len(self.varied)] - self._logs(fitted_.fitted)
+        return math.sqrt(float(rest @ rest) / fitted_.freedom)
+
+    @cached_property
+    def misfit(self) -> float:
+        """Standard deviation of what the model misses at a place, noise taken off."""
+        return math.sqrt(max(0.0, self._left**2 - self.noise**2))
+
+    @property
+    def control(self) -> float:
+        """The machine as it is, on the scale of gains; NaN where no run of it ended well."""
+        return float(self._raw[len(self.varied) :].mean()) if self.controls else math.nan
+
+    def error(self, count: int) -> float:
+        """Standard error of the gain at a place with so many runs."""
+        return self.noise * math.sqrt(1 / max(1, count) + 1 / max(1, len(self.controls)))
+
+    def detectable(self, count: int) -> float:
+        """The true gain that so many runs at a place, and those of the machine as it is, show in four of five times."""
+        freedom = max(2, len(self._raw) - len(self.best.surface.fit.kept) - 1)
+        reach = float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, 0.8)) * self.error(count)
+        return 1 - math.exp(-reach) if self.logarithmic else reach

@@ -1,0 +1,149 @@
+"""The method `surface`: how many runs it takes, what it finds, and what it says where there is nothing to find."""
+
+import numpy as np
+import pytest
+
+from becalm.methods import method
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.nouns.domain import Scale
+from becalm.nouns.factor import Factor
+from becalm.nouns.search_space import Space
+
+RULE = method("surface").rule
+
+
+def ranges(count):
+    return tuple(Factor(f"f{index}", 1e5, 1e9, "ns", Scale.LOG, True) for index in range(count))
+
+
+def bowl(settings, factors, best=-0.4, bend=0.5, untouched=0.6):
+    """1 at its best place, 1 + bend at a distance of 1 in every factor."""
+    at = dict(settings.values)
+    coded = np.array([each.coded(at[each.name]) if each.name in at else untouched for each in factors])
+    return 1 + bend * float(((coded - best) ** 2).mean())
+
+
+def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda ask: 1.0):
+    rng = np.random.default_rng([seed, 5])
+    search, asks = SearchRun(method("surface").load(), Space((), (), (), factors), rule, seed), []
+    while search.ask is not None:
+        asks.append(search.ask)
+        here = drift(len(asks))
+        search.tell(
+            [
+                Sample(each, (1e9 * here * seconds(each) * np.exp(noise * rng.standard_normal(search.ask.runs)),))
+                for each in search.ask.arms
+            ]
+        )
+    return search.choice, asks
+
+
+def runs(asks):
+    return sum(len(each.arms) * each.loops * each.runs for each in asks)
+
+
+def test_three_factors_take_a_design_of_twenty_runs_and_twelve_more():
+    factors = ranges(3)
+    choice, asks = conduct(factors, lambda s: bowl(s, factors))
+    assert runs(asks) == 20 + 12
+    assert sum(NO_SETTINGS in each.arms for each in asks) == 6, "three blocks and three follow-ups have a control each"
+    assert bowl(choice.settings, factors) < 1.02
+    assert "second order" in choice.why
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_the_best_place_of_a_surface_is_found_under_noise(count):
+    factors = ranges(count)
+    found = [bowl(conduct(factors, lambda s: bowl(s, factors), seed=s)[0].settings, factors) for s in range(5)]
+    assert np.median(found) < 1.03
+
+
+def test_many_factors_are_screened_and_those_that_do_nothing_are_left_alone():
+    factors = ranges(9)
+    two = factors[3:5]
+    choice, asks = conduct(factors, lambda s: bowl(s, two), seed=2)
+    assert {"f3", "f4"} <= set(dict(choice.settings.values))
+    assert len(choice.settings.values) <= 4
+    assert bowl(choice.settings, two) < 1.05
+    assert runs(asks) < 80
+    assert "which of 9 settings matter" in asks[0].why
+
+
+def test_choices_are_part_of_it():
+    factors = (*ranges(1), Factor("pages", choices=("always", "madvise", "never")))
+    cost = {"always": 0.3, "madvise": 0.2, "never": 0.0}
+
+    def seconds(settings):
+        return bowl(settings, factors[:1]) + cost[dict(settings.values).get("pages", "always")]
+
+    choice, _ = conduct(factors, seconds)
+    assert dict(choice.settings.values)["pages"] == "never"
+    alone, asks = conduct(factors[1:], lambda s: 1 + cost[dict(s.values).get("pages", "always")])
+    assert dict(alone.settings.values) == {"pages": "never"}
+    assert runs(asks) < 25
+
+
+def test_drift_between_blocks_is_seen_and_taken_off():
+    factors = ranges(3)
+    choice, _ = conduct(factors, lambda s: bowl(s, factors), noise=0.005, drift=lambda ask: 1.0 + 0.1 * ask)
+    assert "drift from block to block was taken off" in choice.why
+    assert bowl(choice.settings, factors) < 1.02
+    quiet, _ = conduct(factors, lambda s: bowl(s, factors), noise=0.005)
+    assert "drift" not in quiet.why
+
+
+def test_where_the_model_is_wrong_the_runs_decide():
+    factors = ranges(2)
+
+    def cliff(settings):
+        at = dict(settings.values)
+        first = factors[0].coded(at["f0"]) if at else 0.5
+        return 1.0 if first < -0.9 else 1.5
+
+    choice, _ = conduct(factors, cliff)
+    assert cliff(choice.settings) == 1.0
+
+
+def test_an_optimum_at_the_end_of_a_range_is_said():
+    factors = ranges(2)
+    choice, _ = conduct(factors, lambda s: bowl(s, factors, best=-2.0))
+    assert "lies at the end of the range of f0, f1" in choice.why
+    assert bowl(choice.settings, factors, best=-2.0) == pytest.approx(1.5)
+
+
+def test_nothing_found_says_what_would_have_been_seen():
+    factors = ranges(3)
+    found = [conduct(factors, lambda s: 1.0 + 0.1 * bool(s.values), seed=seed)[0] for seed in range(5)]
+    assert all(each.settings == NO_SETTINGS for each in found)
+    assert all("% would have been seen" in each.why for each in found)
+
+
+def test_a_constant_response_is_told_from_noise():
+    choice, _ = conduct(ranges(2), lambda _: 1.0, noise=0.0)
+    assert "came to the same value" in choice.why
+
+
+@pytest.mark.parametrize(("most", "design"), [(32, "composite"), (17, "Box-Behnken"), (12, "two-level"), (8, None)])
+def test_a_limit_on_runs_is_met_by_a_smaller_design(most, design):
+    factors = ranges(3)
+    rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time", most_runs=most)
+    choice, asks = conduct(factors, lambda s: bowl(s, factors), rule=rule, seed=4)
+    assert runs(asks) <= most
+    if design is None:
+        assert "is too short for f0, f1, f2: the smallest design takes 11" in choice.why
+        assert choice.settings == NO_SETTINGS
+    else:
+        assert design in asks[0].why
+
+
+def test_a_response_that_may_be_negative_has_no_power():
+    factors = ranges(2)
+    rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time")
+    search = SearchRun(method("surface").load(), Space((), (), (), factors), rule, 3)
+    rng = np.random.default_rng(3)
+    while search.ask is not None:
+        search.tell([
+            Sample(each, (np.array([bowl(each, factors) - 1.3 + 0.01 * rng.standard_normal()]),))
+            for each in search.ask.arms
+        ])  # fmt: skip
+    assert bowl(search.choice.settings, factors) < 1.02
