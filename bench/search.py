@@ -25,7 +25,8 @@ from scipy.special import stdtrit
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.disturbance import KINDS
 from becalm.hosts.simulated.machine import Effect, Machine, Noise, Running
-from becalm.methods import TABLE, Row
+from becalm.methods import TABLE as ALL
+from becalm.methods import Row
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun, TrialDesign
 from becalm.methods.race import round_size
 from becalm.nouns.knob import catalogue
@@ -35,6 +36,9 @@ from campaign import OUT
 from fill import put
 
 Floats = npt.NDArray[np.float64]
+
+TABLE = tuple(row for row in ALL if "spread" in row.minimizes)
+"""Those that make programs vary less; `bench/tuning.py` has those that make them fast."""
 
 LOOPS, RUNS = 10, 15
 """Of a confirmation: the numbers of Jung 2020."""

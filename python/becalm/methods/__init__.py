@@ -6,11 +6,12 @@ The conformance suite in `tests/conformance/test_methods.py` runs over the table
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from dataclasses import dataclass, replace
 
 from becalm.errors import UsageError
-from becalm.methods.protocol import Method, TrialDesign
+from becalm.methods.protocol import Method, SearchRun, TrialDesign
 from becalm.nouns.objective import find, names
 from becalm.nouns.options.tune import TuneOptions
 
@@ -19,7 +20,8 @@ from becalm.nouns.options.tune import TuneOptions
 class Row:
     """One method: its name, where its function is, what it is, and the numbers it is meant to be used with.
 
-    `minimizes`: the goals of `nouns.objective` that it can reach.
+    `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options that are of this method alone, as
+    pairs of the function's keyword and the option's name.
     """
 
     name: str
@@ -28,11 +30,13 @@ class Row:
     what: str
     rule: TrialDesign
     minimizes: tuple[str, ...] = ("spread",)
+    takes: tuple[tuple[str, str], ...] = ()
 
-    def load(self) -> Method:
-        """The generator function itself."""
+    def load(self, options: TuneOptions | None = None) -> Method:
+        """The generator function, with what these options have for it."""
         function: Method = getattr(importlib.import_module(self.module), self.function)
-        return function
+        own = {} if options is None else {keyword: getattr(options, name) for keyword, name in self.takes}
+        return functools.partial(function, **own) if own else function
 
 
 TABLE = (
@@ -72,6 +76,24 @@ TABLE = (
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         ("time",),
     ),
+    Row(
+        "swarm",
+        "becalm.methods.swarm",
+        "swarm",
+        "particle swarm: for surfaces that no polynomial describes, sixty trials",
+        TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
+        minimizes=("time",),
+        takes=(("parameters", "swarm"),),
+    ),
+    Row(
+        "golden",
+        "becalm.methods.golden",
+        "golden",
+        "golden section along one line through the space, --path: eight places",
+        TrialDesign(loops=2, runs=1, warmups=0, objective="time"),
+        minimizes=("time",),
+        takes=(("path", "path"), ("probes", "probes")),
+    ),
 )
 """The first is what is used when none is named."""
 
@@ -103,6 +125,7 @@ def complete(options: TuneOptions) -> TuneOptions:
         able = [each.name for each in TABLE if options.minimize in each.minimizes]
         hint = f"Methods that do: {', '.join(able)}." if able else "No method does yet."
         raise UsageError(f"The method {row.name} minimizes {', '.join(row.minimizes)}, not {options.minimize}. {hint}")
+    _refuse_others(row, options)
     fits = find(options.objective).minimizes == options.minimize
     objective = options.objective if fits else names(options.minimize)[0]
     if options.runs is not None and options.runs < (fewest := find(objective).fewest):
@@ -123,6 +146,20 @@ def _first(minimize: str) -> Row:
         if minimize in row.minimizes:
             return row
     raise UsageError(f"No method minimizes {minimize} yet.")
+
+
+def _refuse_others(row: Row, options: TuneOptions) -> None:
+    """Raises UsageError for an option that only other methods take."""
+    usual = type(options)()
+    for other in TABLE:
+        for _, name in other.takes:
+            if (name not in [own for _, own in row.takes]) and getattr(options, name) != getattr(usual, name):
+                raise UsageError(f"--{name.replace('_', '-')} is for --method {other.name}, not for {row.name}.")
+
+
+def check(options: TuneOptions) -> None:
+    """Raises UsageError, before anything is measured, where the method cannot begin in the space of the host."""
+    SearchRun(method(options.method).load(options), options.allowed.space, trial_design(options), 0)
 
 
 def trial_design(options: TuneOptions) -> TrialDesign:

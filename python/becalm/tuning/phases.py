@@ -68,7 +68,7 @@ def tune_phases(
             boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(space) else 0.0
             affordable = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
             rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
-        search = SearchRun(method or method_row(options.method).load(), space.bundled(), rule, seed)
+        search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         took_ns, chosen = yield from _search(search, tuned, rule.objective)
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.

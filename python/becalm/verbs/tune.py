@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
 from becalm import workloads as sources
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Ability, Host, MeasureRequest, Runs, runs_of
-from becalm.methods import complete
+from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.multi_host import MultiHostVerdict
@@ -53,6 +53,9 @@ class _Own(TypedDict, total=False):
     runs: int | None
     warmups: int | None
     most_runs: int | None
+    path: str
+    probes: int
+    swarm: str | Mapping[str, float]
     only: str | Sequence[str]
     factors: str | Sequence[str]
     without: str | Sequence[str]
@@ -152,6 +155,8 @@ def _measure(
             allow_reboot=session.allow_reboot,
             allowed=_allowed(opened, options, made, tried, kernel),
         )
+        if not tried:
+            check(options)
         study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
         opened.begin(study)
         course = Course(study, options, settings=[NO_SETTINGS])

@@ -29,6 +29,9 @@ VALUES = {
     "single_out": False,
     "compare_profiles": False,
     "tried": ("pyperf",),
+    "path": "slice",
+    "probes": 5,
+    "swarm": "omega=0.3",
 }
 """For each option another value than the usual one."""
 
@@ -36,6 +39,9 @@ REFUSED = {
     "tried": "--try",
     "minimize": "minimizes spread, not time",
     "factors": "--factor is for --minimize time",
+    "path": "--path is for --method golden, not for",
+    "probes": "--probes is for --method golden, not for",
+    "swarm": "--swarm is for --method swarm, not for",
 }
 """Those that are refused beside a method, and what is said."""
 

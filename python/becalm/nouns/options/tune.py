@@ -14,6 +14,7 @@ from becalm.nouns.option import StudyOptions, option, options
 from becalm.nouns.options.measuring import budget, confidence
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
+from becalm.nouns.swarm import SwarmParameters
 from becalm.units import fraction
 
 LEAST_RUNS = 60
@@ -24,7 +25,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs")
+SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs", "path", "probes", "swarm")
 """Options of a search: what only tries settings has no use for them."""
 
 CHOOSING = ("only", "without", "preserve_multicore", "factors")
@@ -126,6 +127,22 @@ class TuneOptions(StudyOptions):
         None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
     )
     most_runs: int | None = option(None, "Runs of the search at most.", int | None, metavar="N", least=1)
+    path: str = option(
+        "",
+        "The line of --method golden: slice, many-tasks, few-tasks, diagonal, or a factor; :N for so many tasks.",
+        str,
+        metavar="PATH[:N][:log]",
+        shown="the only factor",
+    )
+    probes: int = option(8, "Places that --method golden tries, at most.", int, metavar="N", least=2)
+    swarm: SwarmParameters = option(
+        "",
+        "Of --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
+        str | Mapping[str, float],
+        metavar="NAME=NUMBER,…",
+        parse=SwarmParameters.parse,
+        kept=SwarmParameters(),
+    )
     only: tuple[str, ...] = option(
         (), "Try these settings only.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
     )

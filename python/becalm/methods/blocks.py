@@ -1,0 +1,52 @@
+"""Blocks of a search for the fastest settings: arms with the default among them, as many as the search may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from becalm.methods.log_times import LogTimes
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, TrialDesign
+from becalm.nouns.settings import Settings
+
+Asking = Generator[Ask, Sequence[Sample], None]
+
+
+class Blocks:
+    """Asks of one search: in each the default is an arm, so that drift is seen. `times`: what they showed.
+
+    `evaluations`: trials of other arms than the default that the search may make; None for no limit but the rule's.
+    """
+
+    def __init__(self, rule: TrialDesign, evaluations: int | None) -> None:
+        self.rule = rule
+        self.times = LogTimes(rule.objective)
+        self.runs = 0
+        self.trials = 0
+        self._most = evaluations
+
+    def room(self) -> int:
+        """How many arms beside the default the next block may have."""
+        allowed = [] if self._most is None else [self._most - self.trials]
+        if self.rule.most_runs is not None:
+            allowed.append((self.rule.most_runs - self.runs) // self.rule.cost - 1)
+        return max(0, min(allowed, default=1000))
+
+    def ask(self, arms: Sequence[Settings], why: str, best: Settings) -> Asking:
+        """Measure the default and as many of these arms as there is room for, the first ones first."""
+        new = [arm for arm in dict.fromkeys(arms) if arm != NO_SETTINGS and not self.times.failed(arm)]
+        if not (new := new[: self.room()]):
+            return
+        self.runs += self.rule.cost * (len(new) + 1)
+        self.trials += len(new)
+        rule = self.rule
+        self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
+
+    @property
+    def lost(self) -> bool:
+        """Whether the default itself failed: then there is nothing to compare with."""
+        return self.times.failed(NO_SETTINGS)
+
+    def spent(self) -> str:
+        """What was tried, as a part of a sentence."""
+        failed = f", {self.times.failures} of them failed" if self.times.failures else ""
+        return f"{self.trials} trials ({self.runs} runs with those of the default{failed})"

@@ -1,0 +1,194 @@
+"""Arms compared with the default across blocks: the logarithm of what the objective comes to, with drift removed.
+
+A block is one loop of one Ask: all of its arms in random order. What a block shares (a hot afternoon, another program)
+adds to all of its arms; the default and whatever else was in several blocks tells it. Model: y = arm + block + error,
+arms fixed, blocks drawn from a normal distribution whose variance is estimated with that of the errors by restricted
+maximum likelihood, by steps of EM (Searle, Casella & McCulloch 1992, Variance Components, 8.3). So blocks that do not
+differ cost nothing, and of blocks that differ only arms of the same block are compared.
+
+Failed arms are censored: they are known by name and have no value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.domain import Scale
+from becalm.nouns.objective import find
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats
+
+STEPS = 60
+"""Of EM, at most: variances that still change are then known well enough, for weights."""
+
+NONE = 1e-10
+"""Smallest ratio of the errors' variance to that of blocks: blocks are then as good as fixed."""
+
+LEAST = 1e-12
+"""Smallest variance of an error: a simulated program may have none."""
+
+
+class LogTimes:
+    """What is known of the arms of a search; levels are relative to the default, below 0 where an arm is faster."""
+
+    def __init__(self, objective: str) -> None:
+        self._row = find(objective)
+        self._arms: dict[Settings, int] = {}
+        self._failed: set[Settings] = set()
+        self._cells: list[tuple[int, int, float, int]] = []
+        self._blocks = 0
+        self._fit: _Fit | None = None
+
+    def told(self, samples: Sequence[Sample]) -> None:
+        """Take in what an Ask gave. One failed run, ever, makes a failed arm."""
+        loops = max((len(each.loops) for each in samples), default=0)
+        for sample in samples:
+            values = [self._value(loop) for loop in sample.loops]
+            if sample.failed or not values or not all(math.isfinite(each) for each in values):
+                self._failed.add(sample.settings)
+            elif len(values) == loops:
+                arm = self._arms.setdefault(sample.settings, len(self._arms))
+                self._cells += [
+                    (arm, self._blocks + block, value, len(sample.loops[block])) for block, value in enumerate(values)
+                ]
+        self._blocks += loops
+        self._fit = None
+
+    @property
+    def good(self) -> list[Settings]:
+        """Arms whose runs all ended well, the default included, in the order in which they were first tried."""
+        return [arm for arm in self._arms if arm not in self._failed]
+
+    @property
+    def failures(self) -> int:
+        """How many arms failed."""
+        return len(self._failed)
+
+    def failed(self, arm: Settings) -> bool:
+        """Whether a run of it ever failed."""
+        return arm in self._failed
+
+    def trials(self, arm: Settings) -> int:
+        """In how many blocks an arm was."""
+        index = self._arms.get(arm)
+        return sum(each[0] == index for each in self._cells)
+
+    def level(self, arm: Settings) -> float:
+        """Log time of a good arm less that of the default."""
+        return self.difference(arm, NO_SETTINGS)[0]
+
+    def difference(self, one: Settings, other: Settings) -> tuple[float, float]:
+        """Log time of one arm less that of the other, and its standard error; infinite while nothing tells it."""
+        fit = self._fitted()
+        return fit.difference(self._arms[one], self._arms[other])
+
+    def quantile(self, share: float) -> float:
+        """Of Student's t with the degrees of freedom that the errors are known with; infinite without any."""
+        freedom = self._fitted().freedom
+        return float(stdtrit(freedom, share)) if freedom > 0 else math.inf
+
+    def differs(self, one: Settings, other: Settings, share: float = 0.975) -> bool:
+        """Whether two arms differ, by a t test at this quantile."""
+        difference, error = self.difference(one, other)
+        return abs(difference) > self.quantile(share) * error
+
+    def expected(self) -> dict[Settings, float]:
+        """Levels of all good arms as they are to be expected when run again: the lowest of many noisy numbers is too
+        good to be true, so each is drawn to the mean of all by as much as it is uncertain (James & Stein 1961)."""
+        tried = [arm for arm in self.good if arm != NO_SETTINGS]
+        if not tried:
+            return {NO_SETTINGS: 0.0} if NO_SETTINGS in self._arms else {}
+        fit = self._fitted()
+        index = np.array([self._arms[arm] for arm in tried])
+        levels = (
+            fit.levels[index] - fit.levels[self._arms[NO_SETTINGS]] if NO_SETTINGS in self._arms else fit.levels[index]
+        )
+        variances = fit.variances[index]
+        if np.isfinite(variances).all() and len(tried) > 2:
+            mean = float(levels.mean())
+            between = max(0.0, float(levels.var(ddof=1)) - float(variances.mean()))
+            share = between / (between + variances) if between else np.zeros(len(levels))
+            levels = mean + share * (levels - mean)
+        found = dict(zip(tried, levels.tolist(), strict=True))
+        return {NO_SETTINGS: 0.0, **found} if NO_SETTINGS in self._arms else found
+
+    def faster(self, arms: Sequence[Settings]) -> Settings:
+        """Of some good arms the one with the lowest level, if that is below the default's by a standard error."""
+        if not arms:
+            return NO_SETTINGS
+        best = min(arms, key=self.level)
+        difference, error = self.difference(best, NO_SETTINGS)
+        return best if difference < -(error if math.isfinite(error) else 0.0) else NO_SETTINGS
+
+    def _value(self, loop: Floats) -> float:
+        if len(loop) < self._row.fewest:
+            return math.inf
+        value = self._row.value(loop)
+        if self._row.scale is not Scale.LOG:
+            return value
+        return math.log(value) if value > 0 else math.inf
+
+    def _fitted(self) -> _Fit:
+        if self._fit is None:
+            self._fit = _Fit(len(self._arms), self._blocks, self._cells)
+        return self._fit
+
+
+class _Fit:
+    """The mixed model of all cells: `levels` of arms, `variances` of them, `freedom` of the errors' variance."""
+
+    def __init__(self, arms: int, blocks: int, cells: Sequence[tuple[int, int, float, int]]) -> None:
+        arm = np.array([each[0] for each in cells], dtype=np.int64)
+        block = np.array([each[1] for each in cells], dtype=np.int64)
+        y = np.array([each[2] for each in cells])
+        weight = np.array([float(each[3]) for each in cells])
+        self._size = np.bincount(arm, weight, arms)
+        middle = np.bincount(arm, weight * y, arms) / self._size
+        rest = y - middle[arm]
+        shared = np.zeros((arms, blocks))
+        np.add.at(shared, (arm, block), weight)
+        share = shared / self._size[:, None]
+        # Arms taken out: what is left of the normal equations of the blocks (Henderson 1984), in their own axes, where
+        # each step of EM is a sum.
+        left = np.diag(shared.sum(axis=0)) - shared.T @ share
+        values, axes = np.linalg.eigh(left)
+        values = np.maximum(values, 0.0)
+        # What all blocks that have arms in common share is in none of their arms.
+        along = np.where(values > 1e-9, axes.T @ np.bincount(block, weight * rest, blocks), 0.0)
+        self.freedom = len(cells) - arms
+        noise, ratio = self._variances(values, along, float(weight @ rest**2))
+        effect = along / (values + ratio)
+        self.levels: Floats = middle - share @ (axes @ effect)
+        self._noise, self._root = noise, (share @ axes) / np.sqrt(values + ratio)
+        self.variances: Floats = (
+            noise * (1 / self._size + (self._root**2).sum(axis=1)) if self.freedom > 0 else np.full(arms, np.inf)
+        )
+
+    def _variances(self, values: Floats, along: Floats, squares: float) -> tuple[float, float]:
+        """Variance of an error, and that over the variance of blocks."""
+        if self.freedom <= 0:
+            return math.inf, NONE
+        ratio = noise = 1.0
+        for _ in range(STEPS):
+            effect = along / (values + ratio)
+            noise = max(LEAST, (squares - float(along @ effect)) / self.freedom)
+            between = float(effect @ effect + noise * (1 / (values + ratio)).sum()) / len(values)
+            before, ratio = ratio, min(1 / NONE, max(NONE, noise / max(between, LEAST * NONE)))
+            if abs(math.log(ratio / before)) < 1e-3:
+                break
+        return noise, ratio
+
+    def difference(self, one: int, other: int) -> tuple[float, float]:
+        """Level of one less that of the other, with its standard error."""
+        between = float(self.levels[one] - self.levels[other])
+        if one == other:
+            return 0.0, 0.0
+        if self.freedom <= 0:
+            return between, math.inf
+        spread = self._root[one] - self._root[other]
+        return between, math.sqrt(self._noise * (1 / self._size[one] + 1 / self._size[other] + float(spread @ spread)))

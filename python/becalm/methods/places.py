@@ -1,0 +1,53 @@
+"""Places in a space of factors as numbers, for methods that move through it: one coordinate for a range, in coded units
+from -1 to 1, and one for each choice, of which the largest is what is set.
+
+So a particle that is drawn to another one's choice changes over when that choice has become its strongest; choices have
+no order and no middle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.nouns.factor import Level
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.stats.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The coordinates of a space."""
+
+    space: Space
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are."""
+        return sum(len(each.choices) or 1 for each in self.space.factors)
+
+    def settings(self, at: Floats) -> Settings:
+        """What is set at a place, shape (size,)."""
+        levels: dict[str, Level] = {}
+        place = 0
+        for factor in self.space.factors:
+            width = len(factor.choices) or 1
+            here = at[place : place + width]
+            levels[factor.name] = factor.natural(float(here.argmax() if factor.categorical else here[0]))
+            place += width
+        return self.space.at(levels)
+
+    def scattered(self, count: int, rng: np.random.Generator) -> Floats:
+        """Places that fill the space evenly, shape (count, size): of each range every part once (a Latin hypercube,
+        McKay, Beckman & Conover 1979), and each choice equally often."""
+        columns = [np.empty((count, 0))]
+        for factor in self.space.factors:
+            share = (rng.permutation(count) + rng.random(count)) / count
+            if factor.categorical:
+                chosen = np.minimum((share * len(factor.choices)).astype(int), len(factor.choices) - 1)
+                columns.append(np.where(np.arange(len(factor.choices)) == chosen[:, None], 1.0, -1.0))
+            else:
+                columns.append(2 * share[:, None] - 1)
+        return np.hstack(columns)

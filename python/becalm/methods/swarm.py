@@ -1,0 +1,137 @@
+"""Particle swarm: places that move through the space of factors, drawn to the best that each and all have seen.
+
+v <- omega v + phi_p r_p (p - x) + phi_g r_g (g - x), x <- x + v, with r_p and r_g uniform in each coordinate (Kennedy &
+Eberhart 1995; Shi & Eberhart 1998); a place stays within the space, and the velocity is what it moved by. The numbers
+are those of Anderson 2013, chapter 5, who took them from a Box-Behnken design, as `becalm meta-optimize` does.
+
+What is ours, because times are noisy: every block has the default as control, and drift is removed
+(`becalm.methods.log_times`); the best places are measured again in every block, and p and g are taken from what all
+runs say, so that a place of one lucky run is given up; the last fifth of the trials decides between the three best. A
+place that fails is censored: nobody is drawn to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from becalm.methods.blocks import Asking, Blocks
+from becalm.methods.places import Places
+from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.swarm import SwarmParameters
+from becalm.stats.arrays import Floats
+
+USUAL = SwarmParameters()
+
+SWEEPS, FEWEST = 5, 4
+"""A swarm has fewer particles where it could not move so often, but at least so many."""
+
+AGAIN, FINALISTS = 2, 3
+"""Places that are measured again in every block, and those that the last trials decide between."""
+
+FINAL = 0.2
+"""Share of the trials that decides."""
+
+
+def moved(
+    at: Floats, velocity: Floats, own: Floats, best: Floats, parameters: SwarmParameters, draws: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Places and velocities after one step; all of shape (particles, coordinates). `draws`: r_p and r_g."""
+    pull = parameters.phi_p * draws[0] * (own - at) + parameters.phi_g * draws[1] * (best - at)
+    to = np.clip(at + parameters.omega * velocity + pull, -1.0, 1.0)
+    return to, to - at
+
+
+def swarm(
+    space: Space, rule: TrialDesign, rng: np.random.Generator, *, parameters: SwarmParameters = USUAL
+) -> SearchGenerator:
+    """Search by a particle swarm; see the module."""
+    here = _Swarm(space, rule, rng, parameters)
+    if not space.factors or here.blocks.room() < 1:
+        return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
+    yield from here.measure("a swarm scattered over the space")
+    for number in range(1, parameters.iterations):
+        if here.blocks.lost or here.settled() or here.blocks.trials >= here.search:
+            break
+        here.move()
+        yield from here.measure(f"step {number} of the swarm, and the best so far again")
+    yield from here.final()
+    return here.choice()
+
+
+class _Swarm:
+    """One swarm: where its particles are and were, and what was measured there."""
+
+    def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator, parameters: SwarmParameters) -> None:
+        self.blocks = Blocks(rule, parameters.evaluations)
+        self.parameters = parameters
+        self._rng = rng
+        self._places = Places(space)
+        trials = parameters.evaluations
+        if rule.most_runs is not None:
+            # A tenth of the runs, or less, is for the default.
+            trials = min(trials, max(1, rule.most_runs // rule.cost * 10 // 11))
+        self.search = trials - int(FINAL * trials)
+        count = min(parameters.particles, max(FEWEST, trials // SWEEPS))
+        self._at = self._places.scattered(count, rng)
+        self._velocity = (self._places.scattered(count, rng) - self._at) / 2
+        self._been: list[list[tuple[Settings, Floats]]] = [[] for _ in range(count)]
+
+    def leaders(self, count: int) -> list[Settings]:
+        """The best places, as all runs have it."""
+        expected = self.blocks.times.expected()
+        return sorted((arm for arm in expected if arm != NO_SETTINGS), key=lambda arm: expected[arm])[:count]
+
+    def best(self) -> Settings:
+        """What would be chosen now."""
+        return self.blocks.times.faster(self.leaders(FINALISTS)) if not self.blocks.lost else NO_SETTINGS
+
+    def measure(self, why: str) -> Asking:
+        """Measure where the particles are, and the best places again."""
+        here = [self._places.settings(at) for at in self._at]
+        for been, settings, at in zip(self._been, here, self._at, strict=True):
+            been.append((settings, at))
+        again = self.leaders(AGAIN)
+        room = max(0, self.search - self.blocks.trials)
+        yield from self.blocks.ask(list(dict.fromkeys([*again, *here]))[:room], why, self.best())
+
+    def settled(self) -> bool:
+        """Whether all particles set the same as the best place does, so that nothing new would be measured."""
+        return {self._places.settings(at) for at in self._at} <= set(self.leaders(1))
+
+    def move(self) -> None:
+        """One step of all particles."""
+        expected = self.blocks.times.expected()
+        own = self._at.copy()
+        for index, been in enumerate(self._been):
+            known = [(expected[settings], order) for order, (settings, _) in enumerate(been) if settings in expected]
+            if known:
+                own[index] = been[min(known)[1]][1]
+        everywhere = [(settings, at) for been in self._been for settings, at in been if settings in expected]
+        best = min(everywhere, key=lambda each: expected[each[0]])[1] if everywhere else self._at
+        draws = self._rng.random(self._at.shape), self._rng.random(self._at.shape)
+        self._at, self._velocity = moved(
+            self._at, self._velocity, own, np.broadcast_to(best, self._at.shape), self.parameters, draws
+        )
+
+    def final(self) -> Asking:
+        """The best places against each other and the default, while they may still change the choice."""
+        finalists = self.leaders(FINALISTS)
+        while finalists and not self.blocks.lost and self.blocks.room() >= len(finalists):
+            yield from self.blocks.ask(finalists, f"the best {len(finalists)} against each other", self.best())
+            times = self.blocks.times
+            finalists = [arm for arm in finalists if not times.failed(arm)] or self.leaders(FINALISTS)
+            first = min(finalists, key=times.level, default=NO_SETTINGS)
+            finalists = [arm for arm in finalists if arm == first or not times.differs(arm, first)]
+            if len(finalists) == 1 and times.differs(first, NO_SETTINGS):
+                break
+
+    def choice(self) -> Choice:
+        """The end: the best place, or none when none is faster than the default."""
+        if self.blocks.lost:
+            return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
+        chosen, spent = self.best(), self.blocks.spent()
+        if chosen == NO_SETTINGS:
+            return Choice(chosen, f"The swarm found nothing that is faster than the default in {spent}.")
+        return Choice(chosen, f"The swarm of {len(self._at)} particles chose the best place of {spent}.")

@@ -1,0 +1,55 @@
+"""Blocks of a search: the default in each, no failed arm again, never more than allowed."""
+
+import numpy as np
+
+from becalm.methods.blocks import Blocks
+from becalm.methods.protocol import NO_SETTINGS, Sample, TrialDesign
+from becalm.nouns.settings import Settings
+
+ONE, TWO, THREE = (Settings.of({"x": value}) for value in (1, 2, 3))
+
+
+def told(blocks, arms, failed=()):
+    """Ask, and answer with 1 s each."""
+    course = blocks.ask(arms, "why", NO_SETTINGS)
+    ask = next(course, None)
+    if ask is None:
+        return None
+    try:
+        course.send([Sample(arm, (np.array([1e9]),) * ask.loops, int(arm in failed)) for arm in ask.arms])
+    except StopIteration:
+        return ask.arms
+    raise AssertionError
+
+
+def test_the_default_is_in_each_block_once():
+    blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
+    assert told(blocks, [ONE, NO_SETTINGS, TWO, ONE]) == (NO_SETTINGS, ONE, TWO)
+    assert (blocks.trials, blocks.runs) == (2, 3)
+
+
+def test_what_failed_is_not_asked_for_again():
+    blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
+    told(blocks, [ONE, TWO], failed=(ONE,))
+    assert told(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)
+    assert told(blocks, [ONE]) is None
+    assert blocks.spent() == "3 trials (5 runs with those of the default, 1 of them failed)"
+
+
+def test_trials_and_runs_are_limited():
+    blocks = Blocks(TrialDesign(loops=2, runs=2, warmups=1, objective="time", most_runs=20), 10)
+    # A trial is 2 * 2 runs and two that are not counted: 6. So three arms with the default.
+    assert blocks.room() == 2
+    assert told(blocks, [ONE, TWO, THREE]) == (NO_SETTINGS, ONE, TWO)
+    assert (blocks.runs, blocks.room()) == (18, 0)
+    assert told(blocks, [THREE]) is None
+    few = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), 2)
+    told(few, [ONE, TWO, THREE])
+    assert (few.trials, few.room()) == (2, 0)
+
+
+def test_a_default_that_fails_is_known():
+    blocks = Blocks(TrialDesign(loops=1, runs=1, warmups=0, objective="time"), None)
+    assert not blocks.lost
+    told(blocks, [ONE], failed=(NO_SETTINGS,))
+    assert blocks.lost
