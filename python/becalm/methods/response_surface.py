@@ -3,10 +3,10 @@
 Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); Anderson 2013 for schedulers. Many factors are first screened by a
 two-level design. Every ask has points of one block of the design, in random order, and the machine as it is among them:
 what all of them have in common is drift, and is taken off before anything is fitted. The model is the simplest that
-fits, on the power scale that Box and Cox's method finds. Then its lowest place is measured beside the best places so far, the model
-is fitted again, and so on, closer and closer to the best: where the model is right it is confirmed, where it is wrong
-(a cliff, two valleys) the runs themselves decide. Failed runs are censored: they are never values, and what failed is
-not tried again.
+fits, on the power scale that Box and Cox's method finds. Then its lowest place is measured beside the best places so
+far, the model is fitted again, and so on, closer and closer to the best: where the model is right it is confirmed,
+where it is wrong (a cliff, two valleys) the runs themselves decide. Failed runs are censored: they are never values,
+and what failed is not tried again.
 """
 
 from __future__ import annotations
