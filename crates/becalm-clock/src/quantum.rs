@@ -8,6 +8,8 @@
 const MOST_MULTIPLES: f64 = 64.0;
 /// Fewer different multiples than this could be those of too many steps.
 const FEWEST_MULTIPLES: usize = 3;
+/// From this step on, differences may be a whole tick off.
+const EXACT: f64 = 8.0;
 
 /// The largest step for which all differences lie within min(1, step / 8) ticks of its multiples, refined by least
 /// squares; None where the differences are too few or too much alike to tell.
@@ -16,10 +18,19 @@ const FEWEST_MULTIPLES: usize = 3;
 /// one tick is found wherever no larger one fits.
 pub fn quantum(differences: &mut [u64]) -> Option<f64> {
     differences.sort_unstable();
-    let first = differences.iter().position(|difference| *difference > 0)?;
-    let differences = &differences[first..];
-    let smallest = differences[0];
-    (1..=smallest).find_map(|parts| fitted(differences, smallest as f64 / parts as f64))
+    // Two reads within one long step may differ by a tick where the counter is scaled. That is none of its multiples, so
+    // steps that are long enough to allow it are looked for first.
+    let longer =
+        |than: u64| differences.iter().position(|difference| *difference > than).unwrap_or(differences.len());
+    let (beyond_one, all) = (&differences[longer(1)..], &differences[longer(0)..]);
+    fitting(beyond_one, EXACT).or_else(|| fitting(all, 0.0))
+}
+
+/// The largest step above `least` that fits all.
+fn fitting(sorted: &[u64], least: f64) -> Option<f64> {
+    let smallest = *sorted.first()?;
+    let guesses = (1..=smallest).map(|parts| smallest as f64 / parts as f64);
+    guesses.take_while(|guess| *guess >= least).find_map(|guess| fitted(sorted, guess))
 }
 
 /// The step near a guess of which all differences are multiples.
@@ -27,7 +38,7 @@ pub fn quantum(differences: &mut [u64]) -> Option<f64> {
 /// Each difference leaves a range of steps, and they come in rising order, so that a multiple is known well enough from
 /// the shorter ones.
 fn fitted(sorted: &[u64], guess: f64) -> Option<f64> {
-    let allowed = |step: f64| if step < 8.0 { step / 8.0 } else { 1.0 };
+    let allowed = |step: f64| if step < EXACT { step / EXACT } else { 1.0 };
     // Not f64::round, which needs the standard library.
     let multiple_of = |difference: f64, step: f64| ((difference / step + 0.5) as u64) as f64;
     let (mut low, mut high) = (0.0_f64, f64::INFINITY);
@@ -87,6 +98,9 @@ mod tests {
     fn the_divisor_is_no_step() {
         // A scaled counter: 25, 26 and 27 are all one step.
         let found = quantum(&mut [25, 26, 27, 52, 51, 78, 0, 26]).expect("a step");
+        assert!((25.5..26.5).contains(&found), "{found}");
+        // Reads within one step that differ by the rounding alone.
+        let found = quantum(&mut [1, 25, 26, 1, 27, 52, 51, 78, 0, 1, 26]).expect("a step");
         assert!((25.5..26.5).contains(&found), "{found}");
     }
 

@@ -8,10 +8,23 @@
 //! `meter` is what is evaluated: something that measures work of a given length; `synthetic` is one with a known
 //! answer. `filter` takes the operating system's share out of a set of measurements, `statistics` are of such sets, `search`
 //! finds the shortest time (t_min) and the smallest difference (t_diff). `random` is the generator of all of it.
+//!
+//! On a real machine: `chain` is the work, `caches` what is written before it, `timer` the timers, `bench` one of them as a
+//! meter. `trust` says what the clock is worth (`fences` tries whether fences hold), `cell` measures one timer at one
+//! flush size, and `evaluate` all of them, within a time.
 
+pub mod bench;
+pub mod caches;
+pub mod cell;
+pub mod chain;
+pub mod evaluate;
+pub mod fences;
 pub mod filter;
 pub mod meter;
+pub mod pin;
 pub mod random;
 pub mod search;
 pub mod statistics;
 pub mod synthetic;
+pub mod timer;
+pub mod trust;

@@ -8,9 +8,9 @@ use crate::clock::statistics::{overlap, separation, Separation};
 /// The steps of the published scan, in additions.
 pub const STEPS: [u64; 3] = [100, 10, 1];
 /// Pairs at a first look, of those that must all pass.
-const FIRST_LOOK: usize = 4;
-/// More than this share of t_min is no small difference any more.
-const LARGEST_SHARE: u64 = 1;
+const FIRST_LOOK: usize = 2;
+/// Differences up to a quarter of t_min are looked at first, and above all of it none is small any more.
+const PARTS: [u64; 2] = [4, 1];
 
 /// A difference that was found, and what else can be said of two sets that far apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,10 +29,11 @@ pub fn published(
 ) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     trial.null(shortest)?;
-    let largest = (shortest * LARGEST_SHARE).max(STEPS[0]);
+    let largest = shortest.max(STEPS[0]);
     let found =
         published::scan(&STEPS, largest, |difference| trial.apart(shortest, difference, criteria.pairs))?;
-    let found = found.and_then(|length| Found::of(vec![length])).ok_or_else(|| trial.reason())?;
+    let found =
+        found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())?;
     trial.described(shortest, found)
 }
 
@@ -40,17 +41,21 @@ pub fn published(
 pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     trial.null(shortest)?;
-    let largest = (shortest * LARGEST_SHARE).max(STEPS[0]);
     let mut found = Vec::new();
     for _ in 0..criteria.repetitions.max(1) {
-        let length = grid::search(1, largest, |difference, ask| {
-            let pairs =
-                if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK.min(criteria.pairs) };
-            trial.apart(shortest, difference, pairs)
-        })?;
+        let mut length = None;
+        for part in PARTS {
+            length = grid::search(1, (shortest / part).max(STEPS[0]), |difference, ask| {
+                let pairs = if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK };
+                trial.apart(shortest, difference, pairs.min(criteria.pairs))
+            })?;
+            if length.is_some() {
+                break;
+            }
+        }
         found.push(length.ok_or_else(|| trial.reason())?);
     }
-    let found = Found::of(found).ok_or(Unmeasurable::TooNoisy)?;
+    let found = Found::of(found, trial.again).ok_or(Unmeasurable::TooNoisy)?;
     trial.described(shortest, found)
 }
 

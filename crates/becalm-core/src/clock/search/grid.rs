@@ -39,7 +39,8 @@ pub(crate) fn search(
     mut passes: impl FnMut(u64, Ask) -> Result<bool, Unmeasurable>,
 ) -> Result<Option<u64>, Unmeasurable> {
     let grid = lengths(first, longest, COARSE);
-    let Some(mut at) = lowest(&grid, |length| passes(length, Ask::Once))? else { return Ok(None) };
+    let found = lowest(&grid, |length| looks(|| passes(length, Ask::Once)))?;
+    let Some(mut at) = found else { return Ok(None) };
     // Chance and holes: fresh sets here and above must pass, or it was too low; and below must not, or it was too high.
     let mut fell = false;
     loop {
@@ -62,9 +63,13 @@ pub(crate) fn search(
     let mut fine = lengths(grid[at - 1], grid[at], FINE);
     fine.retain(|length| *length > grid[at - 1] && *length < grid[at]);
     fine.push(grid[at]);
-    let found =
-        lowest(&fine, |length| if length == grid[at] { Ok(true) } else { passes(length, Ask::Closely) })?;
+    let found = lowest(&fine, |length| Ok(length == grid[at] || looks(|| passes(length, Ask::Closely))?))?;
     Ok(Some(found.map_or(grid[at], |index| fine[index])))
+}
+
+/// One look, or after a failure two more that both pass: one bad set, of hundreds, is not to end a search.
+fn looks(mut look: impl FnMut() -> Result<bool, Unmeasurable>) -> Result<bool, Unmeasurable> {
+    Ok(look()? || (look()? && look()?))
 }
 
 /// The place from which on all pass, looked for from the longest down.

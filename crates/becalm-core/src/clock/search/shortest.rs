@@ -17,7 +17,7 @@ const PLACES_CLOSELY: u64 = 8;
 pub fn published(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     let found = published::scan(&STEPS, criteria.longest, |length| trial.holds(length, 1 + criteria.fresh))?;
-    found.and_then(|length| Found::of(vec![length])).ok_or_else(|| trial.reason())
+    found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())
 }
 
 /// By the grid: the median and the range of several searches.
@@ -32,7 +32,7 @@ pub fn grid(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasu
         })?;
         found.push(length.ok_or_else(|| trial.reason())?);
     }
-    Found::of(found).ok_or(Unmeasurable::TooNoisy)
+    Found::of(found, trial.again).ok_or(Unmeasurable::TooNoisy)
 }
 
 impl Trial<'_> {

@@ -1,0 +1,126 @@
+//! A real timer as a meter: chains of additions, flushes, a time limit.
+
+use std::time::{Duration, Instant};
+
+use super::caches::Buffer;
+use super::chain::Check;
+use super::meter::{Meter, Quantum, Set};
+use super::random::Random;
+use super::statistics::median;
+use super::timer::measure::Measure;
+
+/// What lasts longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
+const SLOW_NS: f64 = 1_500.0;
+/// Empty regions from which the cost is taken.
+const EMPTY: usize = 2_000;
+/// Measurements of an empty region under a flush, of which each takes milliseconds.
+const FEWEST: usize = 20;
+
+/// A timer with a flush, and how it is measured.
+pub struct Bench<'a> {
+    timer: &'a dyn Measure,
+    /// What one of its units is in ns (cycles of the core: 1, the result is in cycles).
+    factor: f64,
+    buffer: &'a mut Buffer,
+    random: Random,
+    until: Instant,
+    slow: i64,
+    quantum: Option<Quantum>,
+    /// Costs of empty regions, in ns or cycles, sorted.
+    costs: Vec<f64>,
+    /// What one measurement of a short length takes in all, flush included.
+    pub each: Duration,
+}
+
+impl<'a> Bench<'a> {
+    /// Take the timer's cost under this flush, and its step. `factor`: ns (or cycles) to one of its units; `addition`: ns
+    /// (or cycles) to one addition; `step`: ticks by which the timer advances, where known.
+    pub fn new(
+        timer: &'a dyn Measure,
+        factor: f64,
+        addition: f64,
+        step: Option<f64>,
+        buffer: &'a mut Buffer,
+        seed: u64,
+        time: Duration,
+    ) -> Bench<'a> {
+        let began = Instant::now();
+        timer.empty(FEWEST, buffer);
+        let each = began.elapsed() / FEWEST as u32;
+        // A tenth of the time at most for the cost.
+        let many = (time.as_secs_f64() / 10.0 / each.as_secs_f64().max(1e-9)) as usize;
+        let empty = timer.empty(many.clamp(FEWEST, EMPTY), buffer);
+        let mut costs: Vec<f64> = empty.iter().map(|ticks| *ticks as f64 * factor).collect();
+        costs.sort_unstable_by(f64::total_cmp);
+        Bench {
+            timer,
+            factor,
+            buffer,
+            random: Random::new(seed),
+            until: began + time,
+            slow: (SLOW_NS / factor) as i64,
+            quantum: step.map(|step| Quantum { value: step * factor, length: step * factor / addition }),
+            costs,
+            each,
+        }
+    }
+
+    /// The median cost of an empty region.
+    pub fn median_cost(&self) -> f64 {
+        self.costs[self.costs.len() / 2]
+    }
+}
+
+impl Meter for Bench<'_> {
+    fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set> {
+        let mut order: Vec<usize> = (0..many * lengths.len()).map(|place| place % lengths.len()).collect();
+        if lengths.len() > 1 {
+            self.random.shuffle(&mut order);
+        }
+        let measured = self.timer.work(lengths, &order, self.buffer, self.slow);
+        let set = |(values, disturbed): (Vec<i64>, Vec<usize>)| Set {
+            values: values.iter().map(|ticks| *ticks as f64 * self.factor).collect(),
+            cycles: None,
+            disturbed,
+        };
+        measured.values.into_iter().zip(measured.disturbed).map(set).collect()
+    }
+
+    fn cost(&self) -> f64 {
+        self.costs[0]
+    }
+
+    fn quantum(&self) -> Option<Quantum> {
+        self.quantum
+    }
+
+    fn exhausted(&self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+/// The step by which a timer advances, in its own unit: from regions of many lengths.
+pub fn step(timer: &dyn Measure) -> Option<f64> {
+    // Lengths that are no multiples of anything, up to some hundred nanoseconds, and no two alike in a row.
+    let lengths: Vec<u64> = (0..97).map(|index| index * 13 + index % 7).collect();
+    let order: Vec<usize> = (0..4_000).map(|turn| turn * 31 % lengths.len()).collect();
+    let measured = timer.work(&lengths, &order, &mut Buffer::new(0), i64::MAX);
+    let all = measured.values.iter().flatten();
+    let mut differences: Vec<u64> = all.filter_map(|ticks| u64::try_from(*ticks).ok()).collect();
+    // What was interrupted is no evidence of a step, and is the longest.
+    differences.sort_unstable();
+    differences.truncate(differences.len() * 95 / 100);
+    becalm_clock::quantum(&mut differences)
+}
+
+/// What additions take by a timer, as a check beside that of `chain`: the slope of medians between two lengths, in ns (or
+/// cycles).
+pub fn slope(meter: &mut Bench, lengths: (u64, u64), many: usize) -> f64 {
+    let sets = meter.sets(&[lengths.0, lengths.1], many);
+    (median(&sets[1].values) - median(&sets[0].values)) / (lengths.1 - lengths.0) as f64
+}
+
+/// Additions that last so many ns.
+pub fn additions(check: &Check, ns: f64) -> u64 {
+    (ns / check.addition_ns).max(1.0) as u64
+}

@@ -1,0 +1,187 @@
+//! How much is written before each measurement, so that code and timer come from further away: four times each cache of the
+//! processor that measures, as the kernel tells it.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+/// Times a cache that are written: enough to displace what is in it, whatever its replacement.
+const TIMES: u64 = 4;
+/// More than this share of the available memory is not touched.
+const SHARE: u64 = 4;
+
+/// A row of the result: where the timer's code and lines come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flush {
+    /// L1, L2, L3 or memory.
+    pub name: &'static str,
+    /// Bytes that are written before each measurement.
+    pub bytes: u64,
+    /// Why it is left out.
+    pub reason: Option<String>,
+}
+
+/// The rows for a processor: nothing, and four times its first, second and third cache for data.
+///
+/// `root` is "/"; `available` is the memory that may be used, in bytes.
+pub fn rows(root: &Path, cpu: u32, available: u64) -> Vec<Flush> {
+    let cache = |level: u32| {
+        let directory = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache"));
+        (0..16).find_map(|index| {
+            let read = |name: &str| {
+                let text = std::fs::read_to_string(directory.join(format!("index{index}/{name}"))).ok()?;
+                Some(text.trim().to_owned())
+            };
+            let right = read("level")? == level.to_string() && read("type")? != "Instruction";
+            right.then(|| bytes(&read("size")?)).flatten()
+        })
+    };
+    let row = |name, level| match cache(level) {
+        None => {
+            Flush { name, bytes: 0, reason: Some(format!("the kernel tells of no cache of level {level}")) }
+        }
+        Some(size) if size * TIMES > available / SHARE => Flush {
+            name,
+            bytes: size * TIMES,
+            reason: Some(format!(
+                "{} MiB are more than a quarter of the available memory",
+                (size * TIMES) >> 20
+            )),
+        },
+        Some(size) => Flush { name, bytes: size * TIMES, reason: None },
+    };
+    vec![Flush { name: "L1", bytes: 0, reason: None }, row("L2", 1), row("L3", 2), row("memory", 3)]
+}
+
+/// "32K" or "2M" in bytes.
+fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let factor = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// What /proc/meminfo says is available, in bytes; 0 where it does not.
+pub fn available(root: &Path) -> u64 {
+    let info = std::fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib =
+        line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Memory that is written before a measurement.
+#[derive(Debug)]
+pub struct Buffer(Vec<u8>);
+
+/// Bytes of a line of the cache on every processor that this runs on, or a part of it.
+const LINE: usize = 64;
+
+impl Buffer {
+    /// So many bytes, touched once so that the kernel has given all of them.
+    pub fn new(bytes: u64) -> Buffer {
+        Buffer(vec![1; bytes as usize])
+    }
+
+    /// Write to each line.
+    #[inline(never)]
+    pub fn write(&mut self) {
+        for line in self.0.chunks_mut(LINE) {
+            line[0] = line[0].wrapping_add(1);
+        }
+        std::hint::black_box(&mut self.0);
+    }
+
+    /// Whether there is anything to write.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(caches: &[(&str, &str, &str)]) -> tempdir::Tree {
+        let tree = tempdir::Tree::new();
+        for (index, (level, kind, size)) in caches.iter().enumerate() {
+            let directory = format!("sys/devices/system/cpu/cpu1/cache/index{index}");
+            tree.write(&format!("{directory}/level"), level);
+            tree.write(&format!("{directory}/type"), kind);
+            tree.write(&format!("{directory}/size"), size);
+        }
+        tree.write("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    1048576 kB\n");
+        tree
+    }
+
+    mod tempdir {
+        use std::path::PathBuf;
+
+        /// A directory that goes with its value.
+        pub struct Tree(pub PathBuf);
+
+        impl Tree {
+            pub fn new() -> Tree {
+                static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+                let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Tree(std::env::temp_dir().join(format!("becalm-caches-{}-{number}", std::process::id())))
+            }
+
+            pub fn write(&self, path: &str, text: &str) {
+                let path = self.0.join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, format!("{text}\n")).unwrap();
+            }
+        }
+
+        impl Drop for Tree {
+            fn drop(&mut self) {
+                let _ = std::fs::remove_dir_all(&self.0);
+            }
+        }
+    }
+
+    #[test]
+    fn four_times_each_cache_for_data() {
+        let tree = machine(&[
+            ("1", "Instruction", "64K"),
+            ("1", "Data", "48K"),
+            ("2", "Unified", "1M"),
+            ("3", "Unified", "32M"),
+        ]);
+        let found = rows(&tree.0, 1, available(&tree.0));
+        let short: Vec<_> = found.iter().map(|row| (row.name, row.bytes, row.reason.is_some())).collect();
+        let mib = 1 << 20;
+        assert_eq!(
+            short,
+            [
+                ("L1", 0, false),
+                ("L2", 192 << 10, false),
+                ("L3", 4 * mib, false),
+                ("memory", 128 * mib, false)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_or_is_not_there_has_a_reason() {
+        let tree = machine(&[("1", "Data", "48K"), ("3", "Unified", "105M")]);
+        let found = rows(&tree.0, 1, available(&tree.0));
+        assert!(found[2].reason.as_ref().unwrap().contains("no cache of level 2"));
+        assert!(found[3].reason.as_ref().unwrap().contains("420 MiB are more than a quarter"));
+        assert_eq!(available(Path::new("/nowhere")), 0);
+    }
+
+    #[test]
+    fn every_line_is_written() {
+        let mut buffer = Buffer::new(1_000);
+        buffer.write();
+        assert_eq!(buffer.0.iter().filter(|byte| **byte == 2).count(), 16);
+        assert!(!buffer.is_empty() && Buffer::new(0).is_empty());
+    }
+}

@@ -1,0 +1,369 @@
+//! The whole evaluation: a statement of trust, then each timer at each flush size, told as it ends.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use becalm_clock::{portable, Clock};
+use serde::{Deserialize, Serialize};
+
+use super::bench::{self, Bench};
+use super::caches::{self, Buffer, Flush};
+use super::cell::{self, Cell};
+use super::chain::{self, Check};
+use super::filter::Filter;
+use super::pin;
+use super::timer::loaded::Loaded;
+use super::timer::table;
+use super::timer::{Description, Unit};
+use super::trust::Trust;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Time for everything.
+    pub budget_ns: u64,
+    /// The processor that measures; None: the last one that this process may use.
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// "robust", "forest" or "none".
+    pub filter: String,
+    /// "grid" or "published".
+    pub search: String,
+    /// Of the order of measurements and the forest.
+    pub seed: u64,
+    /// Names of timers; none: all.
+    #[serde(default)]
+    pub timers: Vec<String>,
+    /// Names of flushes; none: all.
+    #[serde(default)]
+    pub flushes: Vec<String>,
+    /// Cells that are known already: a timer and a flush.
+    #[serde(default)]
+    pub done: Vec<(String, String)>,
+}
+
+/// What is told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// First, once.
+    Trust {
+        /// What can be believed.
+        trust: Box<Trust>,
+        /// What speaks against it.
+        doubts: Vec<&'static str>,
+    },
+    /// A timer that cannot be used, or a flush that is left out.
+    Absent {
+        /// The timer.
+        timer: Option<&'static str>,
+        /// The flush.
+        flush: Option<&'static str>,
+        /// Why.
+        reason: String,
+    },
+    /// Cells that are to come.
+    Planned {
+        /// How many.
+        cells: usize,
+    },
+    /// One timer at one flush.
+    Cell(Box<Cell>),
+    /// At the end.
+    Done {
+        /// How long it took.
+        elapsed_ns: u64,
+    },
+}
+
+/// Why there is no evaluation.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The chain of additions is none.
+    #[error(
+        "A multiplication took {ratio:.2} additions, not 3.00 within 0.03: work of a known length cannot be made here \
+         at the moment. Another load on the machine can cause that; try again."
+    )]
+    Chain {
+        /// What it took.
+        ratio: f64,
+    },
+    /// No clock runs.
+    #[error("No clock of this machine runs forward: {0}.")]
+    Clock(becalm_clock::Unusable),
+    /// No such processor.
+    #[error("Processor {cpu} cannot be used: {reason}.")]
+    Cpu {
+        /// Its number.
+        cpu: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A word that names nothing.
+    #[error("{what} is not a {kind}; there are: {known}.")]
+    Unknown {
+        /// The word.
+        what: String,
+        /// What it should name.
+        kind: &'static str,
+        /// What there is.
+        known: String,
+    },
+    /// The listener is gone.
+    #[error("The result cannot be told: {0}.")]
+    Told(#[from] std::io::Error),
+}
+
+/// Rounds of the self-check, and how often it is tried: other load on the machine may spoil one.
+const ROUNDS: usize = 101;
+const TRIES: usize = 5;
+/// The share of the budget above which the least that a flush needs is too much.
+const MOST_OF_BUDGET: f64 = 0.5;
+
+/// Evaluate all that is asked for; tells what it finds as it finds it.
+pub fn evaluate(
+    request: &Request,
+    loaded: &Loaded,
+    tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+) -> Result<(), Refused> {
+    let began = Instant::now();
+    let filter = filter(&request.filter, request.seed)?;
+    let published = match request.search.as_str() {
+        "grid" => false,
+        "published" => true,
+        other => return Err(unknown(other, "search", &["grid", "published"])),
+    };
+    let cpu = request.cpu.map_or_else(pin::last, Some).unwrap_or(0);
+    let pinned = pin::to(cpu);
+    if let (Some(_), Err(reason)) = (request.cpu, &pinned) {
+        return Err(Refused::Cpu { cpu, reason: reason.to_string() });
+    }
+    let clock = Clock::open().map_err(Refused::Clock)?;
+    let check = checked()?;
+    let trust = Trust::collect(&clock, check, cpu, pinned.is_ok());
+    let doubts = trust.doubts();
+    tell(&Event::Trust { trust: Box::new(trust), doubts })?;
+
+    let rows = table::rows(loaded);
+    let names: Vec<&str> = rows.iter().map(|row| row.description.name).collect();
+    known(&request.timers, &names, "timer")?;
+    let mut timers = Vec::new();
+    for row in rows {
+        let name = row.description.name;
+        if !request.timers.is_empty() && !request.timers.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        match row.timer {
+            Ok(timer) => timers.push((row.description, timer)),
+            Err(reason) => tell(&Event::Absent { timer: Some(name), flush: None, reason })?,
+        }
+    }
+    let budget = Duration::from_nanos(request.budget_ns);
+    let flushes = flushes(request, cpu, timers.len(), budget, tell)?;
+    let cells: Vec<(usize, usize)> = (0..flushes.len())
+        .flat_map(|flush| (0..timers.len()).map(move |timer| (flush, timer)))
+        .filter(|(flush, timer)| {
+            let is =
+                |done: &(String, String)| done.0 == timers[*timer].0.name && done.1 == flushes[*flush].0.name;
+            !request.done.iter().any(is)
+        })
+        .collect();
+    tell(&Event::Planned { cells: cells.len() })?;
+    let mut buffer = Buffer::new(0);
+    let mut allocated = usize::MAX;
+    for (place, (flush, timer)) in cells.iter().enumerate() {
+        let (flush_row, flush_time) = &flushes[*flush];
+        if allocated != *flush {
+            buffer = Buffer::new(flush_row.bytes);
+            allocated = *flush;
+        }
+        // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
+        let weight = |flush: usize| cell::weight(flushes[flush].1);
+        let rest: f64 = cells[place..].iter().map(|(flush, _)| weight(*flush)).sum();
+        let left = budget.saturating_sub(began.elapsed());
+        let time = left.mul_f64(weight(*flush) / rest);
+        let (description, timer) = &timers[*timer];
+        let check = checked()?;
+        let factor = factor(*description, &clock);
+        let addition = if description.unit == Unit::Cycles { 1.0 } else { check.addition_ns };
+        let step = bench::step(timer.as_ref());
+        let seed = request.seed.wrapping_add(place as u64);
+        let bench = Bench::new(timer.as_ref(), factor, addition, step, &mut buffer, seed, time);
+        let asked = cell::Asked {
+            description: *description,
+            flush: flush_row,
+            flush_time: *flush_time,
+            filter,
+            published,
+            time,
+        };
+        let found = cell::measure(&asked, bench, check, cpu);
+        tell(&Event::Cell(Box::new(found)))?;
+    }
+    tell(&Event::Done { elapsed_ns: began.elapsed().as_nanos() as u64 })?;
+    Ok(())
+}
+
+/// The chain of additions, if it is one.
+fn checked() -> Result<Check, Refused> {
+    let mut ratio = 0.0;
+    for _ in 0..TRIES {
+        let check = chain::check(portable::now_ns, ROUNDS);
+        if check.passed() {
+            return Ok(check);
+        }
+        ratio = check.ratio;
+    }
+    Err(Refused::Chain { ratio })
+}
+
+/// What one unit of a timer is in ns, or 1 for cycles.
+fn factor(description: Description, clock: &Clock) -> f64 {
+    match description.unit {
+        Unit::Ticks => 1e9 / clock.info().calibration.hz,
+        Unit::Nanoseconds | Unit::Cycles => 1.0,
+    }
+}
+
+/// The flushes that are asked for and that the budget allows, with the time that one takes.
+fn flushes(
+    request: &Request,
+    cpu: u32,
+    timers: usize,
+    budget: Duration,
+    tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+) -> Result<Vec<(Flush, Duration)>, Refused> {
+    let root = Path::new("/");
+    let rows = caches::rows(root, cpu, caches::available(root));
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    known(&request.flushes, &names, "flush")?;
+    let mut found = Vec::new();
+    for row in rows {
+        if !request.flushes.is_empty() && !request.flushes.iter().any(|wanted| wanted == row.name) {
+            continue;
+        }
+        let mut reason = row.reason.clone();
+        let mut time = Duration::ZERO;
+        if reason.is_none() && row.bytes > 0 {
+            let mut buffer = Buffer::new(row.bytes);
+            buffer.write();
+            let began = Instant::now();
+            (0..3).for_each(|_| buffer.write());
+            time = began.elapsed() / 3;
+            let least = cell::least(time) * timers.max(1) as u32;
+            if least > budget.mul_f64(MOST_OF_BUDGET) {
+                reason = Some(format!(
+                    "writing {} MiB takes {:.1} ms, before each measurement: these cells need at least {} s of a budget \
+                     that is twice as long",
+                    row.bytes >> 20,
+                    time.as_secs_f64() * 1e3,
+                    least.as_secs() + 1,
+                ));
+            }
+        }
+        match reason {
+            Some(reason) => tell(&Event::Absent { timer: None, flush: Some(row.name), reason })?,
+            None => found.push((row, time)),
+        }
+    }
+    Ok(found)
+}
+
+fn filter(name: &str, seed: u64) -> Result<Filter, Refused> {
+    match name {
+        "robust" => Ok(Filter::Robust),
+        "forest" => Ok(Filter::Forest { seed }),
+        "none" => Ok(Filter::None),
+        other => Err(unknown(other, "filter", &["robust", "forest", "none"])),
+    }
+}
+
+fn known(words: &[String], names: &[&str], kind: &'static str) -> Result<(), Refused> {
+    match words.iter().find(|word| !names.contains(&word.as_str())) {
+        Some(word) => Err(unknown(word, kind, names)),
+        None => Ok(()),
+    }
+}
+
+fn unknown(what: &str, kind: &'static str, names: &[&str]) -> Refused {
+    Refused::Unknown { what: what.to_owned(), kind, known: names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> Request {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const SMALL: &str = r#"{"budget_ns": 300000000, "filter": "robust", "search": "grid", "seed": 1,
+        "timers": ["barrier", "cycles"], "flushes": ["L1"]}"#;
+
+    fn told(request: &Request) -> Result<Vec<Event>, Refused> {
+        let mut events = Vec::new();
+        evaluate(request, &Loaded::default(), &mut |event| {
+            events.push(event.clone());
+            Ok(())
+        })?;
+        Ok(events)
+    }
+
+    #[test]
+    fn events_come_in_their_order_and_a_cell_is_told() {
+        let events = match told(&request(SMALL)) {
+            Ok(events) => events,
+            // A machine under load may not run the chain as it should; then there is nothing else.
+            Err(Refused::Chain { ratio }) => return assert!((ratio - 3.0).abs() > 0.03),
+            Err(other) => panic!("{other}"),
+        };
+        assert!(matches!(events.first(), Some(Event::Trust { .. })), "{events:?}");
+        assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");
+        let cell = events.iter().find_map(|event| match event {
+            Event::Cell(cell) if cell.timer == "barrier" => Some(cell),
+            _ => None,
+        });
+        let cell = cell.unwrap();
+        assert!(cell.smallest_cost >= 0.0 && cell.many > 0);
+        assert_eq!(cell.t_min.is_some(), cell.no_t_min.is_none());
+        let text = serde_json::to_value(&events[0]).unwrap();
+        assert_eq!(text["event"], "trust");
+        assert!(text["trust"]["hz"].is_number());
+    }
+
+    #[test]
+    fn what_is_done_is_not_done_again() {
+        let mut wanted = request(SMALL);
+        wanted.done = vec![("barrier".into(), "L1".into()), ("cycles".into(), "L1".into())];
+        match told(&wanted) {
+            Ok(events) => assert!(events.contains(&Event::Planned { cells: 0 }), "{events:?}"),
+            Err(Refused::Chain { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn words_that_name_nothing_are_refused() {
+        for (field, bad) in
+            [("filter", "magic"), ("search", "bisection"), ("timers", "sundial"), ("flushes", "L9")]
+        {
+            let mut wanted = request(SMALL);
+            match field {
+                "filter" => wanted.filter = bad.into(),
+                "search" => wanted.search = bad.into(),
+                "timers" => wanted.timers = vec![bad.into()],
+                _ => wanted.flushes = vec![bad.into()],
+            }
+            match told(&wanted) {
+                Err(Refused::Unknown { what, known, .. }) => assert!(what == bad && !known.is_empty()),
+                Err(Refused::Chain { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let mut wanted = request(SMALL);
+        wanted.cpu = Some(60_000);
+        assert!(matches!(told(&wanted), Err(Refused::Cpu { cpu: 60_000, .. })));
+        assert!(serde_json::from_str::<Request>(r#"{"budget": 1}"#).is_err());
+    }
+}

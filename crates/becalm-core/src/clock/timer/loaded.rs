@@ -1,0 +1,97 @@
+//! PAPI's timers, for comparison: loaded at run time by who can (a statically linked program cannot), where it is installed.
+//!
+//! What they are: PAPI_get_real_nsec is a system call for CLOCK_REALTIME past the vDSO, PAPI_get_real_cyc a bare rdtsc,
+//! PAPI_read a counter of events.
+
+use becalm_clock::Stamp;
+
+use super::row::{row, Row};
+use super::{Timer, Unit};
+
+/// `long long PAPI_get_real_nsec(void)` and the like.
+pub type Read = unsafe extern "C" fn() -> i64;
+/// `int PAPI_read(int, long long *)`.
+pub type ReadEvents = unsafe extern "C" fn(i32, *mut i64) -> i32;
+
+/// What could be loaded, each with its reason if not.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// PAPI_get_real_nsec.
+    pub real_nsec: Result<Read, String>,
+    /// PAPI_get_real_cyc.
+    pub real_cyc: Result<Read, String>,
+    /// PAPI_read of a started set of events that holds PAPI_TOT_CYC. Whether there is one is decided by adding the
+    /// event: without counters PAPI calls its component enabled.
+    pub read: Result<(ReadEvents, i32), String>,
+}
+
+impl Default for Loaded {
+    fn default() -> Loaded {
+        let reason = "PAPI was not loaded".to_owned();
+        Loaded { real_nsec: Err(reason.clone()), real_cyc: Err(reason.clone()), read: Err(reason) }
+    }
+}
+
+impl Loaded {
+    /// Nothing, for this reason.
+    pub fn none(reason: &str) -> Loaded {
+        let reason = reason.to_owned();
+        Loaded { real_nsec: Err(reason.clone()), real_cyc: Err(reason.clone()), read: Err(reason) }
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let plain = |read: &Result<Read, String>| read.clone().map(Plain);
+        vec![
+            row(
+                "PAPI_get_real_nsec",
+                Unit::Nanoseconds,
+                "PAPI: CLOCK_REALTIME by a system call",
+                plain(&self.real_nsec),
+            ),
+            row(
+                "PAPI_get_real_cyc",
+                Unit::Ticks,
+                "PAPI: the counter without any order",
+                plain(&self.real_cyc),
+            ),
+            row(
+                "PAPI_read",
+                Unit::Cycles,
+                "PAPI: cycles of the core",
+                self.read.clone().map(|(read, set)| Events(read, set)),
+            ),
+        ]
+    }
+}
+
+struct Plain(Read);
+
+impl Timer for Plain {
+    #[inline(always)]
+    fn begin(&self) -> Stamp {
+        // SAFETY: a function of an initialised library that takes nothing.
+        Stamp { ticks: unsafe { (self.0)() } as u64, processor: 0 }
+    }
+
+    #[inline(always)]
+    fn end(&self) -> Stamp {
+        self.begin()
+    }
+}
+
+struct Events(ReadEvents, i32);
+
+impl Timer for Events {
+    #[inline(always)]
+    fn begin(&self) -> Stamp {
+        let mut count = 0_i64;
+        // SAFETY: a started set of one event, so one number is written.
+        unsafe { (self.0)(self.1, &mut count) };
+        Stamp { ticks: count as u64, processor: 0 }
+    }
+
+    #[inline(always)]
+    fn end(&self) -> Stamp {
+        self.begin()
+    }
+}

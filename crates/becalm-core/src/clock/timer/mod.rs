@@ -1,0 +1,39 @@
+//! The timers that are evaluated, one row each in `table` (`row`: what a row is); `loaded` are those of a library, `measure` the loop around them.
+
+pub mod loaded;
+pub mod measure;
+pub mod row;
+pub mod table;
+
+use becalm_clock::Stamp;
+
+/// A timer: a read before the work and one after it.
+pub trait Timer {
+    /// The clock before the work.
+    fn begin(&self) -> Stamp;
+    /// The clock after it.
+    fn end(&self) -> Stamp;
+}
+
+/// What a timer's reads are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Ticks of the processor's wall clock.
+    Ticks,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Cycles of the core.
+    Cycles,
+}
+
+/// A timer in the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Description {
+    /// As in the tables.
+    pub name: &'static str,
+    /// What its reads are of.
+    pub unit: Unit,
+    /// What it is.
+    pub meaning: &'static str,
+}

@@ -1,0 +1,23 @@
+//! A row of the table of timers.
+
+use super::measure::Measure;
+use super::{Description, Timer, Unit};
+
+/// The timer, or why it cannot be used here.
+pub struct Row {
+    /// What it is.
+    pub description: Description,
+    /// The timer, ready.
+    pub timer: Result<Box<dyn Measure>, String>,
+}
+
+/// A row of a timer that may be there.
+pub fn row<T: Timer + 'static, E: std::fmt::Display>(
+    name: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    timer: Result<T, E>,
+) -> Row {
+    let timer = timer.map(|timer| Box::new(timer) as Box<dyn Measure>).map_err(|reason| reason.to_string());
+    Row { description: Description { name, unit, meaning }, timer }
+}

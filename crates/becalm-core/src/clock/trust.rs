@@ -1,0 +1,198 @@
+//! What can be believed of this machine's clock, before anything is timed. What a machine cannot tell is not told.
+
+use std::fs;
+use std::path::Path;
+
+use becalm_clock::cycles::CycleCounter;
+use becalm_clock::Clock;
+use serde::Serialize;
+
+use super::chain::Check;
+use super::fences::{self, Fences};
+
+/// The statement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trust {
+    /// The counter that is read, and how.
+    pub source: &'static str,
+    /// Why it is not the processor's own.
+    pub fallback: Option<String>,
+    /// Ticks a second, and their error in parts in a million.
+    pub hz: f64,
+    /// See `hz`.
+    pub ppm: f64,
+    /// The frequency that processor or firmware announce.
+    pub announced_hz: Option<u64>,
+    /// The step by which the counter advances, in ticks and ns.
+    pub quantum_ticks: Option<f64>,
+    /// See `quantum_ticks`.
+    pub quantum_ns: Option<f64>,
+    /// The smallest and the median time between two reads with nothing between them, in ns.
+    pub smallest_cost_ns: f64,
+    /// See `smallest_cost_ns`.
+    pub median_cost_ns: f64,
+    /// A hypervisor emulates each read.
+    pub trapped: bool,
+    /// The counter runs at one rate.
+    pub invariant: Option<bool>,
+    /// Under a hypervisor.
+    pub hypervisor: Option<bool>,
+    /// What the kernel keeps time by: it leaves a counter that it has found to be wrong.
+    pub clocksource: Option<String>,
+    /// Additions and multiplications, by which the core's clock is known.
+    pub check: Check,
+    /// The core's clock in this run in GHz, and over the counter's.
+    pub core_ghz: f64,
+    /// See `core_ghz`.
+    pub core_over_counter: f64,
+    /// What fences do.
+    pub fences: Fences,
+    /// Why the core's cycles cannot be counted; None: they can.
+    pub no_cycles: Option<String>,
+    /// The processor that measures, and whether the thread stays there.
+    pub cpu: u32,
+    /// See `cpu`.
+    pub pinned: bool,
+    /// Seconds since 1970.
+    pub at: u64,
+}
+
+impl Trust {
+    /// Ask the processor, the kernel and a few probes.
+    pub fn collect(clock: &Clock, check: Check, cpu: u32, pinned: bool) -> Trust {
+        let info = clock.info();
+        let tick_ns = 1e9 / info.calibration.hz;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Trust {
+            source: info.source.name(),
+            fallback: info.fallback.map(|reason| reason.to_string()),
+            hz: info.calibration.hz,
+            ppm: info.calibration.ppm,
+            announced_hz: info.abilities.announced_hz,
+            quantum_ticks: info.quantum,
+            quantum_ns: info.quantum.map(|ticks| ticks * tick_ns),
+            smallest_cost_ns: info.smallest_cost as f64 * tick_ns,
+            median_cost_ns: info.median_cost as f64 * tick_ns,
+            trapped: info.trapped(),
+            invariant: info.abilities.invariant,
+            hypervisor: info.abilities.hypervisor,
+            clocksource: clocksource(Path::new("/")),
+            check,
+            core_ghz: 1.0 / check.addition_ns,
+            core_over_counter: tick_ns / check.addition_ns,
+            fences: fences::probe(check.addition_ns / tick_ns),
+            no_cycles: CycleCounter::open().err().map(|reason| reason.to_string()),
+            cpu,
+            pinned,
+            at: now.map_or(0, |since| since.as_secs()),
+        }
+    }
+
+    /// What speaks against believing the results; each entry a kind that is put into words elsewhere.
+    pub fn doubts(&self) -> Vec<&'static str> {
+        let native = self.fallback.is_none();
+        let tsc = cfg!(target_arch = "x86_64") && native;
+        [
+            (!native, "fallback"),
+            (self.trapped, "trapped"),
+            (
+                tsc && self.invariant == Some(false) && self.clocksource.as_deref() != Some("tsc"),
+                "not_invariant",
+            ),
+            (
+                // kvm-clock and Hyper-V's page read the same counter.
+                tsc && self
+                    .clocksource
+                    .as_deref()
+                    .is_some_and(|name| matches!(name, "hpet" | "acpi_pm" | "jiffies")),
+                "kernel_left_it",
+            ),
+            (native && self.fences.hold() == Some(false), "fences_do_not_hold"),
+            (native && !self.fences.wait(), "reads_do_not_wait"),
+            (!self.pinned, "not_pinned"),
+            (self.quantum_ticks.is_none(), "quantum_unknown"),
+        ]
+        .into_iter()
+        .filter_map(|(is_so, kind)| is_so.then_some(kind))
+        .collect()
+    }
+}
+
+/// The kernel's clock source.
+pub fn clocksource(root: &Path) -> Option<String> {
+    let path = root.join("sys/devices/system/clocksource/clocksource0/current_clocksource");
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Trust {
+        Trust {
+            source: "rdtscp;lfence",
+            fallback: None,
+            hz: 2e9,
+            ppm: 0.5,
+            announced_hz: None,
+            quantum_ticks: Some(2.0),
+            quantum_ns: Some(1.0),
+            smallest_cost_ns: 27.0,
+            median_cost_ns: 29.0,
+            trapped: false,
+            invariant: Some(true),
+            hypervisor: Some(true),
+            clocksource: Some("tsc".into()),
+            check: Check { addition_ns: 0.3, ratio: 3.0 },
+            core_ghz: 3.3,
+            core_over_counter: 1.7,
+            fences: Fences { ratio: Some(2.0), waited: 1.0, bare_waited: 0.1 },
+            no_cycles: None,
+            cpu: 1,
+            pinned: true,
+            at: 0,
+        }
+    }
+
+    #[test]
+    fn a_good_machine_leaves_no_doubt() {
+        assert_eq!(good().doubts(), Vec::<&str>::new());
+        // A hypervisor may hide the flag; the kernel uses the counter all the same.
+        assert_eq!(Trust { invariant: Some(false), ..good() }.doubts(), Vec::<&str>::new());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_fault_is_a_doubt() {
+        let hpet = Some("hpet".to_owned());
+        let bad = Trust {
+            trapped: true,
+            invariant: Some(false),
+            clocksource: hpet,
+            fences: Fences { ratio: Some(1.0), waited: 0.2, bare_waited: 0.2 },
+            pinned: false,
+            quantum_ticks: None,
+            ..good()
+        };
+        assert_eq!(
+            bad.doubts(),
+            [
+                "trapped",
+                "not_invariant",
+                "kernel_left_it",
+                "fences_do_not_hold",
+                "reads_do_not_wait",
+                "not_pinned",
+                "quantum_unknown"
+            ]
+        );
+        assert_eq!(Trust { fallback: Some("no".into()), ..good() }.doubts(), ["fallback"]);
+    }
+
+    #[test]
+    fn this_machine_makes_a_statement() {
+        let clock = Clock::calibrated(2_000_000).unwrap();
+        let trust = Trust::collect(&clock, Check { addition_ns: 0.3, ratio: 3.0 }, 0, false);
+        assert!(trust.hz > 1e6 && trust.doubts().contains(&"not_pinned"));
+    }
+}
