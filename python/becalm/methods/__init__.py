@@ -94,6 +94,15 @@ TABLE = (
         minimizes=("time",),
         takes=(("path", "path"), ("probes", "probes")),
     ),
+    Row(
+        "bayes",
+        "becalm.methods.bayes",
+        "bayes",
+        "Bayesian optimisation by Optuna, sixty trials: the extra becalm[bayes], to compare with",
+        TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
+        minimizes=("time",),
+        takes=(("sampler", "sampler"),),
+    ),
 )
 """The first is what is used when none is named."""
 

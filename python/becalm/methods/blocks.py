@@ -8,6 +8,12 @@ from becalm.methods.log_times import LogTimes
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, TrialDesign
 from becalm.nouns.settings import Settings
 
+FINALISTS = 3
+"""Arms that the last trials of a search decide between."""
+
+FINAL = 0.2
+"""Share of the trials that decides."""
+
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
@@ -15,6 +21,7 @@ class Blocks:
     """Asks of one search: in each the default is an arm, so that drift is seen. `times`: what they showed.
 
     `evaluations`: trials of other arms than the default that the search may make; None for no limit but the rule's.
+    `planned`: how many of them there are runs for; `search`: of these before the final.
     """
 
     def __init__(self, rule: TrialDesign, evaluations: int | None) -> None:
@@ -23,6 +30,11 @@ class Blocks:
         self.runs = 0
         self.trials = 0
         self._most = evaluations
+        if evaluations is not None and rule.most_runs is not None:
+            # A tenth of the runs, or less, is for the default.
+            evaluations = min(evaluations, max(1, rule.most_runs // rule.cost * 10 // 11))
+        self.planned = evaluations
+        self.search = None if evaluations is None else evaluations - int(FINAL * evaluations)
 
     def room(self) -> int:
         """How many arms beside the default the next block may have."""
@@ -40,6 +52,26 @@ class Blocks:
         self.trials += len(new)
         rule = self.rule
         self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
+
+    def leaders(self, count: int) -> list[Settings]:
+        """The best arms that worked, as all runs have it."""
+        expected = self.times.expected()
+        return sorted((arm for arm in expected if arm != NO_SETTINGS), key=lambda arm: expected[arm])[:count]
+
+    def best(self) -> Settings:
+        """What would be chosen now: one of the leaders, or the default."""
+        return NO_SETTINGS if self.lost else self.times.faster(self.leaders(FINALISTS))
+
+    def final(self) -> Asking:
+        """The leaders against each other and the default, while they may still change the choice."""
+        finalists = self.leaders(FINALISTS)
+        while finalists and not self.lost and self.room() >= len(finalists):
+            yield from self.ask(finalists, f"the best {len(finalists)} against each other", self.best())
+            finalists = [arm for arm in finalists if not self.times.failed(arm)] or self.leaders(FINALISTS)
+            first = min(finalists, key=self.times.level, default=NO_SETTINGS)
+            finalists = [arm for arm in finalists if arm == first or not self.times.differs(arm, first)]
+            if len(finalists) == 1 and self.times.differs(first, NO_SETTINGS):
+                break
 
     @property
     def lost(self) -> bool:

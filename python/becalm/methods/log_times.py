@@ -65,6 +65,11 @@ class LogTimes:
         return [arm for arm in self._arms if arm not in self._failed]
 
     @property
+    def bad(self) -> list[Settings]:
+        """Arms of which a run failed, the default included."""
+        return sorted(self._failed, key=lambda arm: [(name, str(value)) for name, value in arm.values])
+
+    @property
     def failures(self) -> int:
         """How many arms failed."""
         return len(self._failed)

@@ -27,11 +27,8 @@ USUAL = SwarmParameters()
 SWEEPS, FEWEST = 5, 4
 """A swarm has fewer particles where it could not move so often, but at least so many."""
 
-AGAIN, FINALISTS = 2, 3
-"""Places that are measured again in every block, and those that the last trials decide between."""
-
-FINAL = 0.2
-"""Share of the trials that decides."""
+AGAIN = 2
+"""Places that are measured again in every block."""
 
 
 def moved(
@@ -56,7 +53,7 @@ def swarm(
             break
         here.move()
         yield from here.measure(f"step {number} of the swarm, and the best so far again")
-    yield from here.final()
+    yield from here.blocks.final()
     return here.choice()
 
 
@@ -68,37 +65,25 @@ class _Swarm:
         self.parameters = parameters
         self._rng = rng
         self._places = Places(space)
-        trials = parameters.evaluations
-        if rule.most_runs is not None:
-            # A tenth of the runs, or less, is for the default.
-            trials = min(trials, max(1, rule.most_runs // rule.cost * 10 // 11))
-        self.search = trials - int(FINAL * trials)
+        trials = self.blocks.planned or parameters.evaluations
+        self.search = self.blocks.search or trials
         count = min(parameters.particles, max(FEWEST, trials // SWEEPS))
         self._at = self._places.scattered(count, rng)
         self._velocity = (self._places.scattered(count, rng) - self._at) / 2
         self._been: list[list[tuple[Settings, Floats]]] = [[] for _ in range(count)]
-
-    def leaders(self, count: int) -> list[Settings]:
-        """The best places, as all runs have it."""
-        expected = self.blocks.times.expected()
-        return sorted((arm for arm in expected if arm != NO_SETTINGS), key=lambda arm: expected[arm])[:count]
-
-    def best(self) -> Settings:
-        """What would be chosen now."""
-        return self.blocks.times.faster(self.leaders(FINALISTS)) if not self.blocks.lost else NO_SETTINGS
 
     def measure(self, why: str) -> Asking:
         """Measure where the particles are, and the best places again."""
         here = [self._places.settings(at) for at in self._at]
         for been, settings, at in zip(self._been, here, self._at, strict=True):
             been.append((settings, at))
-        again = self.leaders(AGAIN)
+        again = self.blocks.leaders(AGAIN)
         room = max(0, self.search - self.blocks.trials)
-        yield from self.blocks.ask(list(dict.fromkeys([*again, *here]))[:room], why, self.best())
+        yield from self.blocks.ask(list(dict.fromkeys([*again, *here]))[:room], why, self.blocks.best())
 
     def settled(self) -> bool:
         """Whether all particles set the same as the best place does, so that nothing new would be measured."""
-        return {self._places.settings(at) for at in self._at} <= set(self.leaders(1))
+        return {self._places.settings(at) for at in self._at} <= set(self.blocks.leaders(1))
 
     def move(self) -> None:
         """One step of all particles."""
@@ -115,23 +100,11 @@ class _Swarm:
             self._at, self._velocity, own, np.broadcast_to(best, self._at.shape), self.parameters, draws
         )
 
-    def final(self) -> Asking:
-        """The best places against each other and the default, while they may still change the choice."""
-        finalists = self.leaders(FINALISTS)
-        while finalists and not self.blocks.lost and self.blocks.room() >= len(finalists):
-            yield from self.blocks.ask(finalists, f"the best {len(finalists)} against each other", self.best())
-            times = self.blocks.times
-            finalists = [arm for arm in finalists if not times.failed(arm)] or self.leaders(FINALISTS)
-            first = min(finalists, key=times.level, default=NO_SETTINGS)
-            finalists = [arm for arm in finalists if arm == first or not times.differs(arm, first)]
-            if len(finalists) == 1 and times.differs(first, NO_SETTINGS):
-                break
-
     def choice(self) -> Choice:
         """The end: the best place, or none when none is faster than the default."""
         if self.blocks.lost:
             return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
-        chosen, spent = self.best(), self.blocks.spent()
+        chosen, spent = self.blocks.best(), self.blocks.spent()
         if chosen == NO_SETTINGS:
             return Choice(chosen, f"The swarm found nothing that is faster than the default in {spent}.")
         return Choice(chosen, f"The swarm of {len(self._at)} particles chose the best place of {spent}.")

@@ -56,6 +56,7 @@ class _Own(TypedDict, total=False):
     path: str
     probes: int
     swarm: str | Mapping[str, float]
+    sampler: str
     only: str | Sequence[str]
     factors: str | Sequence[str]
     without: str | Sequence[str]

@@ -32,6 +32,7 @@ VALUES = {
     "path": "slice",
     "probes": 5,
     "swarm": "omega=0.3",
+    "sampler": "gp",
 }
 """For each option another value than the usual one."""
 
@@ -41,6 +42,7 @@ REFUSED = {
     "factors": "--factor is for --minimize time",
     "path": "--path is for --method golden, not for",
     "probes": "--probes is for --method golden, not for",
+    "sampler": "--sampler is for --method bayes, not for",
     "swarm": "--swarm is for --method swarm, not for",
 }
 """Those that are refused beside a method, and what is said."""

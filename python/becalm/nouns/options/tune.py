@@ -25,7 +25,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs", "path", "probes", "swarm")
+SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs", "path", "probes", "swarm", "sampler")
 """Options of a search: what only tries settings has no use for them."""
 
 CHOOSING = ("only", "without", "preserve_multicore", "factors")
@@ -142,6 +142,12 @@ class TuneOptions(StudyOptions):
         metavar="NAME=NUMBER,…",
         parse=SwarmParameters.parse,
         kept=SwarmParameters(),
+    )
+    sampler: str = option(
+        "tpe",
+        "How --method bayes proposes: tpe, a Parzen estimator, or gp, a Gaussian process, which needs PyTorch.",
+        str,
+        choices=("tpe", "gp"),
     )
     only: tuple[str, ...] = option(
         (), "Try these settings only.", str | Sequence[str], metavar="KNOB", repeats=True, parse=_names
