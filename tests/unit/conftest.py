@@ -6,7 +6,7 @@ import pytest
 from tests.places import ROOT
 from tests.unit.analysis import confirmations
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, verdict
-from tests.unit.small_machine import MODEL, Repeatable, Trouble
+from tests.unit.small_machine import FAST, MODEL, Repeatable, Trouble
 
 from becalm import hosts
 from becalm.analysis import confirmation
@@ -130,13 +130,15 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def trouble(tmp_path, monkeypatch, store):
     """What the host of the next studies does wrong; nothing yet."""
-    path = tmp_path / "small.toml"
-    path.write_text(MODEL)
-    model, wrong = machine.read(path), Trouble()
+    models, wrong = {}, Trouble()
+    for name, text in (("small", MODEL), ("fast", FAST)):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text)
+        models[f"sim:{name}"] = machine.read(path)
     real = hosts.open
 
     def opened(name="local", access=None):
-        return Repeatable(model, wrong) if name == "sim:small" else real(name, access)
+        return Repeatable(models[name], wrong) if name in models else real(name, access)
 
     monkeypatch.setattr(hosts, "open", opened)
     return wrong

@@ -35,6 +35,26 @@ name = "the program itself"
 kind = "normal"
 size = 0.002
 """
+FAST = """
+what = "a machine whose scheduler can be set"
+[time]
+base = "20ms"
+[[time.ranges]]
+knob = "sched_min_granularity_ns"
+default = 1500000
+best = 60000000
+costs = 0.4
+[[time.ranges]]
+knob = "sched_latency_ns"
+default = 12000000
+best = 150000000
+costs = 0.3
+[[noise]]
+name = "the program itself"
+kind = "normal"
+size = 0.01
+"""
+RANGES = ("sched_min_granularity_ns", "sched_latency_ns=1..1000ms:log")
 KNOBS = ("aslr", "governor", "turbo", "swap")
 BEGAN_NS = 1_600_000_000_000_000_000
 PERIOD_NS = 40_000_000

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
 from becalm.stats.spread import Ratio
 from becalm.wording import tune as sentences
+from becalm.wording import tune_time
 from becalm.wording.findings import finding
 
 Arms = Mapping[str, Sequence[Sample]]
@@ -124,9 +126,9 @@ def judge(
     )
     return Confirmation(
         arms=described,
-        comparisons=tuple(_worded(each, described, confidence) for each in comparisons),
+        comparisons=tuple(_worded(each, described, confidence, objective) for each in comparisons),
         contributions=tuple(
-            replace(each, sentence=sentences.contribution(each, margin, confidence)) for each in contributions
+            replace(each, sentence=_words(objective).contribution(each, margin, confidence)) for each in contributions
         ),
         droppable=droppable,
         chosen=chosen,
@@ -211,6 +213,7 @@ def _compared(name: str, program: str, baseline: Sample, arm: Sample, objective:
         shift=_change(shift),
         welch_p=welch_t(x, y).p_value,
         student_p=student_t(x, y).p_value,
+        deviation=_deviation(before, after, alpha) if find(objective) is TIME else None,
     )
 
 
@@ -254,7 +257,8 @@ def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) 
     settings: dict[str, Any] = dict(sample.settings.values)
     if not loops:
         return Arm(name, program, settings, 0, sample.failed, unknown, unknown, math.inf)
-    row = find(objective)
+    # Beside the mean time, the spread of runs is that of the coefficient of variation.
+    row = find("cv") if find(objective) is TIME else find(objective)
     around = np.concatenate([loop / loop.mean() - 1 for loop in loops])
     return Arm(
         name=name,
@@ -278,9 +282,20 @@ def _change(ratio: Ratio) -> Interval:
     return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1)
 
 
-def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float) -> ArmComparison:
+def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float, objective: str) -> ArmComparison:
     mine = {arm.name: arm for arm in arms if arm.program == each.program}
-    return replace(each, sentence=sentences.comparison(each, mine[BASELINE], mine[each.arm], confidence))
+    return replace(each, sentence=_words(objective).comparison(each, mine[BASELINE], mine[each.arm], confidence))
+
+
+def _words(objective: str) -> ModuleType:
+    """Sentences about times, or about spreads."""
+    return tune_time if find(objective) is TIME else sentences
+
+
+def _deviation(before: Sequence[Floats], after: Sequence[Floats], alpha: float) -> Interval:
+    """Standard deviation before over after: of the spreads, which are shares of the mean, times that of the means."""
+    spread, times = find("cv").ratio(before, after, alpha), TIME.ratio(before, after, alpha).value
+    return Interval(spread.value * times, spread.low * times, spread.high * times)
 
 
 def _failure(name: str, program: str, sample: Sample) -> Finding:

@@ -143,6 +143,7 @@ def complete(options: TuneOptions) -> TuneOptions:
         options,
         method=row.name,
         objective=objective,
+        margin=options.margin or find(objective).margin,
         loops=usual.loops if options.loops is None else options.loops,
         runs=usual.runs if options.runs is None else options.runs,
         warmups=usual.warmups if options.warmups is None else options.warmups,

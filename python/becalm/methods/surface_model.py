@@ -49,8 +49,18 @@ class Model:
         self._raw = np.log(every) if self.logarithmic else every
         self._blocks = np.array([each.block for each in (*self.varied, *self.controls)], dtype=np.int64)
         self.drift_p = math.nan
-        self._raw = self._raw - self._drift()
+        drift = self._drift()
+        self.drift_spread = float(drift.std())
+        """How much blocks differ: standard deviation of what was taken off, a share where the response has a logarithm.
+        """
+        self._raw = self._raw - drift
         self.power: float | None = None
+
+    @property
+    def values(self) -> Floats:
+        """The varied runs without drift, in units of the response."""
+        own = self._raw[: len(self.varied)]
+        return np.exp(own) if self.logarithmic else own
 
     @property
     def constant(self) -> bool:

@@ -75,11 +75,13 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
     """The fields of a dataclass that `encode` wrote, each checked against its type.
 
     Fields that this version does not know are left out, and so is null where the type has none: both have the default.
+    Null for a number without a default is NaN.
     Raises TypeError or ValueError that name the place.
     """
     hints, found = _hints(kind), {}
     for each in dataclasses.fields(kind):
-        if each.name in value and (value[each.name] is not None or _nullable(hints[each.name])):
+        needed = hints[each.name] is float and each.default is dataclasses.MISSING
+        if each.name in value and (value[each.name] is not None or _nullable(hints[each.name]) or needed):
             found[each.name] = decode(hints[each.name], value[each.name], f"{where}.{each.name}".strip("."))
     return found
 
@@ -94,6 +96,9 @@ def decode(hint: Any, value: Json, where: str) -> Any:
         return _one_of(parts, value, where)
     if origin is tuple:
         return _tuple(parts, value, where)
+    if hint is float and value is None:
+        # JSON has no NaN: `finite` wrote null.
+        return math.nan
     if hint in (int, float, str, bool):
         number = float(value) if hint is float and type(value) is int else value
         if type(number) is not hint:

@@ -6,9 +6,10 @@ null. Places are given both in coded units and as levels in the factors' own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from becalm.nouns.codec import Json
+from becalm.nouns.codec import Json, fields_of
 from becalm.nouns.design import document
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.goal import Goal
@@ -237,3 +238,10 @@ class DesignFit:
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""
         return document(self, "design fit")
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
+        """Read back what `to_json` wrote, now or in an earlier version. Raises KeyError, TypeError or ValueError."""
+        plain = {name: found for name, found in value.items() if name != "findings"}
+        findings = tuple(Finding(**found) for found in value.get("findings", ()))
+        return cls(**fields_of(cls, plain), findings=findings)

@@ -34,8 +34,9 @@ class Objective:
 
     `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `pooled`: of the
     values of several loops. `typical`: of loops, with its interval at 1 - alpha. `ratio`: first over second, from
-    paired loops, above 1 where the second is better. `scale`: on which effects of settings add. `efficiency`: how many
-    runs one run is worth, of the best estimator of the same. `what` is said in help, `definition` in notes of reports.
+    paired loops, above 1 where the second is better. `scale`: on which effects of settings add. `efficiency`: how
+    many runs one run is worth, of the best estimator of the same. `margin`: a loss that is usually not worth a setting.
+    `what` is said in help, `definition` in notes of reports.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Objective:
     ratio: Callable[[Sequence[Floats], Sequence[Floats], float], Ratio]
     fewest: int = 2
     efficiency: float = 1.0
+    margin: float = 0.25
     scale: Scale = Scale.LOG
 
 
@@ -85,6 +87,7 @@ TIME = Objective(
     typical=mean_time,
     ratio=mean_ratio,
     fewest=1,
+    margin=0.01,
 )
 
 TABLE: tuple[Objective, ...] = (

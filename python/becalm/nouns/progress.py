@@ -32,7 +32,7 @@ class SearchProgress:
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
     this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
-    known yet); `baseline`: the same of the machine as it is.
+    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns.
     """
 
     phase: str
@@ -45,6 +45,7 @@ class SearchProgress:
     spread: float | None
     baseline: float | None
     left_ns: float | None = None
+    timed: bool = False
 
 
 class ProgressListener(Protocol):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.settings import Settings
@@ -91,7 +92,8 @@ class ArmComparison:
     have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where that
     is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger over
     smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower, with
-    interval; `welch_p` and `student_p` for it.
+    interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard deviation
+    of the baseline over that of the arm, with its interval; None else, and in verdicts of an older becalm.
     """
 
     arm: str
@@ -110,6 +112,7 @@ class ArmComparison:
     welch_p: float
     student_p: float
     sentence: str = ""
+    deviation: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +179,14 @@ class TuneVerdict:
     transfer: tuple[Transfer, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     findings: tuple[Finding, ...] = ()
+    fit: DesignFit | None = None
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md)."""
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
+        own = asdict(replace(self, fit=None))
+        fit = None if self.fit is None else self.fit.to_json()
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **own, "fit": fit})
         assert isinstance(cleaned, dict)
         return cleaned
 
@@ -216,6 +222,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
             "ratio": interval(found["ratio"]),
             "shift": interval(found["shift"]),
             "f_df": tuple(found["f_df"]),
+            "deviation": None if found.get("deviation") is None else interval(found["deviation"]),
             "detectable": number(found["detectable"], math.inf),
             # Both variances zero: no F at all; one of them: an infinite one.
             "f": number(found["f"], math.nan if found["f_p"] == 1.0 else math.inf),
@@ -227,6 +234,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
 
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
     changed = {
+        "fit": None if value.get("fit") is None else DesignFit.from_json(value["fit"]),
         "stopped": Stopped(value["stopped"]),
         "programs": tuple(value["programs"]),
         "trials": tuple(Trial(**found) for found in value["trials"]),

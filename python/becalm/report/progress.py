@@ -241,11 +241,16 @@ def search(state: SearchProgress) -> list[str]:
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
     lines = [f"{PHASES[state.phase]}: {state.why}{arms}"]
     if state.baseline is not None and math.isfinite(state.baseline):
-        lines.append(f"baseline: spread {percent(state.baseline)} %")
+        lines.append(f"baseline: {'' if state.timed else 'spread '}{_seen(state, state.baseline)}")
     if state.best:
-        seen = "" if state.spread is None or not math.isfinite(state.spread) else f" (seen: {percent(state.spread)} %)"
+        known = state.spread is not None and math.isfinite(state.spread)
+        seen = f" (seen: {_seen(state, state.spread)})" if known and state.spread is not None else ""
         lines.append(f"best so far{seen}: {', '.join(f'{name}={value}' for name, value in state.best.items())}")
     return lines
+
+
+def _seen(state: SearchProgress, value: float) -> str:
+    return duration(value) if state.timed else f"{percent(value)} %"
 
 
 def ends(goal: StoppingRule) -> str:

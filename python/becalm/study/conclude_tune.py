@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from becalm.errors import UnfinishedError
+from becalm.methods import complete
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, TuneVerdict
 from becalm.nouns.verdict import Finding, Stopped
@@ -19,7 +20,7 @@ from becalm.wording.findings import finding
 
 def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
     """The verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
-    options, judged = course.options, tuned.judged
+    options, judged = complete(course.options), tuned.judged
     found = TuneVerdict(
         kind="tune",
         study=number,
@@ -40,6 +41,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
+        fit=tuned.fit,
         margin=options.margin,
         excluded=options.allowed.excluded,
         findings=(

@@ -138,6 +138,7 @@ class TuneStudy:
                 best=request.ask.best.to_json(),
                 spread=self._spread(request.ask.best),
                 baseline=self._spread(NO_SETTINGS),
+                timed=self.course.options.minimize == "time",
                 left_ns=None if budget_ns is None else max(0.0, budget_ns - self.course.trials.elapsed_ns),
             )
         )

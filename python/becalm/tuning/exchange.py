@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from becalm.analysis import confirmation
 from becalm.methods.protocol import Ask, Choice, Sample
+from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.tune_verdict import Trial
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
@@ -45,6 +46,12 @@ class SearchResult:
     findings: list[Finding] = field(default_factory=list)
     search_runs: int = 0
     confirm_runs: int = 0
+    fit: DesignFit | None = None
+    """What a surface through the trials says, where factors were varied."""
+    noise: float = 0.0
+    """Of single runs over the whole search, a share of their mean; 0 where it is not known."""
+    gain: float = 0.0
+    """What the search saw the chosen settings save of the time, a share; 0 where it is not known."""
     tried: tuple[str, ...] = ()
     """Names of settings to try that were confirmed; the first is the arm TUNED."""
 

@@ -25,10 +25,14 @@ from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
 from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.search_fit import search_fit
 from becalm.wording.findings import finding
 
 LOOK_LOOPS, LOOK_RUNS = 2, 12
 """The first look: as many runs as say where the scatter comes from (`variance_source.FEWEST`), in two loops."""
+
+TIMED_LOOK = (2, 3)
+"""The same where it is the mean time that counts: what the first runs cost, and about how much they differ."""
 
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
@@ -49,12 +53,14 @@ def tune_phases(
     """
     options = complete(options)
     space, rule = options.allowed.space, trial_design(options)
+    timed = options.minimize == "time"
+    loops, runs = TIMED_LOOK if timed else (LOOK_LOOPS, LOOK_RUNS)
     look = yield PhaseRequest(
-        Ask((NO_SETTINGS,), LOOK_LOOPS, LOOK_RUNS, 1, "a first look at the machine as it is"), "look", True
+        Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"), "look", not timed
     )
     tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
     tuned.findings += _parallel(look, programs, space)
-    run_ns = look.took_ns / max(1, LOOK_LOOPS * LOOK_RUNS + 1)
+    run_ns = look.took_ns / max(1, loops * runs + 1)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
@@ -69,7 +75,12 @@ def tune_phases(
             affordable = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
             rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
-        took_ns, chosen = yield from _search(search, tuned, rule.objective)
+        took_ns, chosen, trials = yield from _search(search, tuned, rule.objective)
+        if space.factors:
+            tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed)
+            tuned.findings += noticed
+            tuned.gain = 1 - _mean(chosen) / _mean(look.together[0].loops) if chosen else 0.0
+            tuned.noise = _noise([*look.together, *(each for _, _, each in trials if each.settings == NO_SETTINGS)])
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
         run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0
@@ -99,20 +110,22 @@ def _mean(loops: Sequence[Floats]) -> float:
 
 def _search(
     search: SearchRun, tuned: SearchResult, objective: str
-) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Floats]]]:
-    """Run the method; gives the time it took, and what it measured of the settings that it chose."""
+) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Floats], list[tuple[int, Ask, Sample]]]]:
+    """Run the method; gives the time it took, what it measured of the settings that it chose, and all its trials."""
     took_ns = 0.0
-    tried: list[tuple[Ask, Sample]] = []
+    tried: list[tuple[int, Ask, Sample]] = []
+    asks = 0
     while search.ask is not None:
         ask = search.ask
+        asks += 1
         gained = yield PhaseRequest(ask, "search")
         took_ns += gained.took_ns
         tuned.search_runs += counted(gained)
-        tried += [(ask, sample) for sample in gained.together]
+        tried += [(asks, ask, sample) for sample in gained.together]
         search.tell(gained.together)
     assert search.choice is not None
     tuned.choice = search.choice
-    for number, (ask, sample) in enumerate(tried, 1):
+    for number, (_, ask, sample) in enumerate(tried, 1):
         spread = sample.value(objective)
         tuned.trials.append(
             Trial(
@@ -124,7 +137,14 @@ def _search(
                 best=sample.settings == tuned.choice.settings,
             )
         )
-    return took_ns, [loop for _, sample in tried if sample.settings == tuned.choice.settings for loop in sample.loops]
+    mine = [loop for *_, sample in tried if sample.settings == tuned.choice.settings for loop in sample.loops]
+    return took_ns, mine, tried
+
+
+def _noise(samples: Sequence[Sample]) -> float:
+    """Standard deviation of single runs of the machine as it is over the whole search, a share of their mean."""
+    runs = np.concatenate([np.empty(0), *(loop for each in samples for loop in each.loops)])
+    return float(runs.std(ddof=1) / runs.mean()) if len(runs) > 2 else 0.0
 
 
 def _boots(space: Space) -> bool:

@@ -48,7 +48,7 @@ class _Own(TypedDict, total=False):
     minimize: str
     objective: str
     threshold: float | str | None
-    margin: float | str
+    margin: float | str | None
     loops: int | None
     runs: int | None
     warmups: int | None

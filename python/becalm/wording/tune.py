@@ -21,6 +21,9 @@ from becalm.nouns.tune_verdict import (
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, percent
 
+TIMED = "time"
+"""The objective of a search for the fastest settings."""
+
 COST = 0.0005
 """A change of the mean time below 0.05 % is not worth a word; `judge.NEGLIGIBLE` says why."""
 
@@ -199,6 +202,9 @@ def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
 def verdict(found: TuneVerdict) -> str:
     """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
     lines = [each.sentence for each in headline(found)]
+    timed = found.objective == TIMED
+    if not lines and not found.chosen and timed:
+        lines = [_nothing_faster(found)]
     if not lines and not found.chosen:
         tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
         who = found.programs[0] if len(found.programs) == 1 else "the programs together"
@@ -222,9 +228,10 @@ def verdict(found: TuneVerdict) -> str:
         lines += [f"But: {each.sentence}" for each in _lists(found)]
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
+        what = "time is" if timed else "spread is"
         lines.append(
-            f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the spread is less than "
-            f"{percent(found.margin)} % larger, if at all."
+            f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the {what} less than "
+            f"{percent(found.margin)} % {'longer' if timed else 'larger'}, if at all."
         )
     elif len(found.droppable) > 1:
         lines.append(
@@ -232,6 +239,14 @@ def verdict(found: TuneVerdict) -> str:
             "Leaving out all of them together was not confirmed, so they stay."
         )
     return "\n".join(lines)
+
+
+def _nothing_faster(found: TuneVerdict) -> str:
+    """A search for the fastest settings chose nothing, and why."""
+    tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
+    who = found.programs[0] if len(found.programs) == 1 else "the programs together"
+    why = next((str(each.numbers["why"]) for each in found.findings if each.kind == "choice"), "")
+    return f"Nothing that was tried makes {who} run faster: {tried}. {why}".rstrip()
 
 
 def _lists(found: TuneVerdict) -> list[ArmComparison]:

@@ -58,6 +58,27 @@ def strongest(program: str, n: Numbers) -> str:
     return f"The search chose nothing, so the strongest settings were measured: {', '.join(n['arms'])}. {end}"
 
 
+def drifted(program: str, n: Numbers) -> str:
+    """The machine changed its speed during the search."""
+    return (
+        f"From block to block of the search the time of all settings changed by {tune.share(n['spread'])} (drift, p "
+        f"{n['p_value']:.2g}): it was taken off before anything was fitted."
+    )
+
+
+def censored(program: str, n: Numbers) -> str:
+    """Failed trials."""
+    return (
+        f"{counted(n['failed'], 'trial')} of {n['trials']} failed or took too long. Such a trial has no time: it is "
+        "left out of the fit, and its settings are not chosen."
+    )
+
+
+def no_fit(program: str, n: Numbers) -> str:
+    """Why there is no surface."""
+    return f"No surface was fitted to the trials: {n['why']}"
+
+
 def program(program: str, n: Numbers) -> str:
     """The program itself, its caches and its memory."""
     part, additions, here, runs = _source(program, n)

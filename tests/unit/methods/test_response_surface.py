@@ -1,10 +1,13 @@
 """The method `surface`: how many runs it takes, what it finds, and what it says where there is nothing to find."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.methods.surface_design import two_levels
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -67,6 +70,19 @@ def test_many_factors_are_screened_and_those_that_do_nothing_are_left_alone():
     assert bowl(choice.settings, two) < 1.05
     assert runs(asks) < 80
     assert "which of 9 settings matter" in asks[0].why
+
+
+@pytest.mark.parametrize(
+    ("count", "resolution", "runs_"), [(6, 4, 16), (16, 4, 32), (8, 3, 16), (31, 3, 32), (40, 3, 64)]
+)
+def test_screening_designs_are_balanced_and_of_their_resolution(count, resolution, runs_):
+    points = two_levels(count, resolution)
+    assert points.shape == (runs_, count)
+    assert (points.sum(axis=0) == 0).all()
+    assert np.array_equal(points.T @ points, runs_ * np.eye(count)), "no two factors go together"
+    if resolution == 4:
+        pairs = [points[:, a] * points[:, b] for a, b in combinations(range(count), 2)]
+        assert not (np.array(pairs) @ points).any(), "and none with an interaction of two others"
 
 
 def test_choices_are_part_of_it():

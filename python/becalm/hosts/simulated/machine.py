@@ -51,6 +51,25 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Bowl:
+    """A run takes longer with the squared distance of a setting from its `best` value, by `costs` at one unit.
+
+    Distances are in coded units of the knob's range, on its scale. `default`: what it is where it is not set.
+    """
+
+    knob: str
+    default: int
+    best: int
+    costs: float
+
+    def distance(self, settings: Mapping[str, Any]) -> float:
+        """How far from the best it is set."""
+        numbers = known()[self.knob].domain.range
+        assert numbers is not None
+        return numbers.coded(int(settings.get(self.knob, self.default))) - numbers.coded(self.best)
+
+
+@dataclass(frozen=True, slots=True)
 class Noise:
     """One thing that disturbs; `size` is its standard deviation on the baseline, as a fraction."""
 
@@ -79,7 +98,8 @@ class Machine:
     """A model: see `read`. `slowest` limits the factor of all effects on the mean time together.
 
     `boot_ns`: how long a boot takes. `boot_spread`: the standard deviation of what each boot does to the time of all
-    its runs, a fraction.
+    its runs, a fraction. `ranges`: settings on which the mean time depends as a surface of second order, around the
+    best values; `together`: pairs of them with what the product of their distances adds.
     """
 
     name: str
@@ -92,6 +112,15 @@ class Machine:
     unsupported: tuple[tuple[str, str], ...] = ()
     boot_ns: int = 0
     boot_spread: float = 0.0
+    ranges: tuple[Bowl, ...] = ()
+    together: tuple[tuple[str, str, float], ...] = ()
+
+    def surface(self, settings: Settings) -> float:
+        """The factor on the mean time of settings with a range: 1 at the best values."""
+        values = settings.to_json()
+        far = {each.knob: each.distance(values) for each in self.ranges}
+        squares = sum(each.costs * far[each.knob] ** 2 for each in self.ranges)
+        return 1 + squares + sum(costs * far[one] * far[other] for one, other, costs in self.together)
 
     def state(self, settings: Settings) -> State:
         """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
@@ -101,12 +130,17 @@ class Machine:
         chosen |= {_tuned(SAME[knob]) for knob, value in chosen if knob in SAME and (knob, value) == _tuned(knob)}
         sizes = [_apply(noise.size, noise.effects, chosen) for noise in self.noises]
         fails = max((each.factor for each in self.failing if each.when <= chosen), default=0.0)
-        return State(np.array(sizes), min(self.slowest, _apply(1.0, self.slower, chosen)), fails)
+        time = min(self.slowest, _apply(1.0, self.slower, chosen)) * self.surface(settings)
+        return State(np.array(sizes), time, fails)
 
     def knobs(self) -> list[Knob]:
-        """The engine's catalogue as this machine has it: what it is set to is known of no knob."""
+        """The engine's catalogue as this machine has it: what it is set to is known of `ranges` only."""
         reasons = dict(self.unsupported)
-        return [replace(row, supported=row.name not in reasons, reason=reasons.get(row.name)) for row in catalogue()]
+        values = {each.knob: str(each.default) for each in self.ranges}
+        return [
+            replace(row, supported=row.name not in reasons, reason=reasons.get(row.name), value=values.get(row.name))
+            for row in catalogue()
+        ]
 
 
 class Running:
@@ -179,7 +213,21 @@ def _machine(name: str, value: Mapping[str, Any]) -> Machine:
         unsupported=tuple({**ABSENT, **{knob: str(reason) for knob, reason in lacking.items()}}.items()),
         boot_ns=duration_ns(boot["takes"]) if "takes" in boot else 0,
         boot_spread=float(boot.get("spread", 0.0)),
+        ranges=tuple(_bowl(each) for each in time.get("ranges", ())),
+        together=tuple((*_pair(each["knobs"]), float(each["costs"])) for each in time.get("together", ())),
     )
+
+
+def _pair(knobs: Sequence[str]) -> tuple[str, str]:
+    one, other = knobs
+    return one, other
+
+
+def _bowl(value: Mapping[str, Any]) -> Bowl:
+    made = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
+    if made.knob not in known() or known()[made.knob].domain.range is None:
+        raise ValueError(f"{made.knob} is no setting with a range")
+    return made
 
 
 def _noise(value: Mapping[str, Any]) -> Noise:

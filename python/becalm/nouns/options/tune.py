@@ -114,12 +114,14 @@ class TuneOptions(StudyOptions):
         kept=0.0,
     )
     margin: float = option(
-        "25%",
+        None,
         "Ignore losses smaller than this when a setting is left out.",
-        float | str,
+        float | str | None,
         unit="fraction",
         metavar="SHARE",
         parse=fraction,
+        shown="25%; 1% of time",
+        kept=0.0,
     )
     loops: int | None = option(None, "Loops of a trial.", int | None, metavar="N", shown="the method's", least=1)
     runs: int | None = option(None, "Runs in a row of a loop.", int | None, metavar="N", shown="the method's", least=1)

@@ -1,0 +1,80 @@
+"""The trials of a search as a designed experiment: drift taken off, fitted as `becalm design fit` fits a spreadsheet.
+
+The response is called `time`, in seconds. Failed trials have no value there: they are censored, and say so as missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from becalm.analysis.design_fit import fit
+from becalm.errors import UsageError
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
+from becalm.methods.surface_model import LEVEL, Model, Place
+from becalm.nouns.design_fit import DesignFit
+from becalm.nouns.factor import Factor
+from becalm.nouns.options.design import FitOptions
+from becalm.nouns.search_space import Space
+from becalm.nouns.sheet import Sheet
+from becalm.nouns.verdict import Finding
+from becalm.wording.findings import finding
+
+RESPONSE = "time"
+
+UNIT_NS = 1e9
+
+Tried = Sequence[tuple[int, Ask, Sample]]
+"""Trials in the order in which they were asked for: the number of the ask, the ask, one of its arms."""
+
+
+def search_fit(
+    space: Space, tried: Tried, objective: str, confidence: float, seed: int
+) -> tuple[DesignFit | None, list[Finding]]:
+    """The fit of those trials that varied the same factors, as most at the end did; None where there is nothing to fit.
+
+    And what was noticed: drift, and trials that failed.
+    """
+    alike = _alike(tried)
+    values = [dict(sample.settings.values) for *_, sample in alike if sample.settings != NO_SETTINGS]
+    factors = tuple(each for each in space.factors if len({some.get(each.name) for some in values}) > 1)
+    places, order = [], []
+    for number, index, ask, sample in alike:
+        value = sample.value(objective) / UNIT_NS
+        if sample.settings != NO_SETTINGS:
+            order.append(number)
+            places.append(Place(_place(factors, sample), index if ask.block is None else ask.block, value))
+        elif math.isfinite(value):
+            places.append(Place(None, index if ask.block is None else ask.block, value))
+    good = [each for each in places if math.isfinite(each.value)]
+    if not factors or sum(each.coded is not None for each in good) < 3:
+        return None, []
+    model = Model(factors, good)
+    known = iter(model.values)
+    varied = [each for each in places if each.coded is not None]
+    responses = tuple(float(next(known)) if math.isfinite(each.value) else math.nan for each in varied)
+    coded = tuple(each.coded for each in varied if each.coded is not None)
+    sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {RESPONSE: responses})
+    noticed = []
+    if model.drift_p < LEVEL:
+        noticed.append(finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
+    if failed := sum(map(math.isnan, responses)):
+        noticed.append(finding("censored", {"failed": failed, "trials": len(responses)}))
+    try:
+        return fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed)), noticed
+    except UsageError as error:
+        return None, [*noticed, finding("no_fit", {"why": str(error)})]
+
+
+def _alike(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:
+    """The baseline, and the trials that set the same knobs as the last one: their number, and that of their ask."""
+    sets = [{name for name, _ in each.settings.values} for _, _, each in tried]
+    last = next((each for each in reversed(sets) if each), set())
+    return [(number, *tried[number - 1]) for number, each in enumerate(sets, 1) if not each or each == last]
+
+
+def _place(factors: Sequence[Factor], sample: Sample) -> tuple[float, ...]:
+    levels = sample.settings.to_json()
+    return tuple(float(np.round(each.coded(levels[each.name]), 12)) for each in factors)

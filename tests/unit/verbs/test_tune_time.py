@@ -1,0 +1,177 @@
+"""`tune --minimize time` from its options to its verdict, on a simulated machine and a real store."""
+
+import dataclasses
+import json
+
+import pytest
+from tests.unit.small_machine import RANGES
+
+from becalm.errors import Interrupted, UsageError, WorkloadError
+from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
+from becalm.store import Store
+from becalm.verbs.records import show
+from becalm.verbs.tune import tune
+
+USUAL = {"host": "sim:fast", "seed": 7, "minimize": "time", "factors": RANGES, "confirm_loops": 8}
+
+
+def fast(programs=("p",), **options):
+    return tune([*programs], **{**USUAL, **options})
+
+
+def same(found):
+    return dataclasses.replace(found, study=None, elapsed_ns=0).to_json()
+
+
+def finding(found, kind):
+    return [each for each in found.findings if each.kind == kind]
+
+
+def tuned(found):
+    (best,) = [each for each in found.comparisons if each.arm == TUNED]
+    return best
+
+
+def test_it_finds_the_fastest_settings_and_confirms_them_on_fresh_runs(trouble, store):
+    found = fast()
+    assert found.method == "surface"
+    assert found.objective == "time"
+    assert found.search_runs <= 14 + 12
+    at = found.settings
+    assert 20e6 < at["sched_min_granularity_ns"] < 180e6
+    assert 40e6 < at["sched_latency_ns"] < 500e6
+    best = tuned(found)
+    assert best.ratio.low > 1.2
+    assert best.deviation is not None
+    assert "p runs" in found.sentence
+    assert "% faster (95 %:" in found.sentence
+    assert "standard deviation" in found.sentence
+    assert "without it the time changes by" in found.contributions[0].sentence
+    assert {BASELINE, TUNED} <= {each.name for each in found.arms}
+    assert all(0 < each.spread.value < 0.1 for each in found.arms), "a share, also where the time is made small"
+
+
+def test_the_surface_through_the_trials_is_kept_and_read_back(trouble, store):
+    found = fast()
+    (response,) = found.fit.responses
+    assert found.fit.sentence
+    assert response.name == "time"
+    assert response.model == "quadratic"
+    assert response.r_squared > 0.9
+    assert response.best.at.levels == pytest.approx((60e6, 150e6), rel=0.9)
+    assert 0.015 < response.mean < 0.05, "in seconds"
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+    with Store.open(store) as opened:
+        stored = from_json(opened.verdict(found.study))
+    assert stored.to_json() == found.to_json()
+    assert stored.fit.factors == found.fit.factors
+
+
+def test_a_verdict_of_an_older_becalm_has_no_fit(trouble):
+    old = fast().to_json()
+    del old["fit"]
+    old["comparisons"] = [{name: each[name] for name in each if name != "deviation"} for each in old["comparisons"]]
+    read = from_json(old)
+    assert read.fit is None
+    assert read.comparisons[0].deviation is None
+
+
+@pytest.mark.parametrize("part", [0.01, 0.1, 0.25, 0.4, 0.6, 0.9, 0.99])
+def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, part):
+    whole = fast(budget="none")
+    with Store.open(store) as opened:
+        count = len(list(opened.runs(whole.study)))
+    trouble.stops_at = max(1, round(part * count))
+    with pytest.raises(Interrupted) as caught:
+        fast(budget="none")
+    number = int(str(caught.value).split("--resume ")[1])
+    assert same(tune(resume=number)) == same(whole)
+
+
+def test_a_stored_study_says_the_same_again(trouble, store):
+    found = fast()
+    assert show(found.study, store=store).sentence == found.sentence
+
+
+def test_without_factors_all_that_the_host_allows_is_varied(trouble):
+    found = fast(factors=(), without=("nice",), dangerous=False, confirm_loops=2, single_out=False)
+    reasons = {each.knob: each.reason for each in found.excluded}
+    assert "left out as asked" in reasons["nice"]
+    assert "measuring" in reasons["aslr"]
+    assert "--dangerous" in reasons["watchdogs"]
+    varied = {knob for each in found.trials for knob in each.settings}
+    assert {"sched_min_granularity_ns", "sched_latency_ns", "transparent_hugepages"} <= varied
+    assert "sched_min_granularity_ns" in found.settings
+
+
+def test_a_setting_that_the_machine_refuses_is_told_before_the_study(trouble):
+    trouble.refuses = {"sched_latency_ns": 1_000_000_000}
+    with pytest.raises(UsageError, match="--factor sched_latency_ns: sched_latency_ns does not take 1000000000"):
+        fast()
+    found = fast(factors=(), only=("sched_min_granularity_ns", "sched_latency_ns"))
+    assert "does not take" in {each.knob: each.reason for each in found.excluded}["sched_latency_ns"]
+
+
+def test_a_setting_that_is_forbidden_in_the_middle_is_censored(trouble):
+    trouble.later = {"sched_latency_ns": 1_000_000_000}
+    found = fast()
+    assert finding(found, "refused")
+    assert finding(found, "censored")[0].numbers["failed"] >= 2
+    assert all(each.spread is None for each in found.trials if each.settings.get("sched_latency_ns") == 1_000_000_000)
+    assert found.settings.get("sched_latency_ns") != 1_000_000_000
+
+
+def test_runs_that_fail_under_some_settings_are_no_values(trouble):
+    trouble.fails = ("sched_min_granularity_ns=1000000000",)
+    found = fast()
+    assert found.fit.responses[0].missing == finding(found, "censored")[0].numbers["failed"] >= 2
+    assert found.settings["sched_min_granularity_ns"] < 1_000_000_000
+
+
+def test_a_program_that_fails_on_the_machine_as_it_is_cannot_be_tuned(trouble):
+    trouble.fails = ("p",)
+    with pytest.raises(WorkloadError):
+        fast()
+
+
+def test_when_all_settings_fail_nothing_is_recommended(trouble):
+    trouble.fails = tuple(f"sched_latency_ns={each}" for each in (1_000_000, 31_622_777, 1_000_000_000))
+    found = fast()
+    assert found.settings == {}
+    assert "none of" in found.sentence
+    assert found.fit is None
+
+
+def test_where_nothing_is_gained_it_says_what_would_have_been_seen(trouble):
+    # A slice of a range in which the default is as good as anything.
+    found = fast(factors=("swappiness=0..100", "stat_interval=1..10"), seed=3)
+    assert found.settings == {}
+    assert "% would have been seen" in found.sentence
+    assert not any(each.ratio.low > 1 for each in found.comparisons if each.arm == TUNED)
+
+
+def test_an_optimum_at_the_end_of_a_range_is_said(trouble):
+    found = fast(factors=("sched_min_granularity_ns=0.5..5ms", "sched_latency_ns=5..20ms"))
+    assert "at the end of the range" in finding(found, "choice")[0].numbers["why"]
+    assert found.settings["sched_min_granularity_ns"] == 5_000_000
+
+
+def test_a_budget_too_short_for_a_design_is_said(trouble):
+    found = fast(most_runs=5)
+    assert "is too short for sched_min_granularity_ns, sched_latency_ns" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"factors": ("sched_latency_ns=0.01..1ms",)}, "reaches beyond"),
+        ({"factors": ("policy",), "dangerous": True}, "--factor policy=other,batch"),
+        ({"factors": ("slice_ns",)}, "its kernel is older than Linux 6.12"),
+        ({"method": "race"}, "The method race minimizes spread, not time. Methods that do: surface"),
+        ({"minimize": "spread"}, "--factor is for --minimize time"),
+        ({"threshold": "1%"}, "--threshold is a variation"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_measured(trouble, given, said):
+    with pytest.raises(UsageError, match=said):
+        fast(**given)
