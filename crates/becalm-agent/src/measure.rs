@@ -93,7 +93,7 @@ impl Runner {
         (seq, mut step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
-        self.streams.choose(ready.workload.output);
+        self.streams.choose(ready.workload.output, !ready.metrics.is_empty());
         if settings.process.fixed_environment {
             step.2 = 0;
         }
@@ -143,7 +143,7 @@ impl Runner {
                 swept.remaining
             ));
         }
-        self.streams.report(ready.workload.output, &ended.row, said, talk)?;
+        self.streams.report(ready.workload.output, &mut ended.row, &ready.metrics, said, talk)?;
         Ok((ended.row.outcome, ended.attention))
     }
 
@@ -184,7 +184,7 @@ impl Runner {
         step: Step,
     ) -> Result<Child, SpawnError> {
         let null = self.streams.null();
-        let (stdout, stderr) = self.streams.ends(ready.workload.output);
+        let (stdout, stderr) = self.streams.ends(ready.workload.output, !ready.metrics.is_empty());
         let executable = match (&ready.program, ready.workload.kernel) {
             (Some(program), _) => Executable::Program {
                 path: &program.path,
@@ -251,6 +251,7 @@ impl Runner {
             outcome,
             status: Some(status),
             left_behind: 0,
+            metrics: None,
         };
         Ok(Ok(Ended { row, attention }))
     }
@@ -383,6 +384,7 @@ impl Runner {
             outcome: Outcome::Refused,
             status: None,
             left_behind: 0,
+            metrics: None,
         }
     }
 }

@@ -83,6 +83,7 @@ pub fn overhead(
             outcome: Outcome::Ok,
             status: Some(status),
             left_behind: swept.killed,
+            metrics: None,
         }
         .write(&mut line);
         own.push(now_ns() - begin_ns);

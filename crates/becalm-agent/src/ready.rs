@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use becalm_core::exec::program::{input_file, BaseEnvironment, Environment, Program};
-use becalm_core::types::Workload;
+use becalm_core::metric::Metric;
+use becalm_core::types::{Output, Workload};
 
 use crate::copies::MOST;
 use crate::protocol::Failure;
@@ -20,6 +21,7 @@ pub struct Ready {
     pub cleanup: Option<Program>,
     pub environment: Environment,
     pub input: Option<CString>,
+    pub metrics: Vec<Metric>,
 }
 
 impl Ready {
@@ -40,6 +42,14 @@ impl Ready {
             let message = format!("A program is started in 1 to {MOST} copies, a built-in kernel in one.");
             return Err(Failure::new("usage", message));
         }
+        if workload.output == Output::Inherit && !workload.metrics.is_empty() {
+            let message =
+                "A metric is read from what the program prints, and --output inherit passes that on unread. \
+                           Leave it out, or use --output keep.";
+            return Err(Failure::new("usage", message));
+        }
+        let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();
+        let metrics = metrics.map_err(|error| Failure::new("domain", error.to_string()))?;
         let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
         // For replies: the program itself, not what starts its copies.
         let path = program.as_ref().map_or(String::new(), |found| found.path.to_string_lossy().into_owned());
@@ -50,6 +60,7 @@ impl Ready {
             cleanup: workload.cleanup.as_deref().map(find).transpose()?,
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
+            metrics,
             // What is laid out above is not needed twice.
             workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })

@@ -4,12 +4,15 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::stream::{Keep, Stream};
+use becalm_core::metric::{Metric, MetricError};
 use becalm_core::types::{Outcome, Output as Kind, Row};
 
 use crate::conversation::Conversation;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
+/// Where metrics are looked for: the end of what was written.
+const METRIC_TAIL: usize = 4 << 20;
 
 /// The streams that programs get.
 pub struct Streams {
@@ -33,18 +36,20 @@ impl Streams {
         self.null.as_raw_fd()
     }
 
-    /// What is kept of the output of a workload of this kind.
-    pub fn choose(&mut self, kind: Kind) {
+    /// What is kept of the output of a workload of this kind; with `metrics` its end, to look for them.
+    pub fn choose(&mut self, kind: Kind, metrics: bool) {
         let forwarded =
             |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
-        self.out.keep = forwarded(self.stdout.is_some(), Keep::First(STDOUT_HEAD));
-        self.err.keep = forwarded(self.stderr.is_some(), Keep::Last(STDERR_TAIL));
+        let of = |usual| if metrics { Keep::Last(METRIC_TAIL) } else { usual };
+        self.out.keep = forwarded(self.stdout.is_some(), of(Keep::First(STDOUT_HEAD)));
+        self.err.keep = forwarded(self.stderr.is_some(), of(Keep::Last(STDERR_TAIL)));
     }
 
     /// Standard output and standard error of a workload of this kind.
-    pub fn ends(&self, kind: Kind) -> (RawFd, RawFd) {
+    pub fn ends(&self, kind: Kind, metrics: bool) -> (RawFd, RawFd) {
         let null = self.null();
         match kind {
+            Kind::Discard if metrics => (self.out.write_end(), self.err.write_end()),
             Kind::Discard => (null, self.err.write_end()),
             Kind::Keep => (self.out.write_end(), self.err.write_end()),
             Kind::Inherit => (
@@ -88,11 +93,12 @@ impl Streams {
         Ok(())
     }
 
-    /// Send what the run said, where that is of use, and its row.
+    /// Send what the run said, where that is of use, and its row; a run that lacks one of its metrics has failed.
     pub fn report(
         &mut self,
         kind: Kind,
-        row: &Row,
+        row: &mut Row,
+        metrics: &[Metric],
         mut said: String,
         talk: &mut Conversation,
     ) -> io::Result<()> {
@@ -102,7 +108,20 @@ impl Streams {
             self.out.drain();
         }
         self.forward(talk, Stream::take)?;
-        let (err, out) = (self.err.take(), self.out.take());
+        let (mut err, mut out) = (self.err.take(), self.out.take());
+        if !metrics.is_empty() {
+            if row.outcome == Outcome::Ok {
+                match metrics.iter().map(|metric| metric.find(&out, &err)).collect() {
+                    Ok(found) => row.metrics = Some(found),
+                    Err(missing) => {
+                        row.outcome = Outcome::Failed;
+                        said = missing_metric(&missing, &said);
+                    }
+                }
+            }
+            out = end(&out, STDOUT_HEAD).to_owned();
+            err = end(&err, STDERR_TAIL).to_owned();
+        }
         let keep = kind == Kind::Keep;
         let silent = row.outcome == Outcome::Ok && !keep;
         if !silent || !said.is_empty() {
@@ -116,5 +135,35 @@ impl Streams {
             }
         }
         talk.output.row(row)
+    }
+}
+
+/// What is said of a run that ended well without a number that was asked for.
+fn missing_metric(missing: &MetricError, said: &str) -> String {
+    match said.is_empty() {
+        true => missing.to_string(),
+        false => format!("{missing}\n{said}"),
+    }
+}
+
+/// At most so many bytes from the end of a text, in whole characters.
+fn end(text: &str, most: usize) -> &str {
+    let mut from = text.len().saturating_sub(most);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_text_in_whole_characters() {
+        assert_eq!(end("abc", 5), "abc");
+        assert_eq!(end("abc", 2), "bc");
+        assert_eq!(end("aé", 1), "");
+        assert_eq!(end("éa", 2), "a");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program once, `knob` is the table of settings,
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
-//! what it does, `load` the records of that around runs, `stress` makes it busy, `clock` evaluates timers, `beneath` opens files below a directory.
+//! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `stress` makes it
+//! busy, `clock` evaluates timers, `beneath` opens files below a directory.
 //! Nothing here prints, and nothing here knows the protocol's framing.
 
 pub mod beneath;
@@ -13,6 +14,7 @@ pub mod exec;
 pub mod facts;
 pub mod knob;
 pub mod load;
+pub mod metric;
 mod refusal;
 pub mod run_columns;
 pub mod source;

@@ -41,6 +41,7 @@ pub const TABLE: &[Column] = &[
     always("outcome", "", "ok, failed (an exit code not expected, or a signal), timeout, aborted, refused (prepare failed or the program could not be started)"),
     maybe("status", "", "exit code, or minus the signal's number"),
     always("left_behind", "processes", "descendants that still lived when the leader ended and, after cleanup, were killed"),
+    maybe("metrics", "", "numbers that the program printed, a list in the order of the workload's metrics; unknown where it has none, or the run did not end well"),
 ];
 
 /// So many columns there are.

@@ -7,6 +7,8 @@ use std::ffi::CString;
 
 use serde::Deserialize;
 
+use crate::metric::Wanted;
+
 /// A string of the operating system: plain when it is UTF-8, `{"hex": "…"}` when it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -106,6 +108,9 @@ pub struct Workload {
     /// How many are started at once and count as one run.
     #[serde(default = "one")]
     pub copies: u32,
+    /// Numbers that it prints; a run that does not print all of them has failed.
+    #[serde(default)]
+    pub metrics: Vec<Wanted>,
 }
 
 fn one() -> u32 {
@@ -165,8 +170,8 @@ pub struct Usage {
     pub involuntary: i64,
 }
 
-/// One measured execution. `usage` and `wait_ns` are None when unknown, never zero for that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One measured execution. `usage`, `wait_ns` and `metrics` are None when unknown, never zero for that.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub seq: u64,
     pub step: Step,
@@ -177,6 +182,7 @@ pub struct Row {
     pub outcome: Outcome,
     pub status: Option<i32>,
     pub left_behind: u32,
+    pub metrics: Option<Vec<f64>>,
 }
 
 impl Row {
@@ -218,6 +224,12 @@ impl Row {
         number(out, self.status.map(i64::from));
         out.push(b',');
         number(out, Some(i64::from(self.left_behind)));
+        out.push(b',');
+        match &self.metrics {
+            // Finite, so that each can be written.
+            Some(found) => drop(serde_json::to_writer(&mut *out, found)),
+            None => out.extend_from_slice(b"null"),
+        }
         out.push(b']');
     }
 }
@@ -264,6 +276,7 @@ mod tests {
             outcome: Outcome::Timeout,
             status: Some(-9),
             left_behind: 2,
+            metrics: Some(vec![0.1, 3.0]),
         };
         let mut out = Vec::new();
         row.write(&mut out);
@@ -276,6 +289,7 @@ mod tests {
         assert!(at("user_ns").is_null());
         assert_eq!(at("outcome"), "timeout");
         assert_eq!(at("left_behind"), 2);
+        assert_eq!(*at("metrics"), serde_json::json!([0.1, 3.0]));
     }
 
     #[test]

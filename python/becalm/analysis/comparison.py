@@ -13,10 +13,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from becalm.nouns.history import History, Pairs
+from becalm.nouns.metric import Better, Metric
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Stopped, Summary
-from becalm.stats.arrays import Floats, Ints
+from becalm.nouns.verdict import (
+    Answer,
+    Difference,
+    Finding,
+    Gate,
+    Interval,
+    MetricSummary,
+    Stopped,
+    Summary,
+    Throughput,
+)
+from becalm.nouns.workload import Workload
+from becalm.stats.arrays import Floats
 from becalm.stats.describe import describe
 from becalm.stats.histogram import histogram
 from becalm.stats.multiplicity import simultaneous_alpha
@@ -39,9 +51,16 @@ class SequentialComparison:
     """Compares every program with the reference, at every look."""
 
     def __init__(
-        self, names: Sequence[str], reference: int, goal: StoppingRule, confidence: float, fail_above: float | None
+        self,
+        names: Sequence[str],
+        reference: int,
+        goal: StoppingRule,
+        confidence: float,
+        fail_above: float | None,
+        metric: Metric | None = None,
     ) -> None:
         self.names = tuple(names)
+        self.metric = metric
         self.reference = reference
         self.goal = goal
         self.confidence = confidence
@@ -89,19 +108,25 @@ class SequentialComparison:
             return None
         if self.fail_above is not None:
             limit = self.fail_above
-            return Stopped.KNOWN if all(d.low > limit or d.high <= limit for d in self.differences) else None
+            ends = [d.harm[1:] for d in self.differences]
+            return Stopped.KNOWN if all(low > limit or high <= limit for low, high in ends) else None
         return Stopped.KNOWN if all(_known(d) for d in self.differences) else None
 
     def _difference(self, index: int, found: PairedEstimate) -> Difference:
+        log_ratio = found.estimate, found.low, found.high
+        if self.metric is not None and self.metric.higher:
+            # The history turned it, and here it is as it was printed.
+            log_ratio = -found.estimate, -found.high, -found.low
         return difference(
             self.names[index],
             self.names[self.reference],
-            (found.estimate, found.low, found.high),
+            log_ratio,
             confidence=self.confidence,
             pairs=found.pairs,
             detectable=found.detectable,
             p_value=found.p_value,
             standard_error=found.standard_error,
+            metric=self.metric,
         )
 
 
@@ -109,7 +134,7 @@ def _known(d: Difference) -> bool:
     half = (d.high - d.low) / 2
     if max(abs(d.low), abs(d.high)) <= NEGLIGIBLE:
         return True
-    return d.answer in (Answer.SLOWER, Answer.FASTER) and half <= WELL_KNOWN * abs(d.estimate)
+    return d.worse is not None and half <= WELL_KNOWN * abs(d.estimate)
 
 
 def difference(
@@ -123,15 +148,16 @@ def difference(
     p_value: float,
     standard_error: float,
     weak: bool = False,
+    metric: Metric | None = None,
 ) -> Difference:
-    """A Difference from an estimate and interval (low, high) of the log ratio."""
+    """A Difference from an estimate and interval (low, high) of the log ratio of times, or of a metric."""
     estimate, low, high = (math.expm1(value) if value < 700 else math.inf for value in log_ratio)
     if not (math.isfinite(log_ratio[1]) and math.isfinite(log_ratio[2])):
         answer = Answer.UNKNOWN
     elif low > 0:
-        answer = Answer.SLOWER
+        answer = Answer.SLOWER if metric is None else Answer.HIGHER
     elif high < 0:
-        answer = Answer.FASTER
+        answer = Answer.FASTER if metric is None else Answer.LOWER
     else:
         answer = Answer.NO_DIFFERENCE_DETECTED
     return Difference(
@@ -147,22 +173,30 @@ def difference(
         answer=answer,
         standard_error=standard_error,
         weak=weak,
+        metric="" if metric is None else metric.name,
+        better=Better.LOWER if metric is None else metric.better,
     )
 
 
-def against_baseline(name: str, reference: str, candidate_ns: Ints, baseline_ns: Ints, confidence: float) -> Difference:
-    """Compare with runs of another time: unpaired, with each series' own autocorrelation. Weaker, and says so."""
-    found = unpaired(np.log(baseline_ns.astype(float)), np.log(candidate_ns.astype(float)), 1 - confidence)
+def against_baseline(
+    name: str, reference: str, candidate: Floats, baseline: Floats, confidence: float, metric: Metric | None = None
+) -> Difference:
+    """Compare with runs of another time: unpaired, with each series' own autocorrelation. Weaker, and says so.
+
+    `candidate`, `baseline`: wall times in ns or values of the metric, each above zero.
+    """
+    found = unpaired(np.log(baseline), np.log(candidate), 1 - confidence)
     return difference(
         name,
         reference,
         (found.estimate, found.low, found.high),
         confidence=confidence,
-        pairs=min(len(candidate_ns), len(baseline_ns)),
+        pairs=min(len(candidate), len(baseline)),
         detectable=found.detectable,
         p_value=found.p_value,
         standard_error=found.standard_error,
         weak=True,
+        metric=metric,
     )
 
 
@@ -170,9 +204,10 @@ def gate(differences: Sequence[Difference], fail_above: float | None) -> Gate | 
     """What became of a limit: above it when one slowdown is for certain, within it when all are; None without one."""
     if fail_above is None:
         return None
-    if any(d.low > fail_above for d in differences):
+    ends = [d.harm[1:] for d in differences]
+    if any(low > fail_above for low, _ in ends):
         return Gate.ABOVE
-    return Gate.WITHIN if differences and all(d.high <= fail_above for d in differences) else Gate.UNDECIDED
+    return Gate.WITHIN if ends and all(high <= fail_above for _, high in ends) else Gate.UNDECIDED
 
 
 def decides_ns(differences: Sequence[Difference], fail_above: float, elapsed_ns: int) -> int | None:
@@ -183,18 +218,32 @@ def decides_ns(differences: Sequence[Difference], fail_above: float, elapsed_ns:
     """
     factor = 1.0
     for d in differences:
-        if d.low > fail_above or d.high <= fail_above:
+        if d.harm[1] > fail_above or d.harm[2] <= fail_above:
             continue
         if d.weak or d.pairs < 2 or not (math.isfinite(d.standard_error) and d.standard_error > 0):
             return None
-        distance = max(abs(math.log1p(d.estimate) - math.log1p(fail_above)), d.standard_error)
+        limit = fail_above if d.better is Better.LOWER else -min(fail_above, 1 - 1e-9)
+        distance = max(abs(math.log1p(d.estimate) - math.log1p(limit)), d.standard_error)
         alpha = simultaneous_alpha(1 - d.confidence, len(differences))
         factor = max(factor, pairs_for(distance, d.standard_error, d.pairs, last_critical(alpha)) / d.pairs)
     return math.ceil(factor * elapsed_ns)
 
 
-def summarise(name: str, history: History, program: int, averages: Averages, confidence: float) -> Summary | None:
-    """What is known of one program by itself; None without a complete round."""
+def summarise(
+    name: str,
+    history: History,
+    program: int,
+    averages: Averages,
+    confidence: float,
+    *,
+    workload: Workload | None = None,
+    printed: Floats | None = None,
+) -> Summary | None:
+    """What is known of one program by itself; None without a complete round.
+
+    `workload`: what is known of its metrics and tasks; `printed`: all its metrics, shape (runs, metrics); without it
+    there is the one of the history.
+    """
     wall = history.wall_ns(program)
     if len(wall) == 0:
         return None
@@ -216,7 +265,50 @@ def summarise(name: str, history: History, program: int, averages: Averages, con
         effective_runs=found.effective_n,
         runs_for_one_percent=found.runs_for(0.01),
         histogram=histogram(wall),
+        metrics=_metrics(history, program, workload, printed, confidence),
+        throughput=_throughput(workload, Interval(found.mean, *found.mean_interval)),
     )
+
+
+def _metrics(
+    history: History, program: int, workload: Workload | None, printed: Floats | None, confidence: float
+) -> tuple[MetricSummary, ...]:
+    if workload is None or not workload.metrics or history.metric is None:
+        return ()
+    columns = history.printed(program)[:, None] if printed is None else printed
+    return tuple(
+        metric_summary(metric, columns[:, place], confidence)
+        for place, metric in enumerate(workload.metrics[: columns.shape[1]])
+        if len(columns)
+    )
+
+
+def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricSummary:
+    """A number that a program prints, over its runs; shape (runs,), at least one."""
+    found = describe(values, confidence)
+    return MetricSummary(
+        name=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        runs=len(values),
+        mean=Interval(found.mean, *found.mean_interval),
+        median=Interval(found.median, *found.median_interval),
+        cv=Interval(found.cv, *found.cv_interval),
+        sd=found.sd,
+        minimum=found.minimum,
+        maximum=found.maximum,
+        histogram=histogram(values),
+    )
+
+
+def _throughput(workload: Workload | None, mean_ns: Interval) -> Throughput | None:
+    """What a program gets done in a second of its mean time; the ends of the interval change places."""
+    if workload is None or workload.tasks is None or mean_ns.value <= 0:
+        return None
+    done = workload.tasks.count * 1e9
+    low = 0.0 if not math.isfinite(mean_ns.high) else done / mean_ns.high
+    high = done / mean_ns.low if mean_ns.low > 0 else math.inf
+    return Throughput(workload.tasks.what, Interval(done / mean_ns.value, low, high))
 
 
 def averages(columns: Mapping[str, Floats]) -> Averages:

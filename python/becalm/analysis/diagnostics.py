@@ -18,8 +18,9 @@ from becalm.analysis.contamination import Rule
 from becalm.analysis.outlier_reasons import CAUSE_COLUMNS, reason
 from becalm.load.own_loads import OwnLoads
 from becalm.nouns.history import History
-from becalm.nouns.run import Run
+from becalm.nouns.run import Outcome, Run
 from becalm.nouns.verdict import Finding
+from becalm.nouns.workload import Workload
 from becalm.stats import time_series
 from becalm.stats.arrays import Floats
 from becalm.wording.findings import finding
@@ -119,9 +120,16 @@ def unknown(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, droppe
     return (finding("contamination_unknown", {**numbers, "measures": measures}),)
 
 
-def failure_numbers(run: Run, stderr: str, done: int) -> dict[str, Any]:
-    """Numbers of the finding "failure" on one run, `done` good ones before it."""
+def failure_numbers(run: Run, stderr: str, done: int, workload: Workload | None = None) -> dict[str, Any]:
+    """Numbers of the finding "failure" on one run, `done` good ones before it.
+
+    `unread`: it ended well, but did not print what was to be measured.
+    """
+    codes = None if workload is None else workload.expect
+    well = run.outcome == Outcome.FAILED and run.status is not None and run.status >= 0
+    unread = workload is not None and bool(workload.metrics) and well and (codes is None or run.status in codes)
     return {
+        **({"unread": True} if unread else {}),
         "seq": run.seq,
         "status": run.status,
         "outcome": str(run.outcome),

@@ -13,6 +13,7 @@ from becalm.errors import UsageError
 VALUES = (
     becalm.CompareOptions,
     becalm.ComparedPrograms,
+    becalm.Response,
     becalm.SeveralHosts,
     becalm.WithProfile,
     becalm.SessionOptions,

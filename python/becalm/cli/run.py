@@ -12,6 +12,7 @@ from becalm.errors import UsageError
 
 VALUES = (
     becalm.RunOptions,
+    becalm.Response,
     becalm.SeveralHosts,
     becalm.WithProfile,
     becalm.SessionOptions,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
+from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
 from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
@@ -15,6 +16,7 @@ from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
+from becalm.nouns.workload import Workload
 
 
 class NoMachine:
@@ -84,3 +86,13 @@ class NoMachine:
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
+    """Raises UsageError for a program that is to print something, on a host that runs none."""
+    for each in workloads:
+        if each.metrics:
+            raise UsageError(
+                f"{host} runs no program, so nothing is printed that {each.metrics[0].name!r} could be read from. "
+                "Leave --metric out, or name another --host."
+            )

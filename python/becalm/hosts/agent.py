@@ -322,8 +322,8 @@ class AgentHost:
     def rows(self, rows: Iterable[list[Any]]) -> list[Run]:
         """Runs of the agent's rows."""
         if self._order is None:
-            return [Run._make(row) for row in rows]
-        return [Run._make([row[index] for index in self._order]) for row in rows]
+            return [Run.of(row) for row in rows]
+        return [Run.of([row[index] for index in self._order]) for row in rows]
 
     def _ask(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> dict[str, Any]:
         *_, done = self._events(request, patience)

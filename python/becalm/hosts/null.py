@@ -7,7 +7,7 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import with_abilities
-from becalm.hosts.absent import NoMachine
+from becalm.hosts.absent import NoMachine, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest
 from becalm.nouns.knob import Knob
@@ -52,6 +52,7 @@ class NullHost(NoMachine):
         """Every program exists here, and no setting."""
         for name, _ in (pair for each in settings if each is not None for pair in each.values):
             raise UsageError(f"The host null has no settings, so {name!r} cannot be set.")
+        refuse_metrics("The host null", workloads)
         return [each.argv[0] if each.argv else "" for each in workloads]
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
 from becalm.stats.arrays import Floats, Ints, Positions
 
@@ -22,7 +23,8 @@ from becalm.stats.arrays import Floats, Ints, Positions
 class Pairs:
     """Complete rounds: `log_wall[program]` and `position[program]`, each one value a round, in order of rounds.
 
-    A program that was retired has values of the first rounds only.
+    A program that was retired has values of the first rounds only. `log_wall` is of the metric where there is one, its
+    sign turned where larger values are better: what is smaller is better in any case.
     """
 
     log_wall: tuple[Floats, ...]
@@ -41,7 +43,7 @@ class Column:
         self._room: npt.NDArray[Any] = np.empty(64, dtype=kind)
         self._length = 0
 
-    def append(self, value: int) -> None:
+    def append(self, value: float) -> None:
         """Add one number."""
         if self._length == len(self._room):
             larger = np.empty(self._length + self._length // 4, dtype=self._room.dtype)
@@ -68,11 +70,13 @@ def _logarithms(times_ns: Ints) -> Floats:
 class History:
     """The runs of one study in the order they were made.
 
-    `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only.
+    `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only. `metric`:
+    what is compared in place of wall times, the first number that the programs print.
     """
 
-    def __init__(self, programs: int) -> None:
+    def __init__(self, programs: int, metric: Metric | None = None) -> None:
         self.programs = programs
+        self.metric = metric
         self.active = tuple(range(programs))
         self._taken = 0
         self.next_seq = 0
@@ -90,7 +94,8 @@ class History:
         self._round = Column(np.int32)
         self.dropped: set[int] = set()
         self._kept: npt.NDArray[np.bool_] | None = None
-        self._open: dict[int, dict[int, tuple[int, int]]] = {}
+        self._printed = [Column(np.float64) for _ in range(programs if metric else 0)]
+        self._open: dict[int, dict[int, tuple[int, int, float]]] = {}
 
     def __len__(self) -> int:
         return self._taken
@@ -108,7 +113,7 @@ class History:
         if self.first_started_ns is None and run.round >= 0:
             self.first_started_ns = run.started_ns
         self.last_ended_ns = run.started_ns + run.wall_ns
-        if run.outcome != Outcome.OK:
+        if run.outcome != Outcome.OK or (self.metric is not None and run.metrics is None):
             self.bad[run.workload] += run.round >= 0
             if run.outcome != Outcome.ABORTED and self.failure is None:
                 self.failure = run
@@ -119,10 +124,12 @@ class History:
         self.good[run.workload] += 1
         self.next_round = max(self.next_round, run.round + 1)
         done = self._open.setdefault(run.round, {})
-        done[run.workload] = (run.seq, run.wall_ns)
+        done[run.workload] = (run.seq, run.wall_ns, run.metrics[0] if run.metrics else 0.0)
         if len(done) == len(self.active):
-            for program, (seq, wall_ns) in done.items():
+            for program, (seq, wall_ns, printed) in done.items():
                 self._wall[program].append(wall_ns)
+                if self._printed:
+                    self._printed[program].append(printed)
                 self._seq[program].append(seq)
             self._round.append(run.round)
             self._kept = None
@@ -180,15 +187,27 @@ class History:
         return self.last_ended_ns - self.first_started_ns
 
     def pairs(self) -> Pairs:
-        """The complete rounds as arrays."""
+        """The complete rounds as arrays, of what is compared, turned so that smaller is better."""
+        sign = -1.0 if self.metric is not None and self.metric.higher else 1.0
         return Pairs(
-            tuple(_logarithms(self._values(column)) for column in self._wall),
+            # Above zero, as the agent found them.
+            tuple(sign * np.log(self._values(column)) for column in self._printed)
+            if self._printed
+            else tuple(_logarithms(self._values(column)) for column in self._wall),
             tuple(self._values(column) for column in self._seq),
         )
 
     def wall_ns(self, program: int) -> Ints:
         """Wall times in ns of one program in the complete rounds, in order; not to be written to."""
         return self._values(self._wall[program])
+
+    def printed(self, program: int) -> Floats:
+        """The metric of one program in the complete rounds, in order; not to be written to."""
+        return self._values(self._printed[program])
+
+    def response(self, program: int) -> Floats:
+        """What is compared of one program in the complete rounds, as it is: its metric, else its wall times in ns."""
+        return self.printed(program) if self._printed else self.wall_ns(program).astype(np.float64)
 
     def seqs(self, program: int) -> Positions:
         """Sequence numbers of the runs that `wall_ns` gives."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from becalm.nouns.demand import Demand
 
@@ -68,11 +69,18 @@ class Run(NamedTuple):
     outcome: str
     status: int | None
     left_behind: int
+    metrics: tuple[float, ...] | None = None
 
     @property
     def warmup(self) -> bool:
         """True for a run that is kept but not counted."""
         return self.round < 0
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> Run:
+        """Of a row as it travels or is kept, whose list of metrics is one of JSON."""
+        run = cls(*row)
+        return run if run.metrics is None else run._replace(metrics=tuple(map(float, run.metrics)))
 
 
 PILOT = -(2**31)

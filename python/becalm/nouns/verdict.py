@@ -15,18 +15,22 @@ from typing import Any
 
 from becalm._version import SCHEMA as SCHEMA
 from becalm._version import VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import decode, finite
+from becalm.nouns.metric import Better, Metric
 from becalm.stats.bins import Histogram
 
 
 class Answer(StrEnum):
     """What a comparison found.
 
-    NO_DIFFERENCE_DETECTED: none above a stated bound; UNKNOWN: too few runs to say anything.
+    HIGHER and LOWER are said of a metric, SLOWER and FASTER of wall time. NO_DIFFERENCE_DETECTED: none above a stated
+    bound; UNKNOWN: too few runs to say anything.
     """
 
     SLOWER = "slower"
     FASTER = "faster"
+    HIGHER = "higher"
+    LOWER = "lower"
     NO_DIFFERENCE_DETECTED = "no difference seen"
     UNKNOWN = "not yet known"
 
@@ -59,9 +63,11 @@ UNDECIDED_CODE = 5
 class Difference:
     """One program against the reference.
 
-    `estimate`, `low`, `high`: relative difference of wall time as fractions; the interval holds at every look, at
-    `confidence` for all comparisons of the study together. `detectable`: the smallest true difference that would
-    have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
+    `estimate`, `low`, `high`: relative difference of wall time, or of `metric`, as fractions; the interval holds at
+    every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
+    that would have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
+    `metric`: name of the number that the programs print and that is compared, empty for their wall time; `better`:
+    which values of it are wanted.
     """
 
     name: str
@@ -77,6 +83,23 @@ class Difference:
     standard_error: float
     weak: bool = False
     sentence: str = ""
+    metric: str = ""
+    better: Better = Better.LOWER
+
+    @property
+    def harm(self) -> tuple[float, float, float]:
+        """How much worse than the reference it is, a fraction with its interval: its slowdown, where it is time."""
+        ends = self.estimate, self.low, self.high
+        return ends if self.better is Better.LOWER else (-ends[0], -ends[2], -ends[1])
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is shown to be worse (True) or better (False) than the reference; None when neither is."""
+        if self.answer in (Answer.SLOWER, Answer.FASTER):
+            return self.answer is Answer.SLOWER
+        if self.answer in (Answer.HIGHER, Answer.LOWER):
+            return (self.answer is Answer.HIGHER) is (self.better is Better.LOWER)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +125,36 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """A number that one program prints, over its runs. In `unit`; `cv` and the ends of its interval are fractions."""
+
+    name: str
+    unit: str
+    better: Better
+    runs: int
+    mean: Interval
+    median: Interval
+    cv: Interval
+    sd: float
+    minimum: float
+    maximum: float
+    histogram: Histogram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """How much of `what` a program gets done in a second, by its mean time."""
+
+    what: str
+    per_second: Interval
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction."""
+    """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction.
+
+    `metrics`: numbers that it prints, of which the first is compared; `throughput`: what it gets done, where known.
+    """
 
     name: str
     runs: int
@@ -121,6 +172,8 @@ class Summary:
     effective_runs: float
     runs_for_one_percent: int | None
     histogram: Histogram | None = None
+    metrics: tuple[MetricSummary, ...] = ()
+    throughput: Throughput | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +213,7 @@ class Verdict:
     `study` is its number in the store (None when nothing was stored). `gate`: what became of the limit `fail_above`,
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
-    `ranking`: of three programs and more.
+    `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
     """
 
     kind: str
@@ -179,6 +232,7 @@ class Verdict:
     ranking: Ranking | None = None
     seed: int = 0
     sentence: str = ""
+    metric: Metric | None = None
 
     @property
     def passed(self) -> bool | None:
@@ -216,20 +270,37 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
     def interval(found: Mapping[str, Any]) -> Interval:
         return Interval(found["value"], number(found["low"], -math.inf), number(found["high"], math.inf))
 
+    def histogram(found: Mapping[str, Any] | None) -> Histogram | None:
+        return None if found is None else Histogram(**{**found, "counts": tuple(found["counts"])})
+
+    def metric_summary(found: Mapping[str, Any]) -> MetricSummary:
+        changed = {
+            **{name: interval(found[name]) for name in ("mean", "median", "cv")},
+            "better": Better(found["better"]),
+            "sd": number(found["sd"], math.nan),
+            "histogram": histogram(found["histogram"]),
+        }
+        return MetricSummary(**{**found, **changed})
+
+    def throughput(found: Mapping[str, Any] | None) -> Throughput | None:
+        return None if found is None else Throughput(found["what"], interval(found["per_second"]))
+
     def summary(found: Mapping[str, Any]) -> Summary:
-        drawn = found.get("histogram")
         changed = {
             "mean_ns": interval(found["mean_ns"]),
             "median_ns": interval(found["median_ns"]),
             "cv": interval(found["cv"]),
             "sd_ns": number(found["sd_ns"], math.nan),
-            "histogram": None if drawn is None else Histogram(**{**drawn, "counts": tuple(drawn["counts"])}),
+            "histogram": histogram(found.get("histogram")),
+            "metrics": tuple(map(metric_summary, found.get("metrics", ()))),
+            "throughput": throughput(found.get("throughput")),
         }
         return Summary(**{**found, **changed})
 
     def difference(found: Mapping[str, Any]) -> Difference:
         changed = {
             "answer": Answer(found["answer"]),
+            "better": Better(found.get("better", Better.LOWER)),
             "low": number(found["low"], -math.inf),
             "high": number(found["high"], math.inf),
             "detectable": number(found["detectable"], math.inf),
@@ -252,6 +323,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         "summaries": tuple(map(summary, value["summaries"])),
         "differences": tuple(map(difference, value["differences"])),
         "findings": tuple(Finding(**found) for found in value["findings"]),
+        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
     }
     return Verdict(**{**fields, **changed})
 

@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, unwire, wire
+from becalm.nouns.codec import Json, decode, encode, unwire, wire
+from becalm.nouns.metric import Metric, Response, Tasks
 from becalm.nouns.option import option, parsed, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
@@ -45,7 +46,8 @@ class Workload:
 
     `argv` is never given to a shell; `Workload.of` splits a command line as a shell would. `timeout_ns` in
     nanoseconds; `expect` lists the exit codes that count as success, None for any. So many `copies` are started at once
-    and count as one run, from the start of the first to the end of the last.
+    and count as one run, from the start of the first to the end of the last. `metrics`: numbers that it prints, of
+    which the first is compared in place of its wall time. `tasks`: what one run gets done.
     """
 
     argv: tuple[str, ...] = ()
@@ -99,6 +101,8 @@ class Workload:
     copies: int = option(
         1, f"Start N copies at once; one run is all of them. At most {MOST_COPIES}.", int | None, metavar="N", least=1
     )
+    metrics: tuple[Metric, ...] = ()
+    tasks: Tasks | None = None
 
     @classmethod
     def of(cls, command: str | Iterable[str] | Workload, **options: Unpack[ProgramKeywords]) -> Workload:
@@ -120,6 +124,8 @@ class Workload:
             "argv": [wire(a) for a in self.argv],
             "name": wire(self.name),
             "parameters": dict(self.parameters),
+            **({"metrics": encode(self.metrics)} if self.metrics else {}),
+            **({"tasks": encode(self.tasks)} if self.tasks else {}),
             **self._rest(),
         }
 
@@ -127,7 +133,8 @@ class Workload:
         """What the agent needs to know (docs/reference/protocol.md)."""
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations}
-        return {"argv": [wire(a) for a in self.argv], **self._rest()}
+        found = [each.to_wire() for each in self.metrics]
+        return {"argv": [wire(a) for a in self.argv], **self._rest(), **({"metrics": found} if found else {})}
 
     def _rest(self) -> dict[str, Json]:
         return {
@@ -142,6 +149,11 @@ class Workload:
             "cold": self.cold,
             **({"copies": self.copies} if self.copies != 1 else {}),
         }
+
+    def measuring(self, response: Response) -> Workload:
+        """The same with what is measured of it, where that was asked for."""
+        metrics, tasks = response.metrics or self.metrics, response.tasks or self.tasks
+        return replace(self, metrics=metrics, tasks=tasks)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Workload:
@@ -168,6 +180,8 @@ class Workload:
             iterations=value.get("iterations", 0),
             parameters=tuple(sorted((value.get("parameters") or {}).items())),
             copies=value.get("copies", 1),
+            metrics=decode(tuple[Metric, ...], value.get("metrics") or [], "metrics"),
+            tasks=decode(Tasks | None, value.get("tasks"), "tasks"),
         )
 
 

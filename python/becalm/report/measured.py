@@ -11,6 +11,7 @@ from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
 from becalm.wording.measurement import duration, percent, ranks
+from becalm.wording.metric import per_second, quantity
 
 
 def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -20,23 +21,48 @@ def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> Re
 
 def tables(found: Verdict) -> Iterator[Table]:
     """The programs, and how they differ."""
-    head: tuple[str, ...] = ("program", "runs", "mean", "median", "min", "max", "spread")
-    rows = [
-        (
-            each.name,
-            str(each.runs),
-            *map(duration, (each.mean_ns.value, each.median_ns.value, each.min_ns, each.max_ns)),
-            f"{percent(each.cv.value)} %" if each.runs > 1 else "",
-        )
-        for each in sorted_summaries(found)
-    ]
-    yield Table("", head, tuple(rows), tuple(range(1, len(head))), codes=0)
+    yield from _summaries(found)
     if ranked := places(found):
         order = tuple((ranks(each.best, each.worst), each.name, str(each.rounds)) for each in ranked)
         yield Table("Order", ("rank", "program", "rounds"), order, (0, 2), codes=1)
     if found.differences:
         head = ("program", "reference", "difference", f"{100 * found.confidence:g} % interval", "pairs")
         yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
+
+
+def _summaries(found: Verdict) -> Iterator[Table]:
+    summaries = sorted_summaries(found)
+    rates = any(each.throughput for each in summaries)
+    head = ("program", "runs", "mean", "median", "min", "max", "spread", *(("per second",) if rates else ()))
+    rows = [
+        (
+            each.name,
+            str(each.runs),
+            *map(duration, (each.mean_ns.value, each.median_ns.value, each.min_ns, each.max_ns)),
+            f"{percent(each.cv.value)} %" if each.runs > 1 else "",
+            *((per_second(each).removesuffix("/s"),) if rates else ()),
+        )
+        for each in summaries
+    ]
+    times = Table("" if found.metric is None else "Wall time", head, tuple(rows), tuple(range(1, len(head))), codes=0)
+    head = ("program", "metric", "better", "mean", "median", "min", "max", "spread")
+    rows = [
+        (
+            each.name,
+            number.name,
+            str(number.better),
+            *(
+                quantity(value, number.unit)
+                for value in (number.mean.value, number.median.value, number.minimum, number.maximum)
+            ),
+            f"{percent(number.cv.value)} %" if number.runs > 1 else "",
+        )
+        for each in summaries
+        for number in each.metrics
+    ]
+    if rows:
+        yield Table("", head, tuple(rows), tuple(range(3, len(head))), codes=0)
+    yield times
 
 
 def _difference(d: Difference) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
 from becalm.wording.measurement import counted, duration, percent, spent
+from becalm.wording.metric import measured
 
 REFRESHES = 2.0
 """Times a second that the display is drawn."""
@@ -274,9 +275,10 @@ def intervals(verdict: Verdict | None) -> list[str]:
         return [f"{d.name}  {_interval(d)}" for d in verdict.differences]
     lines = []
     for each in verdict.summaries:
-        half = (each.mean_ns.high - each.mean_ns.low) / 2 / each.mean_ns.value
+        mean, _, _, shown = measured(each)
+        half = (mean.high - mean.low) / 2 / mean.value
         sure = f" ± {percent(half)} %" if math.isfinite(half) else ""
-        lines.append(f"{each.name}  {duration(each.mean_ns.value)}{sure}")
+        lines.append(f"{each.name}  {shown(mean.value)}{sure}")
     return lines
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -17,15 +18,17 @@ from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, S
 from becalm.report.fitted import Fitted
 from becalm.stats.bins import Histogram
 from becalm.wording.measurement import duration, memory, percent, ranks
+from becalm.wording.metric import measured, per_second, quantity
 from becalm.wording.printable import printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
-STYLES = {
-    Answer.SLOWER: "bold red",
-    Answer.FASTER: "bold green",
-    Answer.NO_DIFFERENCE_DETECTED: "bold",
-    Answer.UNKNOWN: "bold yellow",
-}
+
+
+def style(d: Difference) -> str:
+    """In which colour an answer stands."""
+    if d.answer is Answer.UNKNOWN:
+        return "bold yellow"
+    return "bold" if d.worse is None else "bold red" if d.worse else "bold green"
 
 
 class Screen(Console):
@@ -68,7 +71,7 @@ def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
 
 
 def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
-    styles = {d.sentence: STYLES[d.answer] for d in found.differences}
+    styles = {d.sentence: style(d) for d in found.differences}
     for index, line in enumerate(found.sentence.splitlines()):
         yield Text(line, style=styles.get(line, "" if index else "bold"))
     if found.differences and not all(d.weak for d in found.differences):
@@ -77,8 +80,9 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
             yield picture
     for summary in found.summaries if found.kind == "run" else ():
         yield _summary(summary, found.confidence)
-        if summary.histogram is not None and len(summary.histogram.counts) > 1:
-            yield _histogram(summary.histogram, plain)
+        drawn = summary.metrics[0].histogram if summary.metrics else summary.histogram
+        if drawn is not None and len(drawn.counts) > 1:
+            yield _histogram(drawn, plain, measured(summary).shown)
     if found.findings:
         yield findings(found.findings, plain)
     if found.study is not None:
@@ -91,17 +95,21 @@ def _comparison(found: Verdict, plain: bool) -> Table:
     if ranked:
         table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("program", overflow="fold", ratio=1)
-    for head in ("median", "spread", "difference"):
+    rates = any(summary.throughput for summary in found.summaries)
+    median = "median" if found.metric is None else f"median {found.metric.name}"
+    for head in (median, *(("per second",) if rates else ()), "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column(f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)
     by_name = {d.name: d for d in found.differences}
     for summary in sorted_summaries(found):
         d = by_name.get(summary.name)
-        spread = f"{percent(summary.cv.value)} %" if summary.runs > 1 else "?"
+        taken = measured(summary)
+        spread = f"{percent(taken.cv.value)} %" if summary.runs > 1 else "?"
         cells = [
             *([ranked.get(summary.name, "")] if ranked else []),
             summary.name,
-            duration(summary.median_ns.value),
+            taken.shown(taken.median.value),
+            *([per_second(summary).removesuffix("/s")] if rates else []),
             spread,
         ]
         if d is None:
@@ -112,7 +120,7 @@ def _comparison(found: Verdict, plain: bool) -> Table:
             cells.append(f"{percent(d.estimate, half if known else None, sign=True)} %")
             ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
             cells.append(ends if known else left_out(found, summary.name) or "not yet known")
-        table.add_row(*cells, style=None if d is None or plain else STYLES[d.answer].removeprefix("bold "))
+        table.add_row(*cells, style=None if d is None or plain else style(d).removeprefix("bold "))
     return table
 
 
@@ -164,7 +172,7 @@ def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) 
             cells[index] = bar
         cells[at(d.low)], cells[at(d.high)] = left, right
         cells[at(d.estimate)] = point
-        table.add_row(d.name, "".join(cells).rstrip(), style=None if plain else STYLES[d.answer].removeprefix("bold "))
+        table.add_row(d.name, "".join(cells).rstrip(), style=None if plain else style(d).removeprefix("bold "))
     axis = [" "] * (width + 8)
     labels = (
         (0.0, "0"),
@@ -186,14 +194,14 @@ def _summary(summary: Summary, confidence: float) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
 
-    def between(interval: Interval) -> str:
-        if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+    def between(interval: Interval, shown: Callable[[float], str]) -> str:
+        if not math.isfinite(interval.low):
             return "too few runs for an interval"
-        return f"{level}: {duration(interval.low)} to {duration(interval.high)}"
+        return f"{level}: {shown(interval.low)} to {shown(interval.high)}"
 
-    table.add_row("mean", duration(summary.mean_ns.value), between(summary.mean_ns))
-    table.add_row("median", duration(summary.median_ns.value), between(summary.median_ns))
-    cv = summary.cv
+    mean, median, cv, shown = measured(summary)
+    for name, each in (("mean", mean), ("median", median)):
+        table.add_row(name, shown(each.value), between(each, shown))
     ends = math.isfinite(cv.low) and math.isfinite(cv.high)
     # No level: rarer and longer runs than were seen would make it larger, and nobody knows of them.
     span = f"of the mean, roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else "of the mean"
@@ -201,20 +209,30 @@ def _summary(summary: Summary, confidence: float) -> Table:
         table.add_row("spread", f"{percent(cv.value)} %", span)
     else:
         table.add_row("spread", "?", "one run has none")
-    table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
+    if summary.metrics:
+        table.add_row("range", shown(summary.metrics[0].minimum), f"to {shown(summary.metrics[0].maximum)}")
+        for beside in summary.metrics[1:]:
+            own = partial(quantity, unit=beside.unit)
+            table.add_row(beside.name, own(beside.mean.value), between(beside.mean, own))
+        table.add_row("wall time", duration(summary.mean_ns.value), between(summary.mean_ns, duration))
+    else:
+        table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
+    if (made := summary.throughput) is not None:
+        own = partial(quantity, unit=f"{made.what}/s")
+        table.add_row("throughput", own(made.per_second.value), between(made.per_second, own))
     if summary.user_ns is not None and summary.system_ns is not None:
         waited = "" if summary.wait_ns is None else f", waiting for a CPU {duration(summary.wait_ns)}"
         table.add_row("CPU time", duration(summary.user_ns), f"user, {duration(summary.system_ns)} system{waited}")
     if summary.max_rss_bytes is not None:
         table.add_row("memory", memory(summary.max_rss_bytes), "largest resident set")
     worth = ""
-    if summary.effective_runs < 0.9 * summary.runs:
+    if summary.effective_runs < 0.9 * summary.runs and not summary.metrics:
         worth = f"worth {summary.effective_runs:,.0f} independent ones: neighbours resemble each other"
     table.add_row("runs", f"{summary.runs:,}", worth)
     return table
 
 
-def _histogram(drawn: Histogram, plain: bool, width: int = 40) -> Table:
+def _histogram(drawn: Histogram, plain: bool, shown: Callable[[float], str], width: int = 40) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
@@ -222,12 +240,12 @@ def _histogram(drawn: Histogram, plain: bool, width: int = 40) -> Table:
     most = max(drawn.counts)
     step = (drawn.high - drawn.low) / len(drawn.counts)
     if drawn.below:
-        table.add_row(f"below {duration(drawn.low)}", "", str(drawn.below))
+        table.add_row(f"below {shown(drawn.low)}", "", str(drawn.below))
     for index, count in enumerate(drawn.counts):
         bar = "#" * math.ceil(count / most * width) if plain else _bar(count / most, width)
-        table.add_row(duration(drawn.low + (index + 0.5) * step), Text(bar, "" if plain else "cyan"), str(count))
+        table.add_row(shown(drawn.low + (index + 0.5) * step), Text(bar, "" if plain else "cyan"), str(count))
     if drawn.above:
-        table.add_row(f"above {duration(drawn.high)}", "", str(drawn.above))
+        table.add_row(f"above {shown(drawn.high)}", "", str(drawn.above))
     return table
 
 

@@ -4,11 +4,14 @@
 MurmurHash3 (Appleby 2011): a single changed value always changes the sum, whose mixed bits then agree by chance once in
 2^31. A column that is unknown adds nothing, so that one more column leaves the checksums of older runs as they are.
 
-Public: checksums, fits.
+A text counts as the CRC-32 of its UTF-8 (`of_text`).
+
+Public: checksums, fits, of_text.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -28,6 +31,11 @@ def checksums(rows: Iterable[Row]) -> list[int]:
     present = np.array([[value is not None for value in row] for row in known])
     values = np.array([[value or 0 for value in row] for row in known], dtype=np.int64).view(np.uint64)
     return [int(each) for each in _mixed(values, present)]
+
+
+def of_text(text: str) -> int:
+    """What stands for a text in the row of its checksum."""
+    return zlib.crc32(text.encode())
 
 
 def fits(rows: Sequence[Row], stored: Sequence[int | None]) -> list[bool]:

@@ -53,7 +53,12 @@ def _checksums(db: Connection) -> None:
     db.exec_driver_sql("ALTER TABLE run ADD COLUMN checksum INTEGER")
 
 
-STEPS: Sequence[Step] = (_loads, _checksums)
+def _metrics(db: Connection) -> None:
+    """From 3 to 4: runs have the numbers that their programs printed; those that are there have none."""
+    db.exec_driver_sql("ALTER TABLE run ADD COLUMN metrics TEXT")
+
+
+STEPS: Sequence[Step] = (_loads, _checksums, _metrics)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

@@ -58,6 +58,8 @@ SETTINGS = Table(
     Column("knobs", Text, nullable=False),
 )
 
+_RUN_FORMS = {"outcome": SmallInteger, "status": SmallInteger, "metrics": Text}
+
 RUN = Table(
     "run",
     METADATA,
@@ -65,8 +67,8 @@ RUN = Table(
     *(
         Column(
             each.name,
-            # The outcome is stored as a number; an exit code has eight bits.
-            SmallInteger if each.name in ("outcome", "status") else BigInteger,
+            # The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON.
+            _RUN_FORMS.get(each.name, BigInteger),
             primary_key=each.name == "seq",
             nullable=not each.always,
             autoincrement=False,

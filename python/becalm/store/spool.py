@@ -24,6 +24,7 @@ from pathlib import Path
 
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
 from becalm.nouns.elsewhere import Place, place_in
+from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import made, spool_dir, state_dir
 from becalm.store.store import Store
@@ -283,16 +284,23 @@ def _runs(line: bytes) -> list[Run]:
 
 
 def _run(row: list[object]) -> Run:
-    run = Run(*row[: len(COLUMNS)])  # type: ignore[arg-type]
+    run = Run.of(row[: len(COLUMNS)])
     for name, value in zip(COLUMNS, run, strict=True):
         if name == "outcome":
             Outcome(str(value))
+        elif isinstance(value, tuple):
+            _metrics(name, value)
         elif type(value) is int:
             if not -(2**63) <= value < 2**63:
                 raise ValueError(name)
         elif value is not None or name not in _OPTIONAL:
             raise TypeError(name)
     return run
+
+
+def _metrics(name: str, values: tuple[float, ...]) -> None:
+    if name != "metrics" or not fit(values):
+        raise ValueError(name)
 
 
 @contextlib.contextmanager

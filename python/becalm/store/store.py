@@ -30,7 +30,7 @@ from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.store import loads as recorded
-from becalm.store.checksum import checksums, fits
+from becalm.store.checksum import checksums, fits, of_text
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import current, lacking, migrate, version
@@ -39,6 +39,7 @@ from becalm.store.stored import json_object, stored_study
 
 _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
+_METRICS = COLUMNS.index("metrics")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _CHUNK = 20_000
 _STUDIES = 100
@@ -145,13 +146,15 @@ class Store:
         created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
         mark = "?" if db.dialect.name == "sqlite" else "%s"
         marks = ", ".join([mark] * (len(COLUMNS) + 2))
-        values: list[tuple[int | None, ...]] = []
+        values: list[tuple[Any, ...]] = []
         for row in rows:
             stored: list[Any] = [number, *row]
             stored[_STARTED + 1] = row.started_ns - created_ns
             stored[_OUTCOME + 1] = _CODES[row.outcome]
+            if row.metrics is not None:
+                stored[_METRICS + 1] = json.dumps(row.metrics, allow_nan=False)
             values.append(tuple(stored))
-        checked = [(*row, check) for row, check in zip(values, checksums(values), strict=True)]
+        checked = [(*row, check) for row, check in zip(values, checksums(map(_numbers, values)), strict=True)]
         db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}, checksum) VALUES ({marks})", checked)
 
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
@@ -235,13 +238,15 @@ class Store:
             query = select(*columns).where(RUN.c.study_id == number).order_by(RUN.c.seq)
             self.damaged[number] = 0
             for rows in db.execution_options(yield_per=_CHUNK).execute(query).partitions():
-                good = fits([tuple(row[:-1]) for row in rows], [row[-1] for row in rows])
+                good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
                 self.damaged[number] += len(good) - sum(good)
                 for row in itertools.compress(rows, good):
                     values = list(row[1:-1])
                     values[_STARTED] += created_ns
                     values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
-                    yield Run._make(values)
+                    if values[_METRICS] is not None:
+                        values[_METRICS] = json.loads(values[_METRICS])
+                    yield Run.of(values)
 
     def columns(self, number: int, names: Sequence[str], program: int) -> dict[str, npt.NDArray[np.float64]]:
         """Columns of one program's counted good runs in order, as floats; NaN where unknown.
@@ -259,6 +264,14 @@ class Store:
                 table[:, filled : filled + len(rows)] = np.array([tuple(row) for row in rows], dtype=np.float64).T
                 filled += len(rows)
         return dict(zip(names, table, strict=True))
+
+    def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Of one program's counted good runs in order: `seq`, shape (runs,), and what it printed, (runs, metrics)."""
+        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
+        query = select(RUN.c.seq, RUN.c.metrics).where((RUN.c.study_id == number) & good).order_by(RUN.c.seq)
+        with worded(self.shown), self._reading() as db:
+            found = [(seq, json.loads(text)) for seq, text in db.execute(query) if text is not None]
+        return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def averages(self, number: int, program: int) -> Averages:
         """Means over one program's counted good runs; None for a column that is unknown in any of them."""
@@ -353,6 +366,12 @@ class Store:
             db = connection.execution_options(writes=True)
             with db.begin():
                 yield db
+
+
+def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row as it is stored, whose text of metrics, if it has one, is a number: what its checksum is made of."""
+    text = row[_METRICS + 1]
+    return tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], of_text(text), *row[_METRICS + 2 :])
 
 
 def clean(text: str) -> str:

@@ -18,6 +18,7 @@ from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOpt
 from becalm.nouns.run import Averages, Run
 from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.report.document import Document
+from becalm.stats.arrays import Floats
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
@@ -34,7 +35,10 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
     findings: tuple[Finding, ...] = ()
     if history.failure is not None:
         findings += (failure(looks, history.failure, kept),)
-    if looks.study.kind == "run":
+    if looks.history.metric is not None:
+        # What the series of times shows, and why some were long, is not what is asked here.
+        pass
+    elif looks.study.kind == "run":
         findings += of_series(looks.names[0], history, kept.columns, loads=kept.own_loads())
     else:
         loads = kept.own_loads()
@@ -65,9 +69,15 @@ def summarise_stored(document: Document) -> Verdict:
     summaries = []
     for index, name in enumerate(looks.names):
         # Such a study need not have rounds in which every program ran once.
-        alone = History(1)
+        workload = study.workloads[index]
+        alone = History(1, workload.metrics[0] if workload.metrics else None)
         alone.extend(run._replace(workload=0, round=place) for place, run in enumerate(kept.runs(index)))
-        summaries.append(summarise(name, alone, 0, kept.averages(index), looks.options.confidence))
+        summaries.append(
+            summarise(
+                name, alone, 0, kept.averages(index), looks.options.confidence,
+                workload=workload, printed=kept.metrics(index)[1] if workload.metrics else None,
+            )
+        )  # fmt: skip
     found = _verdict(looks, document.number, [each for each in summaries if each is not None], _of_all(looks))
     if document.environment == "known":
         return found
@@ -79,10 +89,26 @@ def summarise_stored(document: Document) -> Verdict:
 
 def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
     found = (
-        summarise(name, looks.history, index, _averages(looks, kept, index), looks.options.confidence)
+        summarise(
+            name,
+            looks.history,
+            index,
+            _averages(looks, kept, index),
+            looks.options.confidence,
+            workload=looks.study.workloads[index],
+            printed=_printed(looks, kept, index),
+        )
         for index, name in enumerate(looks.names)
     )
     return [each for each in found if each is not None]
+
+
+def _printed(looks: Looks, kept: Kept, program: int) -> Floats | None:
+    """All that a program printed in the rounds that count, shape (runs, metrics); None without metrics."""
+    if looks.history.metric is None:
+        return None
+    seqs, values = kept.metrics(program)
+    return values[np.isin(seqs, looks.history.seqs(program))]
 
 
 def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
@@ -117,7 +143,8 @@ def _settings(looks: Looks) -> tuple[Finding, ...]:
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:
     """A run that did not end well, with what its program said."""
     stderr = kept.texts().get(failed.seq, ("", ""))[0]
-    return finding("failure", failure_numbers(failed, stderr, looks.history.rounds), looks.names[failed.workload])
+    numbers = failure_numbers(failed, stderr, looks.history.rounds, looks.study.workloads[failed.workload])
+    return finding("failure", numbers, looks.names[failed.workload])
 
 
 def _verdict(
@@ -152,6 +179,7 @@ def _verdict(
             else decides_ns(differences, limit, elapsed_ns),
             ranking=looks.ranking.result(looks.history),
             seed=study.seed,
+            metric=looks.history.metric,
         )
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from becalm.analysis.comparison import averages
 from becalm.load.own_loads import OwnLoads
@@ -17,6 +18,10 @@ from becalm.store import Store
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 
 
+Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Runs in order by `seq`, shape (runs,), and the metrics of each, (runs, metrics)."""
+
+
 class Kept(Protocol):
     """What a verdict needs besides wall times."""
 
@@ -25,6 +30,9 @@ class Kept(Protocol):
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
+
+    def metrics(self, program: int) -> Printed:
+        """What one program's counted good runs printed."""
 
     def own_loads(self) -> OwnLoads:
         """What else the machine did around runs that have a record of their own."""
@@ -47,6 +55,10 @@ class InStore:
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
         """As Kept says."""
         return self.store.columns(self.study, names, program)
+
+    def metrics(self, program: int) -> Printed:
+        """As Kept says."""
+        return self.store.metrics(self.study, program)
 
     def own_loads(self) -> OwnLoads:
         """As Kept says."""
@@ -79,6 +91,11 @@ class InDocument:
         """As Kept says."""
         runs = self._by_program[program]
         return {name: np.array([getattr(run, name) for run in runs], dtype=np.float64) for name in names}
+
+    def metrics(self, program: int) -> Printed:
+        """As Kept says."""
+        found = [(run.seq, run.metrics) for run in self._by_program[program] if run.metrics is not None]
+        return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def own_loads(self) -> OwnLoads:
         """As Kept says."""

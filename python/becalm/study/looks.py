@@ -17,6 +17,7 @@ from becalm.analysis.contamination import USUAL, Rule, judge, rule
 from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
 from becalm.nouns.history import History
+from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.run import Averages, Block, Outcome, Run
 from becalm.nouns.study import Study
@@ -52,12 +53,13 @@ class Looks:
 
     def __post_init__(self) -> None:
         self.names = measurement.short([each.name for each in self.study.workloads])
-        self.history = History(len(self.names))
+        metric = compared(self.study)
+        self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
         self.rule = USUAL if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         self.comparison = SequentialComparison(
-            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above
+            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above, metric
         )
         several = self.names if self.study.kind == "compare" else ()
         self.ranking = SequentialRanking(
@@ -74,7 +76,8 @@ class Looks:
         """Of a study of one program: what is known of it, but for what only the full record tells."""
         if len(self.names) > 1:
             return None
-        return summarise(self.names[0], self.history, 0, Averages(), self.options.confidence)
+        workload = self.study.workloads[0]
+        return summarise(self.names[0], self.history, 0, Averages(), self.options.confidence, workload=workload)
 
     def see(self, runs: Iterable[Run] = (), loads: Iterable[Load] = ()) -> None:
         """Take what was recorded, to decide at the next look which rounds were contaminated."""
@@ -133,8 +136,14 @@ class Looks:
         wanted, summary = self.options.precision, self.summary
         if wanted is None or summary is None:
             return None
-        mean = summary.mean_ns
+        mean = summary.metrics[0].mean if summary.metrics else summary.mean_ns
         return Stopped.PRECISION if (mean.high - mean.low) / 2 <= wanted * mean.value else None
+
+
+def compared(study: Study) -> Metric | None:
+    """What programs print that is compared, the first of each; None for their wall time."""
+    first = study.workloads[0].metrics if study.workloads else ()
+    return first[0] if first and all(each.metrics for each in study.workloads) else None
 
 
 def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequence[Load]) -> Looks:

@@ -199,7 +199,14 @@ class ProfileKeywords(TypedDict, total=False):
     profile: str | Profile | None
 
 
-class MeasureKeywords(ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
+class ResponseKeywords(TypedDict, total=False):
+    """The options of Response as type checkers see them."""
+
+    metric: str | Sequence[str]
+    tasks: float | str | None
+
+
+class MeasureKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `run` as type checkers see them: where, what, and how much."""
 
     budget: float | str | None

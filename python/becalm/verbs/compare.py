@@ -11,12 +11,13 @@ from becalm.analysis.ranking import LEAST
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.history import History
+from becalm.nouns.metric import Metric, Response
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
-from becalm.study.interleaved import measure_interleaved
+from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
@@ -61,6 +62,7 @@ def compare(
     SeveralHosts,
     CompareOptions,
     ComparedPrograms,
+    Response,
     CommandLine,
     Workload,
     WithProfile,
@@ -84,8 +86,15 @@ def compare(
     hosts when none gave anything.
     """
     several = hosts is not None or cluster is not None
-    options, session, program = asked(CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile)
-    programs = _programs(commands, given.get("names"), given.get("parameters"), program)
+    options, session, program = asked(
+        CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response
+    )
+    response = Response.of(given)
+    programs = [
+        each.measuring(response) for each in _programs(commands, given.get("names"), given.get("parameters"), program)
+    ]
+    metric = _metric(programs)
+    refuse_several(several, programs)
     if not programs or (len(programs) == 1 and options.baseline is None):
         raise UsageError(
             "Comparing needs two programs, for example: becalm compare 'gzip -1 -k -c FILE' 'gzip -9 -k -c FILE'. "
@@ -100,7 +109,7 @@ def compare(
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     stored = None
     if options.baseline is not None:
-        stored = baseline_series(options.baseline, session.place, warned=session.listener.warned)
+        stored = baseline_series(options.baseline, session.place, warned=session.listener.warned, metric=metric)
 
     def against(history: History) -> tuple[Difference, ...]:
         return () if stored is None else _against(stored, programs, history, options.confidence)
@@ -138,14 +147,24 @@ def _programs(
     return [replace(each, name=name) for each, name in zip(made, names, strict=True)]
 
 
+def _metric(programs: Sequence[Workload]) -> Metric | None:
+    """What programs print that is compared; None for their wall time. Raises UsageError for unlike ones."""
+    first = [each.metrics[0] if each.metrics else None for each in programs]
+    kinds = {None if each is None else (each.name, each.unit, each.better) for each in first}
+    if len(kinds) > 1:
+        names = " and ".join(sorted("wall time" if each is None else each[0] for each in kinds))
+        raise UsageError(f"Programs are compared by the same metric, and these have {names}. Name one by --metric.")
+    return first[0] if first else None
+
+
 def _against(
     stored: Baseline, programs: Sequence[Workload], history: History, confidence: float
 ) -> tuple[Difference, ...]:
     """Each program against the stored runs of its name or place."""
     found = []
     for index, name in enumerate(measurement.short([each.name for each in programs])):
-        title, wall_ns = stored.series_for(programs[index].name, index)
-        found.append(against_baseline(name, title, history.wall_ns(index), wall_ns, confidence))
+        title, before = stored.series_for(programs[index].name, index)
+        found.append(against_baseline(name, title, history.response(index), before, confidence, history.metric))
     return tuple(found)
 
 

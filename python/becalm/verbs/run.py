@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Unpack, overload
 
 from becalm.hosts import Host
+from becalm.nouns.metric import Response
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
-from becalm.study.interleaved import measure_interleaved
+from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.workloads import refuse_source
 
@@ -34,7 +35,7 @@ def run(
     cluster: str,
     **options: Unpack[MeasureKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, RunOptions, CommandLine, Workload, WithProfile, SessionOptions)
+@takes(SeveralHosts, RunOptions, Response, CommandLine, Workload, WithProfile, SessionOptions)
 def run(
     command: str | Iterable[str] | Workload,
     *,
@@ -52,9 +53,10 @@ def run(
 
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
-    options, session, program = asked(RunOptions, given, WithProfile)
+    options, session, program = asked(RunOptions, given, WithProfile, Response)
     refuse_source(command)
-    workload = Workload.of(command, **program)
+    workload = Workload.of(command, **program).measuring(Response.of(given))
+    refuse_several(hosts is not None or cluster is not None, [workload])
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:
         return measure_interleaved(where.study("run", [workload], chosen), chosen, where)

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from becalm.nouns.metric import Metric
 from becalm.nouns.verdict import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
+from becalm.wording import metric as metrics
+from becalm.wording.metric import FACTOR_FROM
+from becalm.wording.numbers import duration as duration
+from becalm.wording.numbers import factor
+from becalm.wording.numbers import percent as percent
 from becalm.wording.printable import printable
 
 NAMED = 5
@@ -15,33 +21,6 @@ NAMED = 5
 
 MANY = 3
 """So many comparisons are no longer said one by one."""
-
-FACTOR_FROM = 0.5
-"""From here on a difference reads better as a factor: "takes 1.62 times as long"."""
-
-
-def percent(value: float, uncertainty: float | None = None, *, sign: bool = False) -> str:
-    """A fraction as a percentage, with as many digits as the uncertainty (a fraction too) lets stand."""
-    number = 100 * value
-    scale = abs(100 * uncertainty) if uncertainty else abs(number)
-    digits = 2 if scale == 0 or not math.isfinite(scale) else min(4, max(0, 1 - math.floor(math.log10(scale))))
-    text = f"{number:+.{digits}f}" if sign else f"{number:.{digits}f}"
-    return text if float(text) != 0 else text.lstrip("+-")
-
-
-def duration(ns: float) -> str:
-    """A time with four digits and the unit a person would use."""
-    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
-        if abs(ns) < 999.95 * size:
-            return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"
-    if ns < 120e9:
-        return f"{_four(ns / 1e9)} s"
-    return f"{ns / 60e9:.1f} min"
-
-
-def _four(value: float) -> str:
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 1
-    return f"{value:.{min(digits, 3)}f}"
 
 
 def memory(size: float) -> str:
@@ -88,6 +67,9 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     )
     if d.weak:
         basis = spent(elapsed_ns) if elapsed_ns is not None else ""
+    seen = f"; a difference of {percent(d.detectable)} % would have been seen" if math.isfinite(d.detectable) else ""
+    if d.metric:
+        return metrics.difference(d, basis, seen, weak)
     if d.answer is Answer.UNKNOWN:
         return f"Not yet known whether {d.name} differs from {d.reference}: {basis} are too few. Measure longer.{weak}"
     level = f"{100 * d.confidence:g} %"
@@ -96,15 +78,14 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
         bound = percent(max(abs(d.low), abs(d.high)), half)
         span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
         return f"No difference above {bound} % between {d.name} and {d.reference} ({level}: {span}), {basis}.{weak}"
-    seen = f"; a difference of {percent(d.detectable)} % would have been seen" if math.isfinite(d.detectable) else ""
     if d.answer is Answer.SLOWER and d.estimate >= FACTOR_FROM:
-        body = f"{d.name} takes {_factor(d.estimate, half)} times as long as {d.reference}"
-        span = f"{_factor(d.low, half)} to {_factor(d.high, half)}"
+        body = f"{d.name} takes {factor(d.estimate, half)} times as long as {d.reference}"
+        span = f"{factor(d.low, half)} to {factor(d.high, half)}"
     elif d.answer is Answer.FASTER and 1 / (1 + d.estimate) - 1 >= FACTOR_FROM:
         # The factor is 1/(1+x): its half width follows from the derivative.
         fast, width = 1 / (1 + d.estimate), half / (1 + d.estimate) ** 2
-        body = f"{d.name} is {_factor(fast - 1, width)} times as fast as {d.reference}"
-        span = f"{_factor(1 / (1 + d.high) - 1, width)} to {_factor(1 / (1 + d.low) - 1, width)}"
+        body = f"{d.name} is {factor(fast - 1, width)} times as fast as {d.reference}"
+        span = f"{factor(1 / (1 + d.high) - 1, width)} to {factor(1 / (1 + d.low) - 1, width)}"
     else:
         low, high = sorted((abs(d.low), abs(d.high)))
         body = f"{d.name} is {percent(abs(d.estimate), half)} % {d.answer} than {d.reference}"
@@ -112,25 +93,22 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     return f"{body} ({level}: {span}), {basis}{seen}.{weak}"
 
 
-def _factor(estimate: float, half: float) -> str:
-    digits = 2 if half <= 0 else min(4, max(1, -math.floor(math.log10(half))))
-    return f"{1 + estimate:.{digits}f}"
-
-
 def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
     """The verdict of `run` on one program."""
-    mean, level = s.mean_ns, f"{100 * confidence:g} %"
+    (mean, _, cv, shown), level = metrics.measured(s), f"{100 * confidence:g} %"
     half = (mean.high - mean.low) / 2
     basis = f"{counted(s.runs, 'run')}, {spent(elapsed_ns)}"
+    done = f", {each}" if (each := metrics.per_second(s)) else ""
+    takes, took = ("takes", "took") if not s.metrics else (f"has {s.metrics[0].name} of",) * 2
     if not math.isfinite(half):
-        return f"{s.name} took {duration(mean.value)}; {basis} are too few to say how sure that is."
+        return f"{s.name} {took} {shown(mean.value)}{done}; {basis} are too few to say how sure that is."
     more = ""
     if s.runs_for_one_percent is not None and half > 0.01 * mean.value and s.runs_for_one_percent > s.runs:
-        more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs"
-    share = percent(half / mean.value)
+        more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs" if not s.metrics else ""
+    share = percent(half / mean.value if mean.value else 0.0)
     return (
-        f"{s.name} takes {duration(mean.value)} ± {share} % on average ({level}), "
-        f"with a spread of {percent(s.cv.value)} % from run to run; {basis}{more}."
+        f"{s.name} {takes} {shown(mean.value)} ± {share} % on average ({level}){done}, "
+        f"with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
     )
 
 
@@ -145,7 +123,7 @@ def verdict(found: Verdict) -> str:
         few = len(lines) < MANY
         said = [each for each in found.differences if each.answer is not Answer.UNKNOWN or each.weak]
         lines = [each.sentence for each in said if few or each.name == first or each.weak]
-        lines.insert(0, fastest(found.ranking))
+        lines.insert(0, fastest(found.ranking, found.metric))
     lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
     if found.fail_above is not None:
         lines.append(limit(found))
@@ -156,13 +134,14 @@ def verdict(found: Verdict) -> str:
 def limit(found: Verdict) -> str:
     """What `--fail-above` concludes, and what it takes where it cannot."""
     fail_above = found.fail_above or 0.0
-    bound = f"{percent(fail_above)} %"
+    bound, of = f"{percent(fail_above)} %", "" if found.metric is None else found.metric.name
     if found.gate is Gate.WITHIN:
-        return f"Within the limit: no slowdown above {bound}."
+        return f"Within the limit: {f'{of} is not worse by more than' if of else 'no slowdown above'} {bound}."
     if found.gate is Gate.ABOVE:
-        worst = max(found.differences, key=lambda each: each.low)
-        return f"Over the limit: {worst.name} is slower than {worst.reference} by more than {bound}."
-    open_ = [each.name for each in found.differences if each.low <= fail_above < each.high]
+        worst = max(found.differences, key=lambda each: each.harm[1])
+        than = f"has a worse {of} than" if of else "is slower than"
+        return f"Over the limit: {worst.name} {than} {worst.reference} by more than {bound}."
+    open_ = [each.name for each in found.differences if each.harm[1] <= fail_above < each.harm[2]]
     whose = f" of {listed(open_)}" if open_ else ""
     if found.decides_ns is None:
         more = "Measure longer."
@@ -170,7 +149,8 @@ def limit(found: Verdict) -> str:
         time = about(found.decides_ns)
         more = f"If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
     counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
-    return f"Undecided: a slowdown{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
+    what = f"a change of {of} for the worse" if of else "a slowdown"
+    return f"Undecided: {what}{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
 
 
 def budget(ns: int) -> str:
@@ -181,14 +161,17 @@ def budget(ns: int) -> str:
     return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"
 
 
-def fastest(found: Ranking) -> str:
-    """Which one is the fastest, with what certainty; else which may be, and what would decide."""
+def fastest(found: Ranking, metric: Metric | None = None) -> str:
+    """Which one is the fastest, or best by a metric, with what certainty; else which may be, and what would decide."""
     names, count, level = found.fastest, len(found.places), f"{100 * found.confidence:g} %"
+    best = "is the fastest" if metric is None else f"has the {'highest' if metric.higher else 'lowest'} {metric.name}"
+    was, be = ("was", "be") if metric is None else ("had", "have")
+    the = best.partition(" ")[2]
     out = count - len(names)
     if len(names) == 1:
-        return f"{names[0]} is the fastest of {count} programs ({level})."
-    gone = f" The other {out} cannot be the fastest." if out > 1 else ""
-    gone = gone or (f" {found.places[-1].name} cannot be the fastest." if out else "")
+        return f"{names[0]} {best} of {count} programs ({level})."
+    gone = f" The other {out} cannot {be} {the}." if out > 1 else ""
+    gone = gone or (f" {found.places[-1].name} cannot {be} {the}." if out else "")
     more = " Measure longer."
     if found.decides_ns is not None:
         time = about(found.decides_ns)
@@ -196,9 +179,11 @@ def fastest(found: Ranking) -> str:
     if math.isfinite(found.within):
         verb = "differs" if len(names) == 2 else "differ"
         between = f"{verb} from it by {percent(found.within)} % at most"
-        known = f"{names[0]} was the fastest of {count} programs; {listed(names[1:])} {between} ({level})."
+        known = f"{names[0]} {was} {the} of {count} programs; {listed(names[1:])} {between} ({level})."
         return f"{known}{gone}{more}"
-    return f"Not yet known which of {count} programs is the fastest; {names[0]} was.{gone}{more}"
+    return (
+        f"Not yet known which of {count} programs {best}; {names[0]} {'was' if metric is None else 'did'}.{gone}{more}"
+    )
 
 
 def ranks(best: int, worst: int) -> str:
@@ -223,16 +208,24 @@ def failure(name: str, n: Mapping[str, Any]) -> str:
     elif outcome == "refused":
         how = "could not be started"
         hint = "See the message below." if stderr else "Check the command and its prepare command."
+    elif n.get("unread"):
+        said = stderr.strip().splitlines()
+        first, rest = (said[0], "\n".join(said[1:])) if said else ("", "")
+        more = f"\nEnd of its standard error:\n{_indent(rest)}" if rest else ""
+        return f"{name} ended well, but its metric could not be read{_when(n)}. {first}{more}"
     elif status is not None and status < 0:
         how = f"was killed by signal {-status}{signal_name(-status)}"
         hint = "Run it by itself to see why."
     else:
         how = f"failed with exit code {status}"
         hint = f"If that is fine, use --expect 0,{status} (or --expect any)."
-    when = f" after {counted(n['done'], 'good run')}" if n["done"] else ""
-    warm = " (a warm-up run)" if n["warmup"] else ""
     said = f"\nEnd of its standard error:\n{_indent(stderr)}" if stderr.strip() else ""
-    return f"{name} {how}{when}{warm}. {hint}{said}"
+    return f"{name} {how}{_when(n)}. {hint}{said}"
+
+
+def _when(n: Mapping[str, Any]) -> str:
+    after = f" after {counted(n['done'], 'good run')}" if n["done"] else ""
+    return f"{after} (a warm-up run)" if n["warmup"] else after
 
 
 def signal_name(number: int) -> str:

@@ -18,9 +18,11 @@ from becalm.analysis.comparison import (
     summarise,
 )
 from becalm.nouns.history import History
+from becalm.nouns.metric import Better, Metric, Tasks
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Answer, Gate, Stopped
+from becalm.nouns.workload import Workload
 
 
 def history(rounds, slower=1.0, noise=0.01, seed=1):
@@ -133,3 +135,77 @@ def test_descendants_that_outlived_their_program_are_a_finding():
     seen.extend([row(0, 0, 0), row(1, 1, 0, left_behind=2)])
     (found,) = left_behind(("a", "b"), seen)
     assert (found.kind, found.program, found.numbers) == ("left_behind", "b", {"runs": 1})
+
+
+def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
+    """Two programs that take as long and print numbers; those of the second are `factor` times as large."""
+    rng = np.random.default_rng(seed)
+    metric = Metric("(x)", "p99", "us", better)
+    found, seq = History(2, metric), 0
+    for number in range(rounds):
+        for program in rng.permutation(2):
+            value = 7.0 * math.exp(noise * rng.normal()) * (factor if program else 1.0)
+            found.extend([row(seq, int(program), number, 10**6)._replace(metrics=(value, 1.0))])
+            seq += 1
+    return found
+
+
+def compared_metric(found, goal=None, fail_above=None):
+    made = SequentialComparison(("a", "b"), 0, goal or StoppingRule(), 0.95, fail_above, found.metric)
+    made.look(found)
+    return made
+
+
+@pytest.mark.parametrize("better", [*Better])
+@pytest.mark.parametrize(("factor", "answer"), [(1.05, Answer.HIGHER), (1 / 1.05, Answer.LOWER)])
+def test_a_metric_is_compared_as_it_was_printed(better, factor, answer):
+    (found,) = compared_metric(printed(120, factor, better)).differences
+    assert found.answer is answer
+    assert found.low < factor - 1 < found.high
+    assert (found.metric, found.better) == ("p99", better)
+    assert found.worse is ((answer is Answer.HIGHER) is (better is Better.LOWER))
+
+
+@pytest.mark.parametrize("better", [*Better])
+def test_a_metric_keeps_or_exceeds_a_limit_by_what_is_worse(better):
+    worse = 1.05 if better is Better.LOWER else 1 / 1.05
+    for factor, expected in ((worse, Gate.ABOVE), (1 / worse, Gate.WITHIN)):
+        made = compared_metric(printed(120, factor, better), fail_above=0.02)
+        assert gate(made.differences, 0.02) is expected
+        assert made.enough() is Stopped.KNOWN
+
+
+def test_without_a_difference_in_what_is_printed_none_is_seen():
+    (found,) = compared_metric(printed(120, 1.0, Better.HIGHER)).differences
+    assert found.answer is Answer.NO_DIFFERENCE_DETECTED
+    assert found.worse is None
+
+
+def test_a_run_that_ended_well_without_its_number_is_none_that_counts():
+    found = printed(3)
+    found.extend([row(6, 0, 3), row(7, 1, 3)])
+    assert found.rounds == 3
+    assert found.bad == [1, 1]
+
+
+def test_a_summary_has_every_metric_and_what_was_done_in_a_second():
+    found = printed(20)
+    workload = Workload(("x",), metrics=(found.metric, Metric("(y)", "rss")), tasks=Tasks(1000.0, "messages"))
+    both = np.column_stack((found.printed(0), np.full(20, 3.0)))
+    made = summarise("a", found, 0, Averages(), 0.95, workload=workload, printed=both)
+    assert [each.name for each in made.metrics] == ["p99", "rss"]
+    assert made.metrics[0].mean.value == pytest.approx(found.printed(0).mean())
+    assert made.metrics[1].mean.value == 3.0
+    assert made.throughput.per_second.value == pytest.approx(1e6)
+    assert made.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
+    alone = summarise("a", found, 0, Averages(), 0.95, workload=workload)
+    assert [each.name for each in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
+
+
+def test_a_metric_is_compared_with_another_time():
+    metric = Metric("(x)", "rate", better=Better.HIGHER)
+    rng = np.random.default_rng(3)
+    before, now = np.exp(0.01 * rng.normal(size=(2, 200)))
+    found = against_baseline("b", "a in study 1", now * 1.1, before, 0.95, metric)
+    assert found.weak
+    assert (found.answer, found.worse) == (Answer.HIGHER, False)

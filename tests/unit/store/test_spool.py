@@ -352,3 +352,11 @@ def test_reading_tells_a_torn_end_from_damage(tmp_path, data, seqs, whole):
     with path.open("rb") as file:
         rows, found = read(file.fileno())
     assert (list(rows), found) == (seqs, whole)
+
+
+def test_what_a_program_printed_is_recovered_with_its_run(store):
+    number = store.begin(STUDY, FACTS)
+    found = run(0, metrics=(0.5, 3.0))
+    abandon(store, number, line(found, list(run(1))[:-1]))
+    assert [each.runs for each in recover(store)] == [2]
+    assert list(store.runs(number)) == [found, run(1)], "an agent of before has no such column"

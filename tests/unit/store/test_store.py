@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from becalm.errors import StoreError, UsageError
+from becalm.nouns.metric import metrics
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -170,3 +171,26 @@ def test_a_list_without_facts_keeps_none_of_them(store):
     (found,) = store.studies(facts=False)
     assert (found.number, found.facts, found.damaged) == (number, {}, "")
     assert store.studies()[0].facts == FACTS
+
+
+def test_what_programs_printed_is_kept_with_their_runs(store):
+    study = Study("run", (Workload(("x",), name="x", metrics=metrics("(x)")),), (Settings(),), {}, 1)
+    number = store.begin(study, {})
+    warm = run(2, round=-1, metrics=(7.0, 1.0))
+    rows = [run(0, metrics=(0.1, 3e9)), run(1), warm, run(3, workload=0, metrics=(5.0, 6.0))]
+    store.append(number, rows)
+    assert list(store.runs(number)) == rows
+    assert store.damaged[number] == 0
+    seqs, values = store.metrics(number, 0)
+    assert seqs.tolist() == [0, 3], "warm-ups and runs without any are no part of it"
+    assert values.tolist() == [[0.1, 3e9], [5.0, 6.0]]
+    assert store.study(number).study == study
+
+
+def test_a_changed_metric_is_seen(store):
+    number = store.begin(Study("run", (Workload(("x",), name="x"),), (Settings(),), {}, 1), {})
+    store.append(number, [run(0, metrics=(5.0,)), run(1, metrics=(6.0,))])
+    with store._writing() as db:
+        db.exec_driver_sql("UPDATE run SET metrics = '[4.0]' WHERE seq = 0")
+    assert [each.seq for each in store.runs(number)] == [1]
+    assert store.damaged[number] == 1

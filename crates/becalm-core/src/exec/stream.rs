@@ -79,16 +79,25 @@ impl Stream {
                 self.kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
             Keep::Last(most) => {
-                let chunk = &chunk[chunk.len().saturating_sub(most)..];
-                let over = (self.kept.len() + chunk.len()).saturating_sub(most);
-                self.kept.drain(..over);
                 self.kept.extend_from_slice(chunk);
+                // Not with every chunk: moving the rest would cost as much as reading it many times over.
+                if self.kept.len() > most.saturating_mul(2) {
+                    self.cut();
+                }
             }
+        }
+    }
+
+    /// Leave out what is more than is to be kept of the end.
+    fn cut(&mut self) {
+        if let Keep::Last(most) = self.keep {
+            self.kept.drain(..self.kept.len().saturating_sub(most));
         }
     }
 
     /// What was kept, as text; nothing is kept afterwards.
     pub fn take(&mut self) -> String {
+        self.cut();
         let text = String::from_utf8_lossy(&self.kept).into_owned();
         self.kept.clear();
         text

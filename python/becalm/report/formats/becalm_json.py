@@ -8,6 +8,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
+from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -79,7 +80,8 @@ def read(value: dict[str, Any]) -> list[Document]:
         title=str(described["title"]),
     )
     columns = value["runs"]["columns"]
-    order = [columns.index(name) for name in COLUMNS]
+    # Files of an older becalm have no metrics.
+    order = [columns.index(name) for name in COLUMNS if name != "metrics" or name in columns]
     loads = value.get("loads", {"columns": [], "rows": []})
     runs = [_run([row[index] for index in order], study) for row in value["runs"]["rows"]]
     if len({run.seq for run in runs}) < len(runs):
@@ -102,9 +104,11 @@ def read(value: dict[str, Any]) -> list[Document]:
 
 
 def _run(row: list[Any], study: Study) -> Run:
-    run = Run._make(row)
-    for name, field in zip(COLUMNS, row, strict=True):
-        if name != "outcome" and not (field is None and name not in _KNOWN) and type(field) is not int:
+    run = Run.of(row)
+    if run.metrics is not None and not fit(run.metrics):
+        raise ValueError("metrics must be numbers above zero")
+    for name, field in zip(COLUMNS, row, strict=False):
+        if name not in ("outcome", "metrics") and not (field is None and name not in _KNOWN) and type(field) is not int:
             raise ValueError(f"{name} must be a whole number, not {field!r}")
     Outcome(run.outcome)
     for name, place, count in (

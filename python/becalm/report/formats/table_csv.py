@@ -1,5 +1,7 @@
 """Comma-separated values: one line a run, with the program's name; unknown is empty (RFC 4180).
 
+Numbers that the programs printed are columns of their names, `metric_…`.
+
 Where the load was recorded, the columns of the record that covers the run follow, as `load_…`: `load_first` and
 `load_last` tell which runs share it.
 """
@@ -8,9 +10,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from becalm.load.record import LOAD_COLUMNS, Load
-from becalm.nouns.run import COLUMNS
+from becalm.nouns.run import COLUMNS, Run
 from becalm.report.document import Document
 
 
@@ -20,9 +23,21 @@ def write(document: Document) -> str:
     table = csv.writer(out, lineterminator="\n")
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
-    table.writerow(("program", *COLUMNS, *more))
-    names = [each.name for each in document.study.workloads]
+    programs = document.study.workloads
+    printed = tuple(dict.fromkeys(metric.name for each in programs for metric in each.metrics))
+    places = [{metric.name: index for index, metric in enumerate(each.metrics)} for each in programs]
+    table.writerow(("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more))
+    names = [each.name for each in programs]
+
+    def numbers(run: Run) -> Iterator[float | None]:
+        """What a run printed, in the order of the columns."""
+        for name in printed:
+            place = places[run.workload].get(name)
+            yield None if run.metrics is None or place is None else run.metrics[place]
+
     nothing: Load | tuple[None, ...] = (None,) * len(more)
-    table.writerows((names[run.workload], *run, *loads.get(run.seq, nothing)) for run in document.runs)
+    table.writerows(
+        (names[run.workload], *run[:-1], *numbers(run), *loads.get(run.seq, nothing)) for run in document.runs
+    )
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
     return out.getvalue().encode("utf-8", "replace").decode("utf-8")

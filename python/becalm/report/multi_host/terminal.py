@@ -12,7 +12,7 @@ from rich.text import Text
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict
 from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.fitted import Fitted
-from becalm.report.terminal import STYLES, findings
+from becalm.report.terminal import findings, style
 from becalm.wording import multi_host
 from becalm.wording.measurement import duration, percent, short
 
@@ -94,9 +94,9 @@ def _differences(found: MultiHostVerdict, name: str, reference: str, plain: bool
             f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %" if known else "not yet known"
         )
         shown = f"{percent(d.estimate, half if known else None, sign=True)} %"
-        style = None if plain else STYLES[d.answer].removeprefix("bold ")
+        colour = None if plain else style(d).removeprefix("bold ")
         cells = [medians.get(reference, ""), medians.get(name, ""), shown, ends, f"{d.pairs:,}"]
-        table.add_row(each.host + (" (lost)" if each.lost else ""), *cells, style=style)
+        table.add_row(each.host + (" (lost)" if each.lost else ""), *cells, style=colour)
     return table
 
 

@@ -15,6 +15,7 @@ from tests.needs import need, need_module
 from tests.places import ROOT
 
 from becalm.errors import BecalmError, UsageError
+from becalm.nouns.metric import metrics
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -29,13 +30,16 @@ DATA = ROOT / "tests" / "data"
 
 whole = st.integers(0, 2**62)
 maybe = st.none() | whole
+printed = st.none() | st.tuples(st.floats(1e-60, 1e60), st.floats(1e-9, 1e9))
+METRICS = metrics(["Time: ([0-9.]+),unit=s", "json:rate,better=higher"])
 
 
 @st.composite
 def documents(draw):
     count = draw(st.integers(1, 3))
     names = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=12)
-    workloads = tuple(Workload(argv=("x", draw(names)), name=draw(names)) for _ in range(count))
+    measured = draw(st.sampled_from([(), METRICS]))
+    workloads = tuple(Workload(argv=("x", draw(names)), name=draw(names), metrics=measured) for _ in range(count))
     runs = []
     for seq in range(draw(st.integers(0, 8))):
         runs.append(
@@ -43,7 +47,7 @@ def documents(draw):
                 seq, draw(st.integers(0, count - 1)), 0, draw(st.integers(-2, 100)), draw(st.integers(0, 4096)),
                 draw(whole), draw(whole), draw(maybe), draw(maybe), draw(maybe), draw(maybe), draw(maybe), draw(maybe),
                 draw(maybe), draw(maybe), draw(st.sampled_from(["ok", "failed", "timeout", "aborted", "refused"])),
-                draw(st.none() | st.integers(-64, 255)), draw(st.integers(0, 9)),
+                draw(st.none() | st.integers(-64, 255)), draw(st.integers(0, 9)), draw(printed),
             )
         )  # fmt: skip
     study = Study("compare", workloads, (Settings.of({"nice": 1}),), {"precision": 0.1}, draw(st.integers(0, 2**32)))
@@ -152,7 +156,7 @@ def test_csv_has_a_line_for_each_run(store):
     (number,) = import_(DATA / "hyperfine-1.20.json", store)
     rows = list(csv.DictReader(io.StringIO(export(number, format="csv", store=store))))
     assert len(rows) == 4
-    assert set(rows[0]) == {"program", *COLUMNS}
+    assert set(rows[0]) == {"program", *COLUMNS} - {"metrics"}
     assert rows[0]["user_ns"] == "", "unknown is empty, not zero"
 
 
@@ -194,3 +198,37 @@ def test_what_hyperfine_itself_writes_is_read(store, tmp_path):
     document = stored(number, store)
     times = [t for result in json.loads(path.read_text())["results"] for t in result["times"]]
     assert [run.wall_ns for run in document.runs] == [round(t * 1e9) for t in times]
+
+
+def test_a_file_of_before_metrics_is_read_and_has_none():
+    study = Study("run", (Workload(("x",), name="x"),), (Settings(),), {}, 1)
+    run = Run(0, 0, 0, 0, 0, 5, 6, *(None,) * 8, "ok", 0, 0)
+    value = json.loads(written(Document(study, [run]), format_row("json")))
+    value["runs"] = {
+        "columns": value["runs"]["columns"][:-1],
+        "rows": [row[:-1] for row in value["runs"]["rows"]],
+    }
+    (back,) = read_own(value)
+    assert back.runs == [run]
+
+
+def test_csv_has_a_column_for_each_number_that_a_program_prints():
+    first, second = Workload(("x",), name="x", metrics=METRICS), Workload(("y",), name="y", metrics=METRICS[1:])
+    study = Study("compare", (first, second), (Settings(),), {}, 1)
+    runs = [
+        Run(seq, seq % 2, 0, 0, 0, 5, 6, *(None,) * 8, "ok", 0, 0, printed)
+        for seq, printed in enumerate([(1.5, 2.0), (3.0,), None])
+    ]
+    lines = list(csv.DictReader(io.StringIO(written(Document(study, runs), format_row("csv")))))
+    assert [(line["metric_Time"], line["metric_rate"]) for line in lines] == [("1.5", "2.0"), ("", "3.0"), ("", "")]
+    assert "metrics" not in lines[0]
+
+
+@pytest.mark.parametrize("bad", [[None], ["x"], [float("inf")], [0.0], 5])
+def test_metrics_that_are_no_numbers_are_refused(bad):
+    study = Study("run", (Workload(("x",), name="x"),), (Settings(),), {}, 1)
+    run = Run(0, 0, 0, 0, 0, 5, 6, *(None,) * 8, "ok", 0, 0)
+    value = json.loads(written(Document(study, [run]), format_row("json")))
+    value["runs"]["rows"][0][-1] = bad
+    with pytest.raises((TypeError, ValueError)):
+        read_own(value)

@@ -1,0 +1,192 @@
+"""The noun Metric: a number that a program prints, which is measured in place of its wall time.
+
+A metric is typed as one text: a regular expression with one group, or `json:` and a path, and after a comma what else
+is known of it: `'Time: ([0-9.]+),unit=s'`, `'json:results.p99,unit=us'`, `'([0-9]+) requests,better=higher'`. The agent
+finds the number in what a run has written (crates/becalm-core/src/metric.rs) and makes it part of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json
+from becalm.nouns.option import option, parsed
+
+LEAST, MOST = 1e-60, 1e60
+"""Of values: ratios need them above zero, and statistics take fourth powers (crates/becalm-core/src/metric.rs)."""
+
+PREFIX = "json:"
+"""Of a path into JSON."""
+
+EXAMPLE = "'Time: ([0-9.]+),unit=s' or 'json:results.p99,unit=us,better=lower'"
+
+
+class Better(StrEnum):
+    """Which values of a metric people want."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Take(StrEnum):
+    """Which match of a pattern counts."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that a program prints. `spec`: its pattern, or `json:` and its path; `unit`: empty for a mere number."""
+
+    spec: str
+    name: str
+    unit: str = ""
+    better: Better = Better.LOWER
+    take: Take = Take.LAST
+
+    @property
+    def higher(self) -> bool:
+        """Whether larger values are better."""
+        return self.better is Better.HIGHER
+
+    @property
+    def path(self) -> tuple[str | int, ...] | None:
+        """The steps into JSON; None for a pattern."""
+        return path(self.spec.removeprefix(PREFIX)) if self.spec.startswith(PREFIX) else None
+
+    def to_wire(self) -> dict[str, Json]:
+        """What the agent needs to know (docs/reference/protocol.md)."""
+        if (steps := self.path) is not None:
+            return {"json": list(steps)}
+        return {"pattern": self.spec, "take": str(self.take)}
+
+
+_MORE = re.compile(r",(unit|better|take|name)=([^,]*)$")
+
+_STEP = re.compile(r"""\.?(?P<member>[^.\[\]"]+)|\["(?P<quoted>[^"]+)"\]|\[(?P<place>-?\d{1,9})\]""")
+
+
+def path(text: str) -> tuple[str | int, ...]:
+    """The steps of a path into JSON: `results[0].p99`, `$.results.p99`, `["99.0"]`. Raises UsageError."""
+    at = 1 if text.startswith("$") else 0
+    steps: list[str | int] = []
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            steps = []
+            break
+        steps.append(int(found["place"]) if found["place"] else found["member"] or found["quoted"])
+        at = found.end()
+    if not steps:
+        raise UsageError(
+            f"{text!r} is not a path into JSON. Write members after dots and places in brackets: "
+            'json:results[0].p99, json:latency["99.0"].'
+        )
+    return tuple(steps)
+
+
+def metric(text: str | Metric) -> Metric:
+    """A metric as people write it. Raises UsageError; whether a pattern is valid says the agent."""
+    if isinstance(text, Metric):
+        return text
+    spec, more = text, {}
+    while (found := _MORE.search(spec)) is not None:
+        if found[1] in more:
+            raise UsageError(f"The metric {text!r} has two of {found[1]}=. Leave one out.")
+        more[found[1]] = found[2].strip()
+        spec = spec[: found.start()]
+    if not spec.strip() or spec == PREFIX:
+        raise UsageError(f"The metric {text!r} says nothing of where the number is. Write it like {EXAMPLE}.")
+    if not spec.startswith(PREFIX) and not re.search(r"(?<!\\)\((?!\?)|\(\?P?<[A-Za-z]", spec):
+        raise UsageError(
+            f"The metric's pattern {spec!r} has no group around the number: 'Time: ([0-9.]+)'. "
+            "A path into JSON is written json:results.p99."
+        )
+    better, take = more.get("better", "lower"), more.get("take", "last")
+    if better not in [*Better]:
+        raise UsageError(f"A metric is better when it is lower or higher, not {better!r}: write better=higher.")
+    if take not in [*Take]:
+        raise UsageError(f"Of several matches the first or the last is taken, not {take!r}: write take=first.")
+    if "take" in more and spec.startswith(PREFIX):
+        raise UsageError("take= is for patterns: a path into JSON has one place. Leave it out.")
+    name = more.get("name") or _name(spec)
+    return Metric(spec, name, more.get("unit", ""), Better(better), Take(take))
+
+
+def _name(spec: str) -> str:
+    """What to call it: the last member of a path, or the words before the group of a pattern."""
+    if spec.startswith(PREFIX):
+        members = [each for each in path(spec.removeprefix(PREFIX)) if isinstance(each, str)]
+        return members[-1] if members else "metric"
+    before = re.split(r"(?<!\\)\(", spec)[0]
+    words = re.findall(r"[A-Za-z][\w./%-]*", re.sub(r"\\[a-zA-Z]|\[[^\]]*\]", " ", before))
+    return " ".join(words) or "metric"
+
+
+def fit(values: Iterable[float]) -> bool:
+    """Whether these can be values of metrics."""
+    return all(LEAST <= each <= MOST for each in values)
+
+
+def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
+    """Several; the first is what is compared. Raises UsageError for two of one name."""
+    found = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
+    for index, each in enumerate(found):
+        if each.name in [other.name for other in found[:index]]:
+            raise UsageError(f"Two metrics are called {each.name!r}. Give one another name: ,name=NAME.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """How much one run gets done: `count` of `what`, such as 800000 messages."""
+
+    count: float
+    what: str = "tasks"
+
+
+def tasks(given: str | float | Tasks) -> Tasks:
+    """As people write it: a number, or a number and what it counts. Raises UsageError."""
+    if isinstance(given, Tasks):
+        return given
+    number, _, what = str(given).strip().partition(" ")
+    try:
+        count = float(number.replace("_", "").replace(",", ""))
+    except ValueError:
+        count = 0.0
+    if not 0.0 < count < 1e18:
+        raise UsageError(f"--tasks is a number above zero and what it counts, '800000 messages', not {given!r}.")
+    return Tasks(count, " ".join(what.split()) or "tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What is measured of a program, where that is not its wall time alone."""
+
+    metrics: tuple[Metric, ...] = option(
+        (),
+        "Measure a number that the program prints, by a pattern or json:PATH: 'Time: ([0-9.]+),unit=s,better=lower'. "
+        "More of them are recorded beside.",
+        str | Sequence[str],
+        name="metric",
+        metavar="SPEC",
+        repeats=True,
+        parse=metrics,
+    )
+    tasks: Tasks | None = option(
+        None,
+        "What one run gets done, to say how much that is a second: 1000 or '800000 messages'.",
+        float | str | None,
+        metavar="N",
+        parse=tasks,
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Response:
+        """The value for what a person gave by keyword. Raises UsageError."""
+        return cls(**parsed(cls, given))

@@ -1,0 +1,72 @@
+"""The wording of numbers that programs print: values in, text and sentences out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from becalm.nouns.verdict import Answer, Difference, Interval, Summary
+from becalm.wording.numbers import duration, factor, percent
+
+FACTOR_FROM = 0.5
+"""From here on a difference reads better as a factor: "1.62 times that of A"."""
+
+
+def quantity(value: float, unit: str = "") -> str:
+    """A number with four digits and its unit; large ones with all their whole digits, in groups."""
+    if not math.isfinite(value):
+        return "?"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        text = f"{value:.3e}"
+    else:
+        digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+        text = f"{value:,.{min(digits, 7)}f}"
+    return f"{text} {unit}".strip()
+
+
+class Measured(NamedTuple):
+    """What was measured of a program: its first metric, else its wall time; `shown` writes a value of it."""
+
+    mean: Interval
+    median: Interval
+    cv: Interval
+    shown: Callable[[float], str]
+
+
+def measured(found: Summary) -> Measured:
+    """Of a summary."""
+    if not found.metrics:
+        return Measured(found.mean_ns, found.median_ns, found.cv, duration)
+    first = found.metrics[0]
+    return Measured(first.mean, first.median, first.cv, lambda value: quantity(value, first.unit))
+
+
+def per_second(found: Summary) -> str:
+    """How much a program gets done in a second; empty where it is not known how much it does."""
+    made = found.throughput
+    return "" if made is None else f"{quantity(made.per_second.value)} {made.what}/s"
+
+
+def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
+    """The verdict on one comparison of a metric; the end of the sentence as for wall times."""
+    level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
+    if d.answer is Answer.UNKNOWN:
+        return (
+            f"Not yet known whether {d.metric} of {d.name} differs from that of {d.reference}: {basis} are too few. "
+            f"Measure longer.{weak}"
+        )
+    if d.worse is None:
+        bound = percent(max(abs(d.low), abs(d.high)), half)
+        span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
+        names = f"{d.name} and {d.reference}"
+        return f"No difference above {bound} % in {d.metric} between {names} ({level}: {span}), {basis}.{weak}"
+    if d.estimate >= FACTOR_FROM:
+        body = f"{factor(d.estimate, half)} times that of {d.reference}"
+        span = f"{factor(d.low, half)} to {factor(d.high, half)}"
+    else:
+        low, high = sorted((abs(d.low), abs(d.high)))
+        body = f"{percent(abs(d.estimate), half)} % {d.answer} than that of {d.reference}"
+        span = f"{percent(low, half)} to {percent(high, half)} %"
+    judged = "worse" if d.worse else "better"
+    return f"{d.metric} of {d.name} is {body}, which is {judged} ({level}: {span}), {basis}{seen}.{weak}"

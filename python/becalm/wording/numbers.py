@@ -1,0 +1,35 @@
+"""How numbers are written: percentages, times and factors, with as many digits as they are worth."""
+
+from __future__ import annotations
+
+import math
+
+
+def percent(value: float, uncertainty: float | None = None, *, sign: bool = False) -> str:
+    """A fraction as a percentage, with as many digits as the uncertainty (a fraction too) lets stand."""
+    number = 100 * value
+    scale = abs(100 * uncertainty) if uncertainty else abs(number)
+    digits = 2 if scale == 0 or not math.isfinite(scale) else min(4, max(0, 1 - math.floor(math.log10(scale))))
+    text = f"{number:+.{digits}f}" if sign else f"{number:.{digits}f}"
+    return text if float(text) != 0 else text.lstrip("+-")
+
+
+def duration(ns: float) -> str:
+    """A time with four digits and the unit a person would use."""
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if abs(ns) < 999.95 * size:
+            return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"
+    if ns < 120e9:
+        return f"{_four(ns / 1e9)} s"
+    return f"{ns / 60e9:.1f} min"
+
+
+def _four(value: float) -> str:
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 1
+    return f"{value:.{min(digits, 3)}f}"
+
+
+def factor(estimate: float, half: float) -> str:
+    """A difference as a factor, with as many digits as its uncertainty (a fraction) lets stand."""
+    digits = 2 if half <= 0 else min(4, max(1, -math.floor(math.log10(half))))
+    return f"{1 + estimate:.{digits}f}"

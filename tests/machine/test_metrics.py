@@ -1,0 +1,94 @@
+"""Numbers that programs print, on this machine: found by the agent, part of the run, compared, and missing."""
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.verdict import Answer, Gate, Stopped
+from becalm.store import Store
+
+pytestmark = pytest.mark.machine
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    return str(tmp_path / "runs.db")
+
+
+def shell(text):
+    return ["/bin/sh", "-c", text]
+
+
+def test_a_number_that_a_program_prints_is_part_of_its_run(store):
+    script = """echo "start"; echo "Time: 0.5"; echo "Time: 0.25"; echo '{"rate": {"all": [1, 4000]}}' >&2"""
+    wanted = ["Time: ([0-9.]+),unit=s,take=first", "json:rate.all[-1],unit=req/s,better=higher"]
+    verdict = becalm.run(shell(script), metric=wanted, tasks="100 requests", runs=3, output="keep")
+    (summary,) = verdict.summaries
+    assert [(each.name, each.mean.value) for each in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
+    assert summary.throughput.what == "requests"
+    assert "has Time of 0.5000 s" in verdict.sentence
+    with Store.open(store) as opened:
+        assert {run.metrics for run in opened.runs(verdict.study)} == {(0.5, 4000.0)}
+        assert opened.texts(verdict.study)[0][1].startswith("start\nTime: 0.5\n"), "the output is kept all the same"
+    assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
+
+
+def test_more_is_better_where_that_was_said(store):
+    slow, fast = (f'echo "$(({rate} + $$ % 7)) req/s"' for rate in (1000, 2000))
+    rate = "([0-9]+) req/s,name=rate,better=higher"
+    verdict = becalm.compare([shell(slow), shell(fast)], names=["slow", "fast"], metric=rate, runs=30, fail_above="2%")
+    (found,) = verdict.differences
+    assert found.answer is Answer.HIGHER
+    assert found.worse is False
+    assert verdict.gate is Gate.WITHIN
+    assert "rate of fast is" in verdict.sentence
+    assert "which is better" in verdict.sentence
+    back = becalm.compare([shell(fast), shell(slow)], names=["fast", "slow"], metric=rate, runs=30, fail_above="2%")
+    assert back.gate is Gate.ABOVE
+    again = becalm.compare([shell(slow)], names=["fast"], metric=rate, runs=30, baseline=verdict.study)
+    assert again.differences[0].worse is True
+    with pytest.raises(UsageError, match="holds no run that has the metric 'other'"):
+        becalm.compare([shell(slow)], metric="([0-9]+) req,name=other", runs=2, baseline=verdict.study)
+
+
+def test_a_missing_number_is_a_failed_run_and_said_with_the_last_line(store):
+    with pytest.raises(WorkloadError, match="could not be read") as caught:
+        becalm.run(shell("echo one; echo two"), metric="Time: ([0-9.]+)", runs=3)
+    assert 'Last line of its standard output: "two".' in str(caught.value)
+    with pytest.raises(WorkloadError, match='found "0", which is not a number above zero'):
+        becalm.run(shell("echo Time: 0"), metric="Time: ([0-9.]+)", runs=3)
+    with pytest.raises(WorkloadError, match="failed with exit code 3"):
+        becalm.run(shell("echo Time: 1; exit 3"), metric="Time: ([0-9.]+)", runs=3)
+
+
+def test_runs_before_the_number_went_missing_count(store, tmp_path):
+    script = f"echo x >> {tmp_path}/n; [ $(wc -l < {tmp_path}/n) -gt 6 ] || echo Time: 5"
+    verdict = becalm.run(shell(script), metric="Time: ([0-9.]+)", runs=40, warmup=0)
+    assert verdict.stopped is Stopped.FAILED
+    assert verdict.summaries[0].runs == 6
+    assert "could not be read after 6 good runs" in next(f.sentence for f in verdict.findings if f.kind == "failure")
+
+
+def test_only_the_end_of_much_output_is_looked_at(store):
+    script = "echo Time: 9; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo Time: 7"
+    verdict = becalm.run(shell(script), metric="Time: ([0-9.]+),take=first", runs=2, warmup=0)
+    assert verdict.summaries[0].metrics[0].mean.value == 7.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "(["}, "is not valid"),
+        ({"metric": "(a)(b)"}, "has 2 groups"),
+        ({"metric": "(a)", "output": "inherit"}, "passes that on unread"),
+        ({"metric": "(a)", "host": "null"}, "nothing is printed"),
+        ({"metric": "(a)", "host": "sim:drift"}, "nothing is printed"),
+        ({"metric": "(a)", "hosts": ["local", "null"]}, "one host at a time"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):
+    with pytest.raises(UsageError, match=words):
+        becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)

@@ -1,0 +1,102 @@
+"""Metrics as people write them, as they are stored, and as the agent is asked for them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from becalm.errors import UsageError
+from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, metric, metrics, path, tasks
+from becalm.nouns.workload import Workload
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Time: ([0-9.]+)", Metric("Time: ([0-9.]+)", "Time")),
+        ("Time: ([0-9.]+),unit=s,take=first", Metric("Time: ([0-9.]+)", "Time", "s", take=Take.FIRST)),
+        ("([0-9]+) requests,better=higher", Metric("([0-9]+) requests", "metric", better=Better.HIGHER)),
+        (r"x{1,3} rate=\s*(\d+)", Metric(r"x{1,3} rate=\s*(\d+)", "x rate")),
+        ("json:results.p99,unit=us", Metric("json:results.p99", "p99", "us")),
+        ("json:$.a[0],name=first,better=lower", Metric("json:$.a[0]", "first")),
+        ("json:[-1]", Metric("json:[-1]", "metric")),
+    ],
+)
+def test_what_people_write(text, expected):
+    assert metric(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Time: [0-9.]+", "no group around the number"),
+        ("Time", "no group"),
+        ("", "says nothing of where"),
+        ("json:", "says nothing of where"),
+        ("json:a..b", "not a path into JSON"),
+        ("json:a[x]", "not a path into JSON"),
+        ("(a),better=larger", "lower or higher, not 'larger'"),
+        ("(a),take=middle", "the first or the last"),
+        ("json:a,take=first", "is for patterns"),
+        ("(a),unit=s,unit=ms", "two of unit="),
+    ],
+)
+def test_what_is_no_metric_is_said(text, words):
+    with pytest.raises(UsageError, match=words):
+        metric(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("results.p99", ("results", "p99")),
+        ("$.results.p99", ("results", "p99")),
+        ("jobs[0].lat", ("jobs", 0, "lat")),
+        ("[-1].x", (-1, "x")),
+        ('lat["99.0"].us', ("lat", "99.0", "us")),
+    ],
+)
+def test_a_path_into_json(text, steps):
+    assert path(text) == steps
+
+
+names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+
+
+@given(st.lists(names | st.integers(-99, 99), min_size=1, max_size=6))
+def test_every_path_that_is_written_is_read(steps):
+    text = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)
+    assert path(text) == tuple(steps)
+
+
+@given(names, names, st.sampled_from([*Better]), st.sampled_from([*Take]))
+def test_a_workload_keeps_its_metrics(name, unit, better, take):
+    made = Workload(argv=("x",), metrics=(Metric("a (b)", name, unit, better, take),), tasks=Tasks(8e5, "messages"))
+    assert Workload.from_json(made.to_json()) == made
+
+
+def test_the_agent_is_asked_for_no_more_than_where_the_number_is():
+    response = Response.of({"metric": ["Time: ([0-9.]+),unit=s", "json:a[1].b"], "tasks": 5})
+    made = Workload.of("x").measuring(response)
+    assert made.to_wire()["metrics"] == [{"pattern": "Time: ([0-9.]+)", "take": "last"}, {"json": ["a", 1, "b"]}]
+    assert "metrics" not in Workload.of("x").to_wire(), "an agent of before is asked what it knows"
+    assert made.measuring(Response()) == made
+
+
+def test_two_metrics_have_two_names():
+    with pytest.raises(UsageError, match="Two metrics are called 'p99'"):
+        metrics(["json:a.p99", "json:b.p99"])
+    assert [each.name for each in metrics(["json:a.p99", "json:b.p99,name=b"])] == ["p99", "b"]
+
+
+@pytest.mark.parametrize(
+    ("given_", "found"),
+    [(1000, Tasks(1000.0)), ("800000 messages", Tasks(8e5, "messages")), ("1,000 big tasks", Tasks(1e3, "big tasks"))],
+)
+def test_tasks_as_people_write_them(given_, found):
+    assert tasks(given_) == found
+
+
+@pytest.mark.parametrize("bad", ["", "messages", "0", "-3", "nan", "inf x"])
+def test_tasks_are_a_number_above_zero(bad):
+    with pytest.raises(UsageError, match="number above zero"):
+        tasks(bad)
