@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.tune import TuneOptions as TuneOptions
     from becalm.nouns.options.watch import WatchOptions as WatchOptions
     from becalm.nouns.options.watch import WatchReference as WatchReference
+    from becalm.nouns.production import ProductionSettings as ProductionSettings
     from becalm.nouns.progress import ProgressListener as ProgressListener
     from becalm.nouns.rating import Ratings as Ratings
     from becalm.nouns.run import Run as Run
@@ -114,6 +115,7 @@ _VALUES = {
     "becalm.nouns.options.survey": "SurveyOptions",
     "becalm.nouns.options.tune": "TuneOptions",
     "becalm.nouns.options.watch": "WatchOptions WatchReference",
+    "becalm.nouns.production": "ProductionSettings",
     "becalm.nouns.progress": "ProgressListener",
     "becalm.nouns.rating": "Ratings",
     "becalm.nouns.run": "Run",

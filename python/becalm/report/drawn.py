@@ -36,6 +36,7 @@ HOMES = {
     "Diagnosis": "doctor",
     "Design": "design.planned",
     "DesignFit": "design.report",
+    "ProductionSettings": "production.report",
 }
 """Where the report of a value stands whose module is not called like its class."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from becalm.verbs.design import fit_design as fit_design
     from becalm.verbs.doctor import doctor as doctor
     from becalm.verbs.explain import explain as explain
+    from becalm.verbs.export_settings import export_settings as export_settings
+    from becalm.verbs.export_settings import write_settings as write_settings
     from becalm.verbs.guest import list_guests as list_guests
     from becalm.verbs.guest import prepare_guest as prepare_guest
     from becalm.verbs.host import add_host as add_host
@@ -123,6 +125,12 @@ TABLE = (
         "Put settings on: for a command, or until reset.",
         "settings.apply profile.profile profile.check_profile profile.save_profile",
         module="settings",
+    ),
+    Verb(
+        "export-settings",
+        "Write settings as files for production, which hold without becalm.",
+        "export_settings.export_settings export_settings.write_settings",
+        module="export_settings",
     ),
     Verb("reset", "Put everything back as it was.", "settings.reset", module="settings"),
     Verb("status", "Say what becalm has set, who did it and when.", "settings.status", module="settings"),

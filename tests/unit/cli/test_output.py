@@ -36,6 +36,7 @@ CALLS = {
     "show": ("last",),
     "knobs": SIM,
     "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
+    "export-settings": ("--host", "sim:laptop-a", "--set", "nice=-5"),
     "list": (),
     "export": (),
     "import": ("exported.json",),

@@ -1,0 +1,72 @@
+"""`becalm export-settings`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+from becalm.errors import UsageError
+from becalm.report.production.forms import FORMS
+
+HOST = click.option("--host", default="local", show_default=True, help="The machine that is to have them.")
+
+
+@click.command("export-settings")
+@click.argument("profiles", nargs=-1, metavar="[PROFILE]...")
+@click.option("--set", "settings", type=options.Setting(), multiple=True, help="One setting.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([each.name for each in FORMS]),
+    help="One form alone  [default: every setting once, where it belongs].",
+)
+@click.option("--to", metavar="DIR", help="Write the files there, to be looked at and put where they belong.")
+@HOST
+@options.one(becalm.SessionOptions, "sudo")
+@options.one(becalm.SessionOptions, "root")
+@options.one(becalm.SessionOptions, "store")
+@output.options
+def command_export_settings(
+    profiles: tuple[str, ...],
+    settings: tuple[tuple[str, str], ...],
+    format_: str | None,
+    to: str | None,
+    host: str,
+    sudo: bool,
+    root: str | None,
+    store: str | None,
+    **given: Any,
+) -> None:
+    """Write settings as files for production, which hold without becalm: sysctl, tmpfiles, systemd, tuned, GRUB.
+
+    PROFILE is what `becalm apply` takes: a name, a file, or the number of a study. Each file says in its comments what
+    it sets and why, what was measured, how to put it on, and how to undo it. Nothing is changed on the machine.
+
+    \b
+    becalm export-settings 12
+    becalm export-settings 12 --format tuned > tuned.conf
+    becalm export-settings --sudo 12 --to ./production
+    """
+    if not profiles and not settings:
+        raise UsageError("Which settings? Name the number of a study (becalm export-settings 12), or a profile.")
+    out = output.Output.of(given)
+    found = becalm.export_settings(
+        *profiles, settings=dict(settings), format=format_, host=host, sudo=sudo, root=root, store=store
+    )
+    if to is not None:
+        for path, file in zip(becalm.write_settings(found, to), found.files, strict=True):
+            echo(f"{path}  belongs to  {file.path}", err=out.as_json)
+    redirected = format_ is not None and found.files and not (out.as_json or out.markdown or out.quiet)
+    if redirected and to is None:
+        # To be redirected into a file: nothing but what is in it.
+        echo("\n".join(each.content for each in found.files), nl=False)
+    elif to is None or out.as_json or out.report is not None:
+        out.end(found, store)
+    for each in found.left:
+        output.warned(f"{each.knob}: {each.reason}")
+    for remark in found.remarks:
+        output.warned(remark)

@@ -1,0 +1,90 @@
+"""The noun ProductionSettings: settings as files that a machine keeps without becalm, and what there is no file for.
+
+`becalm.verbs.export_settings` resolves a profile to Places on a machine, `becalm.report.production` writes files of
+them. Everything that a file sets it can also undo: by the value that was found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from becalm.nouns.codec import Json
+from becalm.nouns.design import document
+from becalm.nouns.domain import Value
+from becalm.nouns.excluded import Excluded
+
+
+class Where(StrEnum):
+    """What a setting is written to."""
+
+    SYSCTL = "sysctl"
+    FILE = "file"
+    DEBUG = "debug"
+    LATENCY = "latency"
+    PROGRAM = "program"
+    BOOT = "boot"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
+    kernel. `before`: what was found there, None where there is none; `why`: what the knob is for; `costs`: of it."""
+
+    knob: str
+    where: Where
+    path: str
+    after: str
+    before: str | None = None
+    why: str = ""
+    costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where settings come from. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
+    `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
+
+    name: str
+    title: str
+    measured: tuple[str, ...] = ()
+    host: str = ""
+    kernel: str = ""
+    found_on: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionFile:
+    """One file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
+
+    form: str
+    path: str
+    content: str
+    install: tuple[str, ...]
+    undo: tuple[str, ...]
+    knobs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name when it is written somewhere else first: that of a drop-in says whose it is."""
+        *_, folder, name = self.path.split("/")
+        return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionSettings:
+    """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
+    `remarks`: what to know before they are used."""
+
+    origin: Origin
+    settings: Mapping[str, Value]
+    files: tuple[ProductionFile, ...] = ()
+    left: tuple[Excluded, ...] = ()
+    remarks: tuple[str, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/reference/json.md)."""
+        return document(self, "settings for production")

@@ -1,0 +1,104 @@
+"""`export-settings` on a tree that looks like a laptop: what is written to where there, and what was found before."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import becalm as api
+from becalm.errors import UsageError
+
+pytestmark = pytest.mark.machine
+
+
+def exported(root, *references, **given):
+    return api.export_settings(*references, root=str(root), **given)
+
+
+def by_form(found):
+    return {each.form: each.content for each in found.files}
+
+
+def test_every_kind_of_place_comes_to_its_file(root):
+    found = exported(root, settings={"swappiness": 10, "governor": "performance", "nice": -5, "cpu_dma_latency": 0})
+    text = by_form(found)
+    assert "vm.swappiness = 10" in text["sysctl"]
+    assert "sysctl --write vm.swappiness=60" in text["sysctl"]
+    assert "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance" in text["tmpfiles"]
+    drop_in = next(each for each in found.files if "PROGRAM" in each.path)
+    assert "Nice=-5" in drop_in.content
+    assert any("echo 00000000 >&3" in each.content for each in found.files)
+    assert found.left == ()
+    assert (Path(root) / "proc/sys/vm/swappiness").read_text() == "60\n", "nothing is changed"
+
+
+def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(root):
+    for name in ("llvm-tips", "pyperf"):
+        found = exported(root, name)
+        held = {knob for each in found.files for knob in each.knobs}
+        left = {each.knob: each.reason for each in found.left}
+        assert held | left.keys() == set(found.settings)
+        assert not held & left.keys()
+        assert all(left.values())
+
+
+@pytest.mark.parametrize("name", ["isolation", "swap", "services", "irq_affinity", "aslr", "slice_ns"])
+def test_what_no_file_can_hold_is_said_with_what_to_do_instead(root, name):
+    value = {"isolation": "first-core", "swap": "off", "services": "pause", "irq_affinity": "away"}.get(name)
+    found = exported(root, settings={name: value or {"aslr": "off", "slice_ns": "3000000"}[name]})
+    assert found.files == ()
+    assert [each.knob for each in found.left] == [name]
+    assert len(found.left[0].reason) > 30
+
+
+def test_what_becalm_itself_has_on_is_not_taken_for_what_was_found_before(root):
+    api.apply(api.profile(settings={"swappiness": 10}), root=str(root))
+    found = exported(root, settings={"swappiness": 5})
+    assert "sysctl --write vm.swappiness=60" in by_form(found)["sysctl"]
+    api.reset(root=str(root))
+
+
+def test_the_command_prints_one_form_for_a_file_and_the_rest_aside(becalm, root):
+    done = becalm("export-settings", "--set", "swappiness=10", "--set", "nice=-5", "--format", "sysctl", root=root)
+    assert done.returncode == 0
+    assert done.stdout.startswith("# becalm: single settings\n")
+    assert done.stdout.endswith("vm.swappiness = 10\n")
+    assert "nice: not in a file of the form sysctl" in done.stderr
+
+
+def test_files_are_written_to_a_directory(becalm, root, tmp_path):
+    to = tmp_path / "production"
+    words = ("export-settings", "--set", "swappiness=10", "--set", "transparent_hugepages=never", "--to", to)
+    done = becalm(*words, root=root)
+    assert sorted(each.name for each in to.iterdir()) == [
+        "90-becalm-single-settings.conf",
+        "becalm-single-settings.conf",
+    ]
+    assert f"{to}/becalm-single-settings.conf  belongs to  /etc/tmpfiles.d/becalm-single-settings.conf" in done.stdout
+    value = json.loads(becalm(*words, "--json", root=root).stdout)
+    assert value["files"][0]["undo"] == [
+        "rm /etc/sysctl.d/90-becalm-single-settings.conf",
+        "sysctl --write vm.swappiness=60",
+    ]
+
+
+def test_what_is_no_profile_and_no_setting_is_refused(becalm, root):
+    assert becalm("export-settings", root=root).returncode == 2
+    assert "Which settings?" in becalm("export-settings", root=root).stderr
+    with pytest.raises(UsageError, match="no form"):
+        exported(root, "pyperf", format="ini")
+
+
+def test_files_of_a_study_say_what_it_measured(root):
+    found = api.tune(["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2)
+    assert found.settings
+    made = exported(root, str(found.study))
+    assert made.origin.title == f"settings of study {found.study} for spin 1s"
+    assert made.origin.measured == tuple(
+        each.sentence for each in found.comparisons if each.sentence in found.sentence.splitlines()
+    )
+    assert len(made.origin.measured) == 1
+    text = " ".join(made.files[0].content.replace("#", "").split())
+    assert made.origin.measured[0] in text
+    assert made.origin.name == f"becalm-{found.study}"
+    assert exported(root, "last").origin == made.origin

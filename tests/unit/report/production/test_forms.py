@@ -1,0 +1,220 @@
+"""Files for production: what they set, what they undo, and that the programs they are for take them."""
+
+import configparser
+import re
+import subprocess
+
+import pytest
+from tests.needs import need
+
+from becalm.errors import UsageError
+from becalm.nouns.production import Origin, Place, Where
+from becalm.report.production.forms import FORMS, files, form_named, not_held
+
+ORIGIN = Origin(
+    "becalm-12",
+    "settings of study 12 for hackbench",
+    ("With the recommended settings hackbench takes 16.5 % less time (15.9 to 17.1 %).",),
+    host="vm",
+    kernel="6.18.44",
+    found_on="vm, kernel 6.18.44",
+    date="2026-11-22",
+)
+GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
+PLACES = (
+    Place("swappiness", Where.SYSCTL, "/proc/sys/vm/swappiness", "10", "60", "how soon memory goes to swap", "none"),
+    Place("numa_balancing", Where.SYSCTL, "/proc/sys/kernel/numa_balancing", "0", "1", "moves pages"),
+    Place("transparent_hugepages", Where.FILE, "/sys/kernel/mm/transparent_hugepage/enabled", "never", "madvise", "x"),
+    *(Place("governor", Where.FILE, GOVERNOR.format(n), "performance", "powersave", "frequency") for n in range(12)),
+    Place("sched_base_slice_ns", Where.DEBUG, "/sys/kernel/debug/sched/base_slice_ns", "3000000", "1400000", "x"),
+    Place("cpu_dma_latency", Where.LATENCY, "/dev/cpu_dma_latency", "20", None, "idle states"),
+    Place("nice", Where.PROGRAM, "Nice", "-5", None, "the share of a CPU"),
+    Place("policy", Where.PROGRAM, "CPUSchedulingPolicy", "fifo", None, "who may interrupt"),
+    Place("policy", Where.PROGRAM, "CPUSchedulingPriority", "10", None, "who may interrupt"),
+    Place("isolcpus", Where.BOOT, "isolcpus=3", "isolcpus=3", None, "nothing is scheduled there"),
+    Place("nohz_full", Where.BOOT, "nohz_full=3", "nohz_full=3", None, "no timer interrupt"),
+)
+
+
+def content(form):
+    return "\n".join(each.content for each in files(ORIGIN, PLACES, form))
+
+
+def code(text):
+    """Without comments."""
+    return "\n".join(line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+
+
+def test_every_setting_is_written_once_where_it_belongs():
+    made = files(ORIGIN, PLACES, None)
+    knobs = [knob for each in made for knob in each.knobs]
+    assert sorted(knobs) == sorted({each.knob for each in PLACES})
+    assert [each.path for each in made] == [
+        "/etc/sysctl.d/90-becalm-12.conf",
+        "/etc/tmpfiles.d/becalm-12.conf",
+        "/etc/systemd/system/becalm-12.service",
+        "/etc/systemd/system/becalm-12-latency.service",
+        "/etc/systemd/system/PROGRAM.service.d/90-becalm-12.conf",
+        "/etc/default/grub.d/90-becalm-12.cfg",
+    ]
+    assert len({each.name for each in made}) == len(made)
+
+
+@pytest.mark.parametrize("form", [each.name for each in FORMS])
+def test_every_file_says_why_from_where_how_and_how_not(form):
+    for each in files(ORIGIN, PLACES, form):
+        head = each.content.split("\n\n")[0]
+        assert "settings of study 12 for hackbench" in head
+        assert "16.5 % less time (15.9 to 17.1 %)" in " ".join(head.replace("#", "").split())
+        assert "Measured on vm, kernel 6.18.44, 2026-11-22:" in head
+        assert all(f"#   {line}\n" in head + "\n" for line in (*each.install, *each.undo))
+        for knob in each.knobs:
+            assert f"# {knob}: " in each.content
+
+
+@pytest.mark.parametrize("form", [each.name for each in FORMS])
+def test_what_a_form_cannot_hold_is_said(form):
+    held = {knob for each in files(ORIGIN, PLACES, form) for knob in each.knobs}
+    left = {each.knob for each in not_held(PLACES, form)}
+    assert held | left == {each.knob for each in PLACES}
+    assert not held & left
+    assert files(ORIGIN, (), form) == ()
+
+
+def test_no_place_is_without_a_form():
+    assert {where for each in FORMS for where in each.best_for} == set(Where)
+    with pytest.raises(UsageError, match="Known: sysctl, tmpfiles, systemd, tuned, boot, script"):
+        form_named("ini")
+
+
+def test_cpus_that_are_written_alike_take_one_line():
+    text = code(content("tmpfiles"))
+    assert text.count("scaling_governor") == 1
+    assert "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance" in text
+    (file,) = files(ORIGIN, PLACES, "tmpfiles")
+    assert file.undo[1] == (
+        'for f in /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor; do echo powersave > "$f"; done'
+    )
+
+
+def test_cpus_that_were_not_alike_before_are_put_back_one_by_one():
+    places = [
+        Place("governor", Where.FILE, GOVERNOR.format(n), "performance", ("powersave", "schedutil")[n], "f")
+        for n in range(2)
+    ]
+    (file,) = files(ORIGIN, places, "tmpfiles")
+    assert file.undo[1:] == (
+        "echo schedutil > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+        "echo powersave > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    )
+    assert file.content.count("w /sys/devices/system/cpu/cpu") == 2
+
+
+def test_sysctl_takes_its_file(tmp_path):
+    path = tmp_path / "90-becalm-12.conf"
+    path.write_text(content("sysctl"))
+    took = subprocess.run([need("sysctl"), "--dry-run", f"--load={path}"], capture_output=True, text=True, check=False)
+    assert took.returncode == 0, took.stderr
+    assert took.stdout.split("\n")[:2] == ["vm.swappiness = 10", "kernel.numa_balancing = 0"]
+    (file,) = files(ORIGIN, PLACES, "sysctl")
+    assert file.undo == (f"rm {file.path}", "sysctl --write kernel.numa_balancing=1 vm.swappiness=60")
+
+
+def test_a_name_with_dots_is_written_with_slashes():
+    place = Place("x", Where.SYSCTL, "/proc/sys/net/ipv4/conf/eth0.100/rp_filter", "0", "1", "x")
+    (file,) = files(ORIGIN, [place], "sysctl")
+    assert "net/ipv4/conf/eth0.100/rp_filter = 0" in file.content
+
+
+def test_systemd_tmpfiles_writes_what_its_file_says(tmp_path):
+    root = tmp_path / "root"
+    for place in PLACES:
+        if place.where is Where.FILE:
+            target = root / place.path[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("")
+    path = tmp_path / "becalm-12.conf"
+    path.write_text(content("tmpfiles"))
+    command = [need("systemd-tmpfiles"), "--create", f"--root={root}", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text() == "never"
+    assert (root / GOVERNOR.format(11)[1:]).read_text() == "performance"
+
+
+def test_systemd_verifies_its_units(tmp_path):
+    made = files(ORIGIN, PLACES, "systemd")
+    units = []
+    for each in made:
+        path = tmp_path / each.path.removeprefix("/etc/systemd/system/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(each.content)
+        units += [path] if path.suffix == ".service" else []
+    program = tmp_path / "PROGRAM.service"
+    program.write_text("[Service]\nExecStart=/bin/true\n")
+    for unit in (*units, program):
+        command = [need("systemd-analyze"), "verify", str(unit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        ours = [line for line in done.stderr.splitlines() if str(tmp_path) in line or unit.name in line]
+        assert ours == []
+
+
+def test_a_service_undoes_what_it_did_in_the_opposite_order():
+    service = files(ORIGIN, PLACES, "systemd")[0].content
+    started = re.findall(r"ExecStart=(.*)", service)
+    stopped = re.findall(r"ExecStop=(.*)", service)
+    assert len(started) == len(stopped) == 5
+    assert "echo 10 > /proc/sys/vm/swappiness" in started[0]
+    assert "echo 60 > /proc/sys/vm/swappiness" in stopped[-1]
+    assert "RequiresMountsFor=/sys/kernel/debug" in service
+    assert '> \\"$$f\\"' in service
+    latency = files(ORIGIN, PLACES, "systemd")[1].content
+    assert "echo 00000014 >&3" in latency
+
+
+def test_tuned_reads_its_profile():
+    read = configparser.ConfigParser(interpolation=None, strict=True, delimiters=("=",))
+    read.optionxform = str
+    read.read_string(content("tuned"))
+    assert dict(read["sysctl"]) == {"vm.swappiness": "10", "kernel.numa_balancing": "0"}
+    assert read["sysfs"]["/sys/kernel/debug/sched/base_slice_ns"] == "3000000"
+    assert read["cpu"]["force_latency"] == "20"
+    assert read["bootloader"]["cmdline"] == "isolcpus=3 nohz_full=3"
+
+
+def test_a_file_of_grub_adds_to_what_there_is(tmp_path):
+    path = tmp_path / "90-becalm-12.cfg"
+    path.write_text(content("boot"))
+    script = f'GRUB_CMDLINE_LINUX_DEFAULT="quiet"; . {path}; echo "$GRUB_CMDLINE_LINUX_DEFAULT"'
+    said = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said == "quiet isolcpus=3 nohz_full=3\n"
+
+
+def test_the_script_puts_settings_on_and_takes_them_off(tmp_path):
+    before = {}
+    text = content("script")
+    for place in PLACES:
+        if place.where in (Where.SYSCTL, Where.FILE, Where.DEBUG):
+            target = tmp_path / place.path[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(f"{place.before}\n")
+            before[target] = (f"{place.before}\n", f"{place.after}\n")
+    for folder in ("/proc/", "/sys/"):
+        text = re.sub(rf"(?<=\s){folder}", f"{tmp_path}{folder}", text)
+    script = tmp_path / "becalm-12"
+    script.write_text(text)
+
+    def call(*words):
+        return subprocess.run(["sh", str(script), *words], capture_output=True, text=True, check=False)
+
+    assert call("on").returncode == 0
+    assert {path: path.read_text() for path in before} == {path: after for path, (_, after) in before.items()}
+    assert call("off").returncode == 0
+    assert {path: path.read_text() for path in before} == {path: old for path, (old, _) in before.items()}
+    assert call().returncode == 2
+    gone = next(iter(before))
+    gone.unlink()
+    gone.mkdir()
+    failed = call("on")
+    assert failed.returncode == 1
+    assert "does not take 10" in failed.stderr

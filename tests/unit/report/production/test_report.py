@@ -1,0 +1,61 @@
+"""Settings for production on the terminal and as Markdown."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+from tests.unit.report.production.test_forms import ORIGIN, PLACES
+
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.production import ProductionSettings
+from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
+from becalm.report.production.forms import files
+from becalm.wording.production import whole
+
+
+@pytest.fixture
+def found():
+    made = ProductionSettings(
+        ORIGIN,
+        {"swappiness": 10, "aslr": "off"},
+        files(ORIGIN, PLACES, None),
+        (Excluded("aslr", "systemd has no property for it"),),
+        ("made elsewhere",),
+    )
+    return made.__class__(**{name: getattr(made, name) for name in made.__slots__} | {"sentence": whole(made)})
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_has_every_file_and_what_is_left(found, width):
+    out = io.StringIO()
+    Console(file=out, width=width, no_color=True).print(on_terminal(found, plain=True, columns=width))
+    text = " ".join(out.getvalue().split())
+    assert text.startswith("Settings of study 12 for hackbench, for production: 6 files, 1 setting is in none.")
+    for each in found.files:
+        assert each.path in text
+    assert "vm.swappiness = 10" in text
+    assert "systemd has no property for it" in text
+    assert "made elsewhere" in text
+
+
+def test_markdown_has_the_files_as_they_are(found):
+    text = as_markdown(found)
+    for each in found.files:
+        assert f"```\n{each.content}```" in text
+
+
+def test_json_and_page_have_the_same(found):
+    value = json.loads(as_json(found))
+    assert value["kind"] == "settings for production"
+    assert [each["path"] for each in value["files"]] == [each.path for each in found.files]
+    assert value["origin"]["measured"] == list(ORIGIN.measured)
+    assert value["left"] == [{"knob": "aslr", "reason": "systemd has no property for it"}]
+    page = as_html(found)
+    assert "systemd has no property" in page
+    assert page.count("<pre>") == len(found.files)
+
+
+def test_no_file_at_all_is_said():
+    made = ProductionSettings(ORIGIN, {"aslr": "off"}, (), (Excluded("aslr", "x"),))
+    assert whole(made) == "Settings of study 12 for hackbench: no file holds any of these settings."
