@@ -72,7 +72,11 @@ def expected(column, source):
         return any(called(name, pattern) and ("*" not in pattern or device != "lo") for pattern in column.reads)
 
     if column.take == "sum":
-        return EACH[column.each] * sum(by for name, by in source["changes"].items() if counts(name))
+
+        def each(name):
+            return states[f"{name.rpartition('.')[0]}.mtu"] if column.each == "mtu" else EACH[column.each]
+
+        return sum(by * each(name) for name, by in source["changes"].items() if counts(name))
     if column.take == "count":
         return sum(1 for name in source["counters"] if counts(name))
     values = [value for name, value in states.items() if counts(name) and value is not None]

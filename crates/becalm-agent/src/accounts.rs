@@ -9,11 +9,15 @@ use becalm_core::exec::account::RunQueue;
 use becalm_core::load::family::Family;
 use becalm_core::load::own::{Own, Scope};
 use becalm_core::source::delays::Delays;
+use becalm_core::source::perf_events::{Counters, Counts, Pair};
 use becalm_core::source::taskstats::TaskStats;
 
 /// Asks the kernel about programs that have ended.
 pub struct Accounts {
     taskstats: Option<TaskStats>,
+    /// The process that starts programs, and the events that are counted of all of them.
+    counted: (i32, Pair),
+    counters: Option<Counters>,
     family: Family,
     delays_counted: bool,
     /// Why less is known than could be, in words, by what that is.
@@ -21,17 +25,29 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Find out what can be asked. Only once: what is permitted does not change.
-    pub fn open() -> Self {
+    /// Find out what can be asked of the kernel. Only once: what is permitted does not change. `starter`: the process
+    /// that starts programs; `pair`: what is counted of them.
+    pub fn open(starter: i32, pair: Pair) -> Self {
         let mut reasons = Vec::new();
         let taskstats = TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
-        Self { taskstats, family: Family::new(std::process::id()), delays_counted: false, reasons }
+        Self {
+            taskstats,
+            counted: (starter, pair),
+            counters: None,
+            family: Family::new(std::process::id()),
+            delays_counted: false,
+            reasons,
+        }
     }
 
     /// A block begins: whether delays are counted can be switched while the machine runs.
     pub fn block(&mut self) {
         self.delays_counted = delays_counted();
-        self.reasons.retain(|(what, _)| !["delays", "tree"].contains(what));
+        self.reasons.retain(|(what, _)| !["delays", "tree", "counters"].contains(what));
+        if self.counters.is_none() {
+            let opened = Counters::open(self.counted.0, self.counted.1);
+            self.counters = opened.map_err(|why| self.reasons.push(("counters", why))).ok();
+        }
         if let Some(taskstats) = self.taskstats.as_mut().filter(|taskstats| !taskstats.listens()) {
             let cpus =
                 fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_else(|_| "0".to_owned());
@@ -48,6 +64,7 @@ impl Accounts {
 
     /// Nothing is to be observed for a while.
     pub fn hush(&mut self) {
+        self.counters = None;
         if let Some(taskstats) = &mut self.taskstats {
             taskstats.hush();
         }
@@ -60,6 +77,10 @@ impl Accounts {
             taskstats.exits(drop);
         }
         self.family.begin();
+        // The last: what observing starts is none of the program's.
+        if let Some(counters) = &mut self.counters {
+            counters.begin();
+        }
     }
 
     /// While a program runs: fetch what has ended, so that the kernel has room for more.
@@ -74,6 +95,11 @@ impl Accounts {
 
     /// It has ended and was not reaped yet. `queue`: what its own file says.
     pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>) -> Own {
+        let counts = self.counters.as_ref().map_or(Counts::default(), Counters::since);
+        Own { counts, ..self.told(pid, queue) }
+    }
+
+    fn told(&mut self, pid: u32, queue: Option<RunQueue>) -> Own {
         let leader = Delays::of_schedstat(
             queue.and_then(|queue| u64::try_from(queue.exec_ns).ok()),
             queue.and_then(|queue| u64::try_from(queue.wait_ns).ok()),

@@ -84,6 +84,11 @@ impl Runner {
         (&mut self.spawner, &mut self.streams.err, null)
     }
 
+    /// The process that starts programs.
+    pub fn starter(&self) -> libc::pid_t {
+        self.spawner.pid()
+    }
+
     /// Run one step and report it. The conversation is attended to meanwhile.
     pub fn step(
         &mut self,

@@ -19,6 +19,7 @@ use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;
 use becalm_core::source::interface::Rows;
 use becalm_core::source::pace::LARGEST_SHARE;
+use becalm_core::source::perf_events::Pair;
 use becalm_core::source::sampler::Sampler;
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::types::Usage;
@@ -64,6 +65,8 @@ pub struct Observer {
     place: Place,
     epoch_ns: i64,
     wanted: Wanted,
+    /// The process that starts programs, and what is counted of these.
+    counted: (i32, Pair),
     probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
@@ -84,14 +87,16 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW.
-    pub fn new(root: &Path, epoch_ns: i64) -> Self {
+    /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW; `counted`: the process that
+    /// starts programs, and the events that are counted of these.
+    pub fn new(root: &Path, epoch_ns: i64, counted: (i32, Pair)) -> Self {
         let place = Place::new(root).brief(beginnings);
         Self {
             probe: Probe::new(place.clone()),
             place,
             epoch_ns,
             wanted: Wanted::None,
+            counted,
             accounts: None,
             around: None,
             joins: false,
@@ -112,7 +117,8 @@ impl Observer {
         self.unknown.clear();
         (self.open, self.last) = (None, None);
         if wanted != Wanted::None {
-            self.accounts.get_or_insert_with(Accounts::open).block();
+            let (starter, pair) = self.counted;
+            self.accounts.get_or_insert_with(|| Accounts::open(starter, pair)).block();
         } else {
             self.rest();
         }

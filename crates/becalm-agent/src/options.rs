@@ -5,6 +5,8 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use becalm_core::source::perf_events::{find, Pair, EVENTS, SOFTWARE_EVENTS};
+
 /// What the agent is asked to be.
 #[derive(Debug, PartialEq)]
 pub enum Command {
@@ -46,6 +48,8 @@ pub struct Options {
     pub silence: Option<u32>,
     /// How long interrupts may take, in the background, to be back where they were.
     pub interrupt_wait: Duration,
+    /// Events that are counted in place of cycles and instructions.
+    pub count: Option<Pair>,
 }
 
 /// An idle device may not interrupt for a minute. What waits sleeps between looks that take microseconds.
@@ -63,12 +67,13 @@ impl Default for Options {
             root: None,
             silence: None,
             interrupt_wait: INTERRUPT_WAIT,
+            count: None,
         }
     }
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS]. It is \
+                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT]. It is \
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
@@ -108,6 +113,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
                     Some(seconds.ok_or_else(|| format!("--silence takes seconds, not {value:?}."))?);
             }
             Some("--interrupt-wait") => options.interrupt_wait = wait(text.as_deref())?,
+            Some("--count") => options.count = Some(pair(text.as_deref())?),
             _ => return Err(format!("{} is not an option; {USAGE}", name.display())),
         }
     }
@@ -134,6 +140,17 @@ fn restore(mut arguments: impl Iterator<Item = OsString>) -> Result<Command, Str
     Ok(Command::Restore(options))
 }
 
+/// Two events with a comma between them.
+fn pair(text: Option<&str>) -> Result<Pair, String> {
+    let found =
+        text.and_then(|text| text.split_once(',')).and_then(|(one, two)| Some([find(one)?, find(two)?]));
+    found.ok_or_else(|| {
+        let known =
+            EVENTS.iter().chain(&SOFTWARE_EVENTS).map(|event| event.name).collect::<Vec<_>>().join(", ");
+        format!("--count takes two events of {known}, not {:?}.", text.unwrap_or_default())
+    })
+}
+
 /// Seconds, to fractions.
 fn wait(text: Option<&str>) -> Result<Duration, String> {
     let seconds = text.and_then(|text| text.parse::<f64>().ok());
@@ -157,7 +174,14 @@ mod tests {
             panic!()
         };
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
-        assert_eq!(options.silence, Some(60));
+        assert_eq!((options.silence, options.count), (Some(60), None));
+        let Ok(Command::Serve(options)) = of(&["serve", "--count", "task-clock,page-faults"]) else {
+            panic!()
+        };
+        assert_eq!(
+            options.count.map(|pair| pair.map(|event| event.name)),
+            Some(["task-clock", "page-faults"])
+        );
         assert_eq!(of(&["--version"]), Ok(Command::Version));
         assert_eq!(of(&["tables"]), Ok(Command::Tables));
         let plain =
@@ -182,6 +206,8 @@ mod tests {
             &["restore", "now"],
             &["serve", "--silence", "0"],
             &["serve", "--silence", "soon"],
+            &["serve", "--count", "cycles"],
+            &["serve", "--count", "cycles,heat"],
             &["serve", "--interrupt-wait", "-1"],
             &["restore", "--interrupt-wait", "1e400"],
             &["restore", "--interrupt-wait"],

@@ -1,5 +1,7 @@
 //! The samples of one record, and what is sent of them: how far each counter moved between two samples.
 
+use std::collections::HashMap;
+
 use becalm_core::exec::tree::own;
 use becalm_core::load::column::Take;
 use becalm_core::load::counted::{COUNTED, STATES};
@@ -8,12 +10,14 @@ use becalm_core::load::table::{NAMES, TABLE};
 use becalm_core::source::file::Place;
 use becalm_core::source::processes::Processes;
 use becalm_core::source::sampler::Account;
+use becalm_core::source::snapshot::{difference, Snapshot};
+use becalm_core::source::{table, Reader};
 use serde_json::{json, Map, Value};
 
 /// More samples than these are thinned out: of a long run every second one is kept, of a longer one every fourth.
 const MOST: usize = 4096;
 
-/// Other processes that are named.
+/// Other processes that are named, and sources of interrupts.
 const NAMED: usize = 8;
 
 /// States that have a course over time, by name and place in `STATES`; what only must not change has none.
@@ -22,11 +26,30 @@ fn states() -> impl Iterator<Item = (&'static str, usize)> {
     STATES.iter().enumerate().filter(changing).map(|(place, column)| (NAMES[*column], place))
 }
 
+/// Who interrupted which CPU how often until now. Not in the snapshots of a record: reading it takes half as long as
+/// all the rest of them, and milliseconds on large machines.
+fn interrupts(place: &Place) -> Snapshot {
+    Reader::new(place, table::find("interrupts").into_iter()).snapshot()
+}
+
+/// Those who interrupted most often meanwhile, all CPUs together, the most frequent first.
+fn by_source(before: &Snapshot, after: &Snapshot) -> Vec<Value> {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for (name, change) in difference(before, after).into_iter().flat_map(|moved| moved.changes) {
+        let source = name.rsplit_once('.').map_or(&*name, |(source, _)| source);
+        *counts.entry(source.to_owned()).or_default() += change.unwrap_or(0);
+    }
+    let mut found: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+    found.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+    found.truncate(NAMED);
+    found.into_iter().map(|(name, count)| json!({"name": name, "count": count})).collect()
+}
+
 /// The samples between the beginning and the end of a record.
 pub struct Samples {
     place: Place,
     /// None: no series is wanted.
-    before: Option<Processes>,
+    before: Option<(Processes, Snapshot)>,
     taken: Vec<Digest>,
     step: usize,
     seen: usize,
@@ -36,7 +59,7 @@ pub struct Samples {
 impl Samples {
     /// Begin, with what the sampler has done until now; none are kept unless they are wanted.
     pub fn new(place: &Place, wanted: bool, account: Option<Account>) -> Self {
-        let before = wanted.then(|| Processes::read(place));
+        let before = wanted.then(|| (Processes::read(place), interrupts(place)));
         Self { place: place.clone(), before, taken: Vec::new(), step: 1, seen: 0, account }
     }
 
@@ -66,7 +89,8 @@ impl Samples {
         (begin, end): (&Digest, &Digest),
         account: Option<Account>,
     ) -> Option<Map<String, Value>> {
-        let others = Processes::read(&self.place).since(self.before.as_ref()?, NAMED, &own());
+        let (processes, interrupted) = self.before.as_ref()?;
+        let others = Processes::read(&self.place).since(processes, NAMED, &own());
         let named =
             others.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
         let since = |of: fn(&Account) -> u64| match (&self.account, &account) {
@@ -83,6 +107,7 @@ impl Samples {
             "rows": self.rows(begin, end, &columns),
             "dropped": since(|account| account.dropped), "skipped": since(|account| account.skipped),
             "consumers": consumers,
+            "interrupts": by_source(interrupted, &interrupts(&self.place)),
         }) else {
             return None;
         };

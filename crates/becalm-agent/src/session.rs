@@ -19,6 +19,7 @@ use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::settings::Settings;
 use becalm_core::load;
 use becalm_core::run_columns;
+use becalm_core::source::perf_events::Pair;
 use becalm_core::stress::demand::Demand;
 use becalm_core::types::{Text, Workload};
 use serde_json::{json, Map, Value};
@@ -52,9 +53,15 @@ pub struct Session {
 type Answer = Result<Value, Failure>;
 
 impl Session {
-    /// A session; workloads run as `user`, or as this process's own user.
-    pub fn new(talk: Conversation, runner: Runner, machine: Machine, user: Option<User>) -> Self {
-        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns);
+    /// A session; workloads run as `user`, or as this process's own user, and the pair of events is counted of them.
+    pub fn new(
+        talk: Conversation,
+        (runner, pair): (Runner, Pair),
+        machine: Machine,
+        user: Option<User>,
+    ) -> Self {
+        let counted = (runner.starter(), pair);
+        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns, counted);
         let (defined, reading) = (Defined::default(), Reading::default());
         Self {
             talk,

@@ -9,6 +9,7 @@ use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
 use becalm_core::exec::user::{choose, lookup, User};
 use becalm_core::knob::played::machine;
+use becalm_core::source::perf_events::USUAL;
 
 use crate::conversation::Conversation;
 use crate::input::Input;
@@ -60,7 +61,7 @@ pub fn session(options: Options) -> Result<Session, String> {
             signals,
             options.silence,
         ),
-        runner,
+        (runner, options.count.unwrap_or(USUAL)),
         Machine::new(machine(&root), who(user.as_ref()), options.interrupt_wait),
         user,
     ))

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from becalm.analysis.contamination import USUAL, contaminated
 from becalm.analysis.rating import rated, tuning
+from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import Outcome, Run
@@ -35,9 +37,16 @@ def cells(tunings: int, programs: int, copies: int | None) -> list[Cell]:
 
 
 def ratings(
-    options: SuiteOptions, settings: Sequence[Settings], rows: Sequence[Run], *, study: int | None, host: str
+    options: SuiteOptions,
+    settings: Sequence[Settings],
+    rows: Sequence[Run],
+    loads: Sequence[Load] = (),
+    *,
+    study: int | None,
+    host: str,
 ) -> Ratings:
-    """Figures of all tunings from the counted runs. The sentence is left to who reports."""
+    """Figures of all tunings from the counted runs, with what was recorded beside them. The sentence is left to who
+    reports."""
     names, copies, references = options.programs, options.copies, options.references_ns
     longest = max((each for each in references if each is not None), default=None)
     places = {cell: index for index, cell in enumerate(cells(len(options.tunings), len(names), copies))}
@@ -46,15 +55,25 @@ def ratings(
         if run.round >= 0:
             counted.setdefault(run.workload, []).append(run)
 
+    # Run by run: a program is not rated by what was beside another one in the same round.
+    beside = contaminated([run._replace(round=run.seq) for run in rows], loads, USUAL) if loads else {}
+
+    def good(cell: Cell) -> list[Run]:
+        return [run for run in counted.get(places.get(cell, -1), []) if run.outcome == Outcome.OK]
+
     def times(cell: Cell) -> tuple[list[int], int]:
         found = counted.get(places.get(cell, -1), [])
-        good = [run.wall_ns for run in found if run.outcome == Outcome.OK]
-        return good, sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in found)
+        failed = sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in found)
+        return [run.wall_ns for run in good(cell)], failed
 
     def one(number: int, program: int) -> Any:
         alone, failed = times(Cell(number, program, False))
         together, also = times(Cell(number, program, True))
-        return rated(names[program], references[program], longest, alone, together, copies, failed + also)
+        mine = good(Cell(number, program, False))
+        return rated(
+            names[program], references[program], longest, alone, together, copies, failed + also,
+            cpu_times_ns=[_cpu_ns(run) for run in mine], contaminated=sum(run.seq in beside for run in mine),
+        )  # fmt: skip
 
     made = tuple(
         tuning(name, settings[number].to_json(), [one(number, program) for program in range(len(names))])
@@ -62,3 +81,7 @@ def ratings(
     )
     rounds = max((run.round for run in rows), default=-1) + 1
     return Ratings(options.suite, study, host, rounds, copies, made)
+
+
+def _cpu_ns(run: Run) -> int | None:
+    return None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns

@@ -46,12 +46,18 @@ def rated(
     rate_times_ns: Iterable[int],
     copies: int | None,
     failed: int = 0,
+    *,
+    cpu_times_ns: Iterable[int | None] = (),
+    contaminated: int = 0,
 ) -> Rated:
-    """One program's figures from its times."""
+    """One program's figures from its times. `contaminated`: so many of the runs of one copy had other load beside them;
+    then the ratio from CPU time stands beside that from wall time, where all CPU times are known."""
     times, rates = tuple(times_ns), tuple(rate_times_ns)
     alone = float(statistics.median(times)) if times else None
     together = float(statistics.median(rates)) if rates else None
     known = reference_ns is not None and longest_ns is not None
+    spent = list(cpu_times_ns) if contaminated else []
+    cpu_ns = statistics.median(each for each in spent if each is not None) if spent and all(spent) else None
     return Rated(
         name=name,
         reference_ns=reference_ns,
@@ -65,6 +71,8 @@ def rated(
         else None,
         delay=None if alone is None or together is None else together / alone,
         failed=failed,
+        contaminated=contaminated,
+        cpu_ratio=None if reference_ns is None or cpu_ns is None else ratio(reference_ns, cpu_ns),
     )
 
 

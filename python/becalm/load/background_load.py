@@ -16,7 +16,7 @@ from typing import Any
 from becalm.load.delay import Circumstances, Delay, delay, mund
 from becalm.load.record import Load
 from becalm.load.record import pooled as pooled_load
-from becalm.load.time_accounting import Times, middle, of
+from becalm.load.time_accounting import NAMES, Times, middle, of, shared
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
 from becalm.nouns.run import Outcome, Run
 
@@ -110,17 +110,15 @@ def pooled(found: Sequence[Observed]) -> Observed:
         return sum(known) / sum(weights) if len(known) == len(values) else None
 
     runs = [each.times.runs for each in found]
-    skipped = ("runs", "scope", "level")
     times: dict[str, Any] = {
         each.name: mean([getattr(one.times, each.name) for one in found], runs)
         for each in fields(Times)
-        if each.name not in skipped
+        if each.name not in NAMES
     }
-    least = min(found, key=lambda each: each.times.level).times
     cpu = [each.own_cpu_ns for each in found]
     return replace(
         found[0],
-        times=replace(least, runs=sum(runs), **times),
+        times=Times(runs=sum(runs), **times, **shared([each.times for each in found])),
         load=load,
         around=replace(found[0].around, queue=load.queue),
         seqs=tuple(seq for each in found for seq in each.seqs),

@@ -40,12 +40,22 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """A measure (`becalm.load.metrics`) of the whole machine over the points that it is known of, in its base unit."""
+
+    name: str
+    mean: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One program on one machine. `reference_ns`: unloaded run, or mean own CPU time; `reference` says which.
 
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
     delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
-    `bars`; empty when one may.
+    `bars`; empty when one may. `load`: what the machine did meanwhile, measure by measure.
     """
 
     program: str
@@ -61,6 +71,7 @@ class Case:
     bottleneck: str | None
     bottleneck_share: float | None
     refused: str = ""
+    load: tuple[Spread, ...] = ()
     sentence: str = ""
 
 

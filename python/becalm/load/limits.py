@@ -27,9 +27,11 @@ class Limit:
 
 
 LIMITS = (
-    # Loukides 1990, System Performance Tuning: errors of an interface belong below a fortieth of a per cent.
+    # Loukides 1990, System Performance Tuning: errors of an interface belong below a fortieth of a per cent. Collisions
+    # are among them, of which a shared medium has up to 5 % (Hunt 2002, TCP/IP Network Administration, 13.4): the limit
+    # is for switched networks, which have none.
     Limit("network_errors", "net_errors", "net_packets", 0.00025),
-    # Stern, Eisler & Labiaga 2001, Managing NFS and NIS: from one call in twenty on, look for the loss.
+    # Stern, Eisler & Labiaga 2001, Managing NFS and NIS, 18.1: from one call in twenty on, look for the loss.
     Limit("nfs_retransmissions", "nfs_retransmissions", "nfs_calls", 0.05),
 )
 

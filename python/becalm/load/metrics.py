@@ -27,6 +27,7 @@ class Unit(StrEnum):
     SHARE = "share"
     TASKS = "tasks"
     BYTES = "bytes per second"
+    SIZE = "bytes"
     RATE = "per second"
     HERTZ = "hertz"
 
@@ -35,8 +36,8 @@ class Unit(StrEnum):
 class Measure(Generic[Observed]):
     """One measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
 
-    `of` gives its value in the base unit (fraction, tasks, bytes/s, 1/s, Hz), or None where it is not known. `source`:
-    which of the agent's sources it is from. `minor`: shown only where it is not zero all the time.
+    `of` gives its value in the base unit (fraction, tasks, bytes/s, bytes, 1/s, Hz), or None where it is not known.
+    `source`: which of the agent's sources it is from. `minor`: shown only where it is not zero all the time.
     """
 
     name: str
@@ -59,7 +60,7 @@ def _cpu(*names: str) -> Callable[[Load], float | None]:
     def of(load: Load) -> float | None:
         all_ns = total_ns(load)
         found = [getattr(load, name) for name in names]
-        return None if all_ns is None else float(sum(found) / all_ns)
+        return None if all_ns is None or None in found else float(sum(found) / all_ns)
 
     return of
 
@@ -84,9 +85,18 @@ def _rate(*names: str) -> Callable[[Load], float | None]:
     return of
 
 
+def transfer_bytes(load: Load) -> float | None:
+    """Mean size of a transfer of the disks; None without any."""
+    if load.disk_read_bytes is None or load.disk_write_bytes is None or not load.disk_transfers:
+        return None
+    return (load.disk_read_bytes + load.disk_write_bytes) / load.disk_transfers
+
+
 MEASURES: tuple[Measure[Load], ...] = (
     Measure("cpu", "CPU", Unit.SHARE, "stat", "time of all CPUs that was not idle and not stolen",
             _cpu("busy_ns", "irq_ns", "softirq_ns")),
+    Measure("system", "in the kernel", Unit.SHARE, "stat", "time of all CPUs in the kernel for programs; part of CPU",
+            _cpu("system_ns"), minor=True),
     Measure("steal", "steal", Unit.SHARE, "stat", "time of all CPUs that the hypervisor gave to somebody else",
             _cpu("steal_ns"), minor=True),
     Measure("interrupts", "irq, softirq", Unit.SHARE, "stat", "time of all CPUs in interrupts",
@@ -106,10 +116,17 @@ MEASURES: tuple[Measure[Load], ...] = (
             _rate("disk_read_bytes")),
     Measure("disk_write", "disk write", Unit.BYTES, "diskstats", "written to whole, physical disks",
             _rate("disk_write_bytes")),
+    Measure("disk_transfers", "transfers", Unit.RATE, "diskstats", "reads and writes that disks have finished",
+            _rate("disk_transfers"), minor=True),
+    Measure("transfer_size", "transfer size", Unit.SIZE, "diskstats", "mean size of a read or write", transfer_bytes,
+            minor=True),
     Measure("pressure_io", "wait for I/O", Unit.SHARE, "psi", "time in which at least one task waited for a device",
             _time("pressure_io_ns")),
     Measure("net_in", "network in", Unit.BYTES, "netdev", "received, loopback left out", _rate("net_in_bytes")),
     Measure("net_out", "network out", Unit.BYTES, "netdev", "sent, loopback left out", _rate("net_out_bytes")),
+    Measure("net_mtu", "packets × MTU", Unit.BYTES, "netdev",
+            "packets in and out, each as large as it may be (Mund 1996); more than was moved", _rate("net_mtu_bytes"),
+            minor=True),
     Measure("net_errors", "net errors", Unit.RATE, "netdev", "errors, drops and collisions",
             _rate("net_errors"), minor=True),
     Measure("loopback", "loopback", Unit.BYTES, "netdev", "between programs of this machine",
@@ -122,6 +139,20 @@ MEASURES: tuple[Measure[Load], ...] = (
     Measure("throttled", "throttled", Unit.RATE, "frequency", "how often heat slowed a core down",
             _rate("throttled"), minor=True),
     Measure("switches", "switches", Unit.RATE, "stat", "context switches", _rate("switches")),
+    Measure("interrupt_rate", "interrupts", Unit.RATE, "stat", "of devices, timers and other CPUs together",
+            _rate("interrupts"), minor=True),
+    Measure("device_interrupts", "from devices", Unit.RATE, "stat", "those that have a number",
+            _rate("device_interrupts"), minor=True),
+    Measure("softirqs_timer", "of timers", Unit.RATE, "stat", "software interrupts of timers",
+            _rate("softirqs_timer"), minor=True),
+    Measure("softirqs_network", "of network", Unit.RATE, "stat", "software interrupts of packets",
+            _rate("softirqs_network"), minor=True),
+    Measure("softirqs_block", "of disks", Unit.RATE, "stat", "software interrupts of finished requests",
+            _rate("softirqs_block"), minor=True),
+    Measure("softirqs_scheduler", "of scheduler", Unit.RATE, "stat", "software interrupts that share out tasks anew",
+            _rate("softirqs_scheduler"), minor=True),
+    Measure("softirqs_rcu", "of RCU", Unit.RATE, "stat", "software interrupts of deferred freeing",
+            _rate("softirqs_rcu"), minor=True),
 )  # fmt: skip
 """All measures, in the order in which they are shown."""
 

@@ -78,6 +78,20 @@ class Load(NamedTuple):
     tasks: int | None = None
     lost: int | None = None
     cost_ns: int | None = None
+    system_ns: int | None = None
+    disk_transfers: int | None = None
+    net_mtu_bytes: int | None = None
+    device_interrupts: int | None = None
+    softirqs_timer: int | None = None
+    softirqs_network: int | None = None
+    softirqs_block: int | None = None
+    softirqs_scheduler: int | None = None
+    softirqs_rcu: int | None = None
+    cycles: int | None = None
+    instructions: int | None = None
+    counters_enabled_ns: int | None = None
+    counters_running_ns: int | None = None
+    counters_scope: str | None = None
 
 
 LOAD_COLUMNS = Load._fields
@@ -160,6 +174,8 @@ class Series:
     """Samples that were left out because sampling had used up its share, or the thread woke late."""
     consumers: tuple[Mapping[str, int | str], ...] = field(default=())
     """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; first the largest."""
+    interrupts: tuple[Mapping[str, int | str], ...] = field(default=())
+    """Who interrupted the CPUs most often meanwhile: `name` as in /proc/interrupts, `count`; first the largest."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Series:
@@ -170,7 +186,9 @@ class Series:
             if len(row) != len(names) + 1 or not all(map(_number_or_unknown, row)):
                 raise ValueError(f"a row of a series cannot be {row!r}")
         first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
-        return cls(first, last, names, rows, dropped, skipped, tuple(dict(each) for each in value["consumers"]))
+        # Series of before the interrupts were told have none.
+        named = (tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts"))
+        return cls(first, last, names, rows, dropped, skipped, *named)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads back."""
@@ -182,6 +200,7 @@ class Series:
             "dropped": self.dropped,
             "skipped": self.skipped,
             "consumers": [dict(each) for each in self.consumers],
+            "interrupts": [dict(each) for each in self.interrupts],
         }
 
 

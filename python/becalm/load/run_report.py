@@ -4,7 +4,7 @@
 other programs that used most CPU time, how much the kernel let be known and what would tell more, and what observing
 cost. Pure: the verb fetches, the report shows.
 
-Public: Course, Watched, watched, plain_reference, courses.
+Public: Course, Interrupter, Watched, watched, plain_reference, courses.
 """
 
 from __future__ import annotations
@@ -45,6 +45,14 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
+class Interrupter:
+    """A source of interrupts by its name in /proc/interrupts, and how often it interrupted a CPU."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Watched:
     """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
@@ -63,6 +71,7 @@ class Watched:
     cpus: float | None = None
     courses: tuple[Course, ...] = ()
     consumers: tuple[Consumer, ...] = ()
+    interrupters: tuple[Interrupter, ...] = ()
     level: int = 0
     more: tuple[str, ...] = ()
     cost: float | None = None
@@ -125,6 +134,7 @@ def watched(
         cpus=around.cpus,
         courses=courses(load, series),
         consumers=() if series is None else tuple(map(_consumer, series.consumers)),
+        interrupters=() if series is None else tuple(map(_interrupter, series.interrupts)),
         level=level,
         more=tuple(_more(level, load)),
         cost=cost,
@@ -193,6 +203,10 @@ def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
 
 def _consumer(value: Mapping[str, int | str]) -> Consumer:
     return Consumer(int(value["pid"]), str(value["name"]), int(value["cpu_ns"]))
+
+
+def _interrupter(value: Mapping[str, int | str]) -> Interrupter:
+    return Interrupter(str(value["name"]), int(value["count"]))
 
 
 LEVELS = (

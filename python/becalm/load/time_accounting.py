@@ -22,6 +22,13 @@ OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
 
 
+COUNTED = 0.99
+"""Of the time of a run, so much must have been counted for the counts to be read as those of the run."""
+
+NAMES = ("runs", "scope", "level", "counters_scope")
+"""Fields of Times that are no times or counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """Mean times of one run in ns. `tasks`: threads and processes the sums are of, None where that is not known.
@@ -29,7 +36,8 @@ class Times:
     `exec_ns` is the CPU time, `wait_ns` the time on the run queue, both by the scheduler's clock and both of `scope`
     (`Load.scope`); `cpu_ns` is user + system time. `block_ns` and what follows are Linux's delay accounting
     (Documentation/accounting/delay-accounting.rst): spans that enclose one another, never to be added. `steal_ns` is
-    what the hypervisor took from the whole machine, `busy_ns` what all programs ran, both during one run.
+    what the hypervisor took from the whole machine, `busy_ns` what all programs ran, both during one run. `cycles` and
+    `instructions` were counted by the processor, of `counters_scope`: everything, or no work of the kernel.
     """
 
     runs: int
@@ -51,15 +59,27 @@ class Times:
     steal_ns: float | None = None
     busy_ns: float | None = None
     frequency_khz: float | None = None
+    cycles: float | None = None
+    instructions: float | None = None
+    counters_enabled_ns: float | None = None
+    counters_running_ns: float | None = None
     tasks: float | None = None
     scope: str = "leader"
     level: int = 0
+    counters_scope: str | None = None
 
     @property
     def on_cpu_ns(self) -> float | None:
         """CPU time of all that took part: the sum of the larger scope where two are known."""
         known = [each for each in (self.cpu_ns, self.exec_ns) if each is not None]
         return max(known, default=None)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the processor counted all the time: what it did not count of a run may have been different."""
+        enabled, running = self.counters_enabled_ns, self.counters_running_ns
+        whole = bool(enabled) and running is not None and running >= COUNTED * (enabled or 0.0)
+        return whole and bool(self.cycles) and bool(self.instructions)
 
     @property
     def several(self) -> bool:
@@ -103,6 +123,7 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
             sums = {name: getattr(load, name) for name in OWN}
             found |= {name: value / count for name, value in sums.items() if value is not None}
             scope = load.scope if load.wait_ns is not None else "leader"
+            found["counters_scope"] = load.counters_scope
     return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **found)
 
 
@@ -114,13 +135,23 @@ def middle(found: Iterable[Times]) -> Times | None:
     every = list(found)
     if not every:
         return None
-    least = min(every, key=lambda each: each.level)
     values: dict[str, Any] = {
         each.name: _over([getattr(one, each.name) for one in every], statistics.median)
         for each in fields(Times)
-        if each.name not in ("runs", "scope", "level")
+        if each.name not in NAMES
     }
-    return Times(runs=sum(one.runs for one in every), scope=least.scope, level=least.level, **values)
+    return Times(runs=sum(one.runs for one in every), **shared(every), **values)
+
+
+def shared(found: Sequence[Times]) -> dict[str, Any]:
+    """What of several may be said of all of them: the least that is known of any."""
+    least = min(found, key=lambda each: each.level)
+    scopes = {each.counters_scope for each in found}
+    return {
+        "scope": least.scope,
+        "level": least.level,
+        "counters_scope": scopes.pop() if len(scopes) == 1 else None,
+    }
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

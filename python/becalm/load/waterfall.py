@@ -31,6 +31,14 @@ REFUSED_BELOW = -0.01
 """A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
 
 
+LOWER_CLOCK, MORE_INSTRUCTIONS = "lower clock frequency", "more instructions"
+FEWER_PER_CYCLE = "fewer instructions per cycle"
+"""Said only where the processor counted both."""
+
+LEAST_PART = 0.01
+"""Of slower execution: a smaller part of it is not worth a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A piece of a bar that is known by itself, ns."""
@@ -134,7 +142,8 @@ def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
         if terms.slower is not None:
             terms.slower -= inside
         terms.steal = missing + inside
-    bars = tuple(_bars(times, now, before, base_ns, terms, hidden, width))
+    widths = width, 1.0 if reference is None else _width(reference)
+    bars = tuple(_bars(times, now, before, base_ns, terms, hidden, widths))
     rest = bars[-1].ns or 0.0
     refused = ""
     # Against an unloaded run the rest is the difference of two sleeps, so it may fall by as much as that one slept.
@@ -214,7 +223,13 @@ def _memory(now: Times, before: Times | None, terms: _Terms) -> float:
 
 
 def _bars(
-    times: Times, now: Times, before: Times | None, base_ns: float, terms: _Terms, hidden: float, width: float
+    times: Times,
+    now: Times,
+    before: Times | None,
+    base_ns: float,
+    terms: _Terms,
+    hidden: float,
+    widths: tuple[float, float],
 ) -> Iterator[Bar]:
     wall, single = times.wall_ns, not times.several
 
@@ -231,7 +246,7 @@ def _bars(
     within = (Part("swap and reclaim", hidden),) if hidden > 0 and before is None else ()
     yield bar(REFERENCE, base_ns, before is not None or single, within)
     note = "" if before is not None else "only an unloaded run tells a slower processor from more work"
-    yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower)), note)
+    yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower, widths)), note)
     quota = () if not times.quota_ns or not now.wait_ns else (Part("quota", min(times.quota_ns, now.wait_ns)),)
     yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns))
     note = "" if times.block_ns is not None else "needs kernel.task_delayacct=1 and the right to read it"
@@ -244,17 +259,47 @@ def _bars(
     yield bar(UNEXPLAINED, rest, single, interrupts)
 
 
-def _slower_parts(now: Times, before: Times | None, slower: float | None) -> Iterator[Part]:
-    """Of slower execution, what a lower clock frequency accounts for.
+def _slower_parts(
+    now: Times, before: Times | None, slower: float | None, widths: tuple[float, float]
+) -> Iterator[Part]:
+    """What slower execution is made of.
 
-    The rest may be cache, memory, a sibling thread, or more instructions: these are not counted, so no more is said of
-    it than that a CPU second did less.
+    Where cycles and instructions were counted, the factors of CPU time = instructions x cycles an instruction x time a
+    cycle. Else what a lower clock frequency accounts for. The rest may be cache, memory, a sibling thread, or more
+    instructions: these are not counted, so no more is said of it than that a CPU second did less.
     """
-    if before is None or not slower or slower < 0 or not now.frequency_khz or not before.frequency_khz:
+    if before is None or not slower or slower < 0:
+        return
+    if now.counted and before.counted and now.counters_scope == before.counters_scope is not None:
+        yield from _counted_parts(now, before, slower, widths)
+        return
+    if not now.frequency_khz or not before.frequency_khz:
         return
     clock = min(slower, max(0.0, (now.on_cpu_ns or 0.0) * (1 - now.frequency_khz / before.frequency_khz)))
-    yield Part("lower clock frequency", clock)
+    yield Part(LOWER_CLOCK, clock)
     yield Part("slower per CPU second (instructions not counted)", slower - clock)
+
+
+def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float, float]) -> Iterator[Part]:
+    """The factors of the product, one after the other, each times what stands behind it as it was before.
+
+    They add up to the difference of CPU times; `slower` is less by what was moved to other bars (steal, memory).
+    """
+    width, usual_width = widths
+    cycles, instructions = now.cycles or 0.0, now.instructions or 0.0
+    usual_cycles, usual = before.cycles or 1.0, before.instructions or 1.0
+    spent_ns = (now.on_cpu_ns or 0.0) * width
+    usual_cycle_ns = (before.on_cpu_ns or 0.0) * usual_width / usual_cycles
+    same = instructions * usual_cycles / usual
+    # Without the kernel's own work in the counts, its time is in that of a cycle.
+    clock = LOWER_CLOCK if now.counters_scope == "all" else f"{LOWER_CLOCK}, or more time in the kernel"
+    every = (
+        Part(FEWER_PER_CYCLE, (cycles - same) * usual_cycle_ns / usual_width),
+        Part(MORE_INSTRUCTIONS, (same - usual_cycles) * usual_cycle_ns / usual_width),
+        Part(clock, (spent_ns - cycles * usual_cycle_ns) / usual_width),
+        Part("fewer tasks at a time", spent_ns / width - spent_ns / usual_width),
+    )
+    yield from (part for part in every if abs(part.ns) >= LEAST_PART * slower)
 
 
 def _bounds(times: Times, spent: float | None) -> Ends:

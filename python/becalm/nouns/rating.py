@@ -16,7 +16,8 @@ class Rated:
     """One program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
 
     `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
-    well, which are in no number. What was not measured is empty or None.
+    well, which are in no number. `contaminated`: runs of one copy beside which other load was; then `cpu_ratio` is the
+    ratio from CPU time, which counts no waiting. What was not measured is empty or None.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Rated:
     rate: float | None = None
     delay: float | None = None
     failed: int = 0
+    contaminated: int = 0
+    cpu_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from becalm.report.table import Table as Cells
 from becalm.wording.measurement import duration
 from becalm.wording.suite import UNKNOWN, copies, number
 
+BY_CPU = "by CPU time"
+
 
 def on_terminal(found: Ratings, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Sentences, then a table for each tuning."""
@@ -61,13 +63,22 @@ def _title(tuning: Tuning) -> str:
 
 def _heads(found: Ratings) -> list[str]:
     rates = [f"{copies(found.copies)}", "rate", "delay"] if found.copies is not None else []
-    return ["program", "reference", "time", "spread", "ratio", *rates]
+    by_cpu = [BY_CPU] if _beside(found) else []
+    return ["program", "reference", "time", "spread", "ratio", *rates, *by_cpu]
+
+
+def _beside(found: Ratings) -> bool:
+    """Whether other load was beside any run of one copy."""
+    return any(each.contaminated for tuning in found.tunings for each in tuning.programs)
 
 
 def _rows(found: Ratings, tuning: Tuning, plain: bool) -> list[list[str]]:
     rows = [_row(found, each) for each in tuning.programs]
     mean = ["geometric mean", "", "", "", number(tuning.ratio)]
     rows.append([*mean, "", number(tuning.rate), ""] if found.copies is not None else mean)
+    if _beside(found):
+        known = [number(each.cpu_ratio) if each.contaminated else "" for each in tuning.programs]
+        rows = [[*row, cell] for row, cell in zip(rows, [*known, ""], strict=True)]
     return [[cell.replace(UNKNOWN, "-") for cell in row] for row in rows] if plain else rows
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 from becalm.errors import UsageError
@@ -13,8 +14,9 @@ from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
 from becalm.load.evidence import Evidence, evidence
-from becalm.load.explanation import Case, Explanation, Point
+from becalm.load.explanation import Case, Explanation, Point, Spread
 from becalm.load.limits import beyond
+from becalm.load.metrics import MEASURES
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times, middle
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
@@ -224,5 +226,13 @@ def _case(shown: Evidence, designed: bool) -> Case:
         bottleneck=name,
         bottleneck_share=share,
         refused=refused,
+        load=tuple(_spreads([each.load for each in shown.found])),
     )
     return replace(case, sentence=sentences.case(case))
+
+
+def _spreads(loads: Sequence[Load]) -> Iterator[Spread]:
+    for measure in MEASURES:
+        known = [value for load in loads if (value := measure.of(load)) is not None]
+        if known:
+            yield Spread(measure.name, fmean(known), min(known), max(known))

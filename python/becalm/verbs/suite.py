@@ -17,6 +17,8 @@ import numpy as np
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import cells, ratings
 from becalm.errors import Interrupted, UnfinishedError, UsageError, WorkloadError
+from becalm.hosts import Event, Loads
+from becalm.load.record import Load
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
@@ -93,16 +95,24 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
         def plan(log: RunLog) -> Block | None:
             return rounds(log, steps, alone, options.runs, rng)
 
-        measure(opened.host, plan, log, opened.take, detail=opened.detail, stop_on_failure=False)
+        loads: list[Load] = []
+
+        def take(event: Event) -> None:
+            opened.take(event)
+            if isinstance(event, Loads):
+                loads.extend(event.loads)
+
+        measure(opened.host, plan, log, take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
             raise _nothing(log, workloads, opened.store.texts(number))
-        return conclude(study, log.rows, opened.shown)
+        return conclude(study, log.rows, opened.shown, loads)
 
 
-def conclude(study: Study, rows: Sequence[Run], number: int | None) -> Ratings:
-    """The ratings of a suite from its runs, as far as they came."""
-    found = ratings(SuiteOptions.from_json(study.options), study.settings, rows, study=number, host=study.host)
+def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Sequence[Load] = ()) -> Ratings:
+    """The ratings of a suite from its runs, as far as they came, and what was recorded beside them."""
+    options = SuiteOptions.from_json(study.options)
+    found = ratings(options, study.settings, rows, loads, study=number, host=study.host)
     return replace(found, sentence=concluding(found))
 
 
@@ -112,7 +122,7 @@ def conclude_stored(document: Document) -> Ratings | Verdict:
         return summarise_stored(document)
     if not any(run.round >= 0 for run in document.runs):
         raise UnfinishedError("The study has no finished round: becalm was ended before anything was counted.")
-    return conclude(document.study, document.runs, document.number)
+    return conclude(document.study, document.runs, document.number, document.loads)
 
 
 def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:

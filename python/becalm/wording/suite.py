@@ -15,6 +15,14 @@ def sentence(found: Ratings) -> str:
             f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
             f"programs said with: becalm show {found.study or 'last'}"
         )
+    for tuning in found.tunings:
+        if beside := [each for each in tuning.programs if each.contaminated]:
+            who = ", ".join(f"{each.name} ({each.contaminated} of {len(each.times_ns)})" for each in beside)
+            name = f" of {tuning.name}" if len(found.tunings) > 1 else ""
+            lines.append(
+                f"Other load was beside runs{name}: {who}. By CPU time is the reference over CPU time, which others "
+                "lengthen less; it counts no waiting, for disks neither."
+            )
     without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
     if without:
         lines.append(

@@ -118,3 +118,33 @@ def consumers(found: Watched) -> str:
         return ""
     worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
     return ", ".join(f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
+
+
+CPUS_OWN = {
+    "LOC": "timers of the CPUs",
+    "RES": "wake-ups by other CPUs",
+    "CAL": "calls by other CPUs",
+    "TLB": "TLB shootdowns",
+    "IWI": "IRQ work",
+    "NMI": "non-maskable",
+    "PMI": "performance counters",
+    "TRM": "heat",
+    "MCP": "machine checks",
+    "HYP": "hypervisor",
+}
+"""Sources of /proc/interrupts that are no devices, as x86 calls them (arch/x86/kernel/irq.c), in words."""
+
+
+def interrupters(found: Watched) -> str:
+    """Who interrupted the CPUs most often, a second, in one line; empty where that is not known."""
+    wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
+    if wall <= 0:
+        return ""
+    each = (f"{_source(one.name)} {one.count * 1e9 / wall:.3g}/s" for one in found.interrupters[:MOST])
+    return ", ".join(each)
+
+
+def _source(name: str) -> str:
+    """A device without the number of its interrupt; what is no device in words."""
+    number, colon, device = name.partition(":")
+    return device if colon and number.isdecimal() else CPUS_OWN.get(name, name)

@@ -8,6 +8,7 @@ import pytest
 from becalm.analysis.rated_runs import Cell, cells
 from becalm.analysis.rated_runs import ratings as of_runs
 from becalm.analysis.rating import DAY_NS, geometric_mean, rate, rated, ratio, tuning
+from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import COLUMNS, Run
@@ -118,6 +119,31 @@ def test_tables(ratings):
 )
 def test_three_digits(value, text):
     assert words.number(value) == text
+
+
+def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
+    about = SuiteOptions(suite="s", tunings=("base",), copies=None, programs=("a", "b"), references_ns=(10 * S, 10 * S))
+    empty = Run._make([None] * len(COLUMNS))
+    rows = [
+        empty._replace(seq=seq, workload=seq % 2, round=seq // 2, wall_ns=2 * S, user_ns=S, system_ns=0, outcome="ok")
+        for seq in range(6)
+    ]
+    quiet = Load(0, 0, 0, 2 * S, cpus=2, busy_ns=S, steal_ns=0, swap_out_bytes=0)
+    loads = [quiet._replace(first=seq, last=seq, busy_ns=3 * S if seq in (0, 4) else S) for seq in range(6)]
+    (base,) = of_runs(about, (Settings(),), rows, loads, study=1, host="local").tunings
+    a, b = base.programs
+    assert (a.ratio, a.contaminated, a.cpu_ratio) == (5.0, 2, 10.0)
+    assert (b.ratio, b.contaminated, b.cpu_ratio) == (5.0, 0, None), "beside it there was nothing"
+    found = Ratings("s", 1, "local", 3, None, (base,))
+    assert "Other load was beside runs: a (2 of 3)." in words.sentence(found)
+    lines = report.as_markdown(found).splitlines()
+    assert "| program | reference | time | spread | ratio | by CPU time |" in lines
+    assert "| a | 10.00 s | 2.000 s | 0.0 % | 5.00 | 10.0 |" in lines
+    assert "| b | 10.00 s | 2.000 s | 0.0 % | 5.00 |  |" in lines
+    unknown = [run._replace(user_ns=None) for run in rows]
+    (base,) = of_runs(about, (Settings(),), unknown, loads, study=1, host="local").tunings
+    assert {each.cpu_ratio for each in base.programs} == {None}
+    assert of_runs(about, (Settings(),), rows, study=1, host="local").tunings[0].programs[0].contaminated == 0
 
 
 def test_ratings_of_stored_runs():

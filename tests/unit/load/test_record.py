@@ -83,3 +83,10 @@ def test_a_series_holds_numbers_alone(wrong):
     value["rows"][1][1] = wrong
     with pytest.raises(ValueError, match="row of a series"):
         Series.from_json(value)
+
+
+def test_a_series_of_before_interrupts_were_told_is_read():
+    made = Series(0, 0, ("queue",), ((0, None),), interrupts=({"name": "LOC", "count": 3},))
+    assert Series.from_json(made.to_json()) == made
+    older = {name: value for name, value in made.to_json().items() if name != "interrupts"}
+    assert Series.from_json(older).interrupts == ()

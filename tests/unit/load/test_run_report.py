@@ -294,3 +294,14 @@ def test_parquet_has_types_and_nulls(tmp_path):
     assert str(found.schema.field("disk_write_bytes").type) == "int64"
     assert found["disk_write_bytes"].to_pylist()[11] == 12 << 20
     assert found["frequency_khz"].null_count == 21
+
+
+def test_who_interrupted_is_named_and_what_is_not_known_is_not():
+    sources = ({"name": "LOC", "count": 500}, {"name": "36:virtio1-req.0", "count": 61}, {"name": "XYZ", "count": 1})
+    found = make(the_series=replace(series(), interrupts=sources))
+    line = "Interrupts of the machine: timers of the CPUs 250/s, virtio1-req.0 30.5/s, XYZ 0.5/s."
+    assert line in text(found, 200)
+    assert line in markdown.write(found).replace("\\", "")
+    assert "virtio1-req.0 30.5/s" in html.page(found)
+    assert found.to_json()["interrupters"][1] == {"name": "36:virtio1-req.0", "count": 61}
+    assert "Interrupts of" not in text(make())

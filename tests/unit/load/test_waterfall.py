@@ -61,6 +61,65 @@ def test_slower_execution_is_split_by_the_clock():
     assert found[SLOWER].parts[0].ns == pytest.approx(30 * MS)
 
 
+def counted(wall, cycles, instructions, running=1.0, kind="all", cpu=None, **more):
+    spent = wall if cpu is None else cpu
+    return times(
+        wall, spent, cycles=cycles, instructions=instructions, counters_enabled_ns=spent,
+        counters_running_ns=running * spent, counters_scope=kind, **more,
+    )  # fmt: skip
+
+
+def parts(found):
+    return {part.name: part.ns / MS for part in found[SLOWER].parts}
+
+
+def test_counts_tell_fewer_instructions_per_cycle_from_more_of_them_and_from_the_clock():
+    before = counted(100, 300e6, 600e6)
+    assert parts(waterfall(counted(150, 450e6, 600e6), before)) == {"fewer instructions per cycle": pytest.approx(50)}
+    assert parts(waterfall(counted(150, 450e6, 900e6), before)) == {"more instructions": pytest.approx(50)}
+    assert parts(waterfall(counted(150, 300e6, 600e6), before)) == {"lower clock frequency": pytest.approx(50)}
+    mixed = waterfall(counted(200, 420e6, 630e6), before)
+    assert sum(parts(mixed).values()) == pytest.approx(100)
+    assert parts(mixed)["more instructions"] == pytest.approx(5)
+    assert parts(mixed)["fewer instructions per cycle"] == pytest.approx(35)
+
+
+def test_a_run_that_did_less_has_a_negative_part():
+    found = waterfall(counted(150, 450e6, 300e6), counted(100, 300e6, 600e6))
+    assert parts(found) == {"fewer instructions per cycle": pytest.approx(100), "more instructions": pytest.approx(-50)}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        counted(150, 450e6, 600e6, running=0.5),
+        counted(150, 450e6, 600e6, kind="user"),
+        counted(150, None, None, running=0.0),
+        counted(150, 0, 0),
+        times(150, 150),
+    ],
+)
+def test_without_whole_counts_of_one_kind_nothing_is_said_of_instructions(now):
+    found = waterfall(now, counted(100, 300e6, 600e6))
+    assert found[SLOWER].ns == pytest.approx(50 * MS)
+    assert parts(found) == {}, "and nothing is scaled"
+
+
+def test_without_the_kernels_own_work_a_cycle_may_be_longer_by_it():
+    found = waterfall(counted(150, 300e6, 600e6, kind="user"), counted(100, 300e6, 600e6, kind="user"))
+    assert list(parts(found)) == ["lower clock frequency, or more time in the kernel"]
+
+
+def test_counts_of_several_threads_add_up_to_the_bar():
+    before = counted(100, 600e6, 600e6, cpu=200, tasks=2, scope="group")
+    now = counted(200, 900e6, 600e6, cpu=300, tasks=2, scope="group")
+    found = waterfall(now, before)
+    assert found[SLOWER].ns == pytest.approx(100 * MS)
+    assert sum(parts(found).values()) == pytest.approx(100)
+    assert parts(found)["fewer instructions per cycle"] == pytest.approx(50)
+    assert parts(found)["fewer tasks at a time"] == pytest.approx(50)
+
+
 def test_swapping_from_a_disk_is_not_counted_as_io_too():
     found = waterfall(times(300, wait_ns=0, block_ns=200, swapin_ns=150, thrashing_ns=160))
     assert (found[IO].ns, found[MEMORY].ns) == (pytest.approx(40 * MS), pytest.approx(160 * MS))

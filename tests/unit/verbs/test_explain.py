@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,8 +22,11 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.explain import figures
+from becalm.report.explain.diagram import diagram
 from becalm.report.explain.html import page
 from becalm.report.explain.markdown import write
+from becalm.report.explain.scale import FIRST, SECOND, scale, value
+from becalm.report.explain.tables import beside
 from becalm.store import Store
 from becalm.verbs.explain import explain
 
@@ -140,11 +145,70 @@ def test_the_page_needs_nothing_else(everything):
 
 def test_pictures_hold_the_points_and_say_what_they_show(everything):
     case = next(case for case in everything.cases if case.machine == "vm" and case.attribution.cause == "CPU")
-    drawn = figures.diagram(case, figures.FIRST)
+    on = scale(everything.cases)
+    drawn = figures.diagram(case, FIRST, on)
     assert "run queue / CPUs from" in drawn
     assert "others" in drawn
     assert drawn.count("<use") >= 3 * 30
-    assert "NFS" not in figures.diagram(case, figures.SECOND), "there were no calls"
+    second = figures.diagram(case, SECOND, on)
+    assert "NFS, calls/s from 0 to 0" in second, "there were no calls, and they stay in the picture"
+    assert on.label("disk") in html.unescape(second)
+
+
+def test_all_diagrams_are_on_one_scale(everything):
+    on = scale(everything.cases)
+    for case in everything.cases:
+        for point in case.points:
+            assert on.delay[0] <= point.delay.factor <= on.delay[1]
+            for name in (*FIRST, *SECOND):
+                found = value(point, name)
+                assert found is None or found * on.multipliers[name] <= on.top * 1.0001, name
+    assert (on.multipliers["queue"], on.multipliers["cpu"]) == (1, 1)
+    drawn = [diagram(case, True, on).splitlines() for case in everything.cases]
+    assert len({(lines[0][:4], lines[-1]) for lines in drawn}) == 1, "those of the terminal, too"
+
+
+def test_multipliers_are_round_and_use_the_axis(everything):
+    for largest in (0.004, 0.7, 3.0, 41.0, 999.0, 12345.0):
+        case = replace(everything.cases[0], points=tuple(_with_disk(everything.cases[0].points, largest)))
+        on = scale([case])
+        times = on.multipliers["disk"]
+        assert f"{times:e}"[0] in "125"
+        assert on.top / 2.6 < largest * times <= on.top
+        assert on.label("disk") == ("disk, MiB/s" if times == 1 else f"disk, MiB/s, × {times:g}")
+
+
+def _with_disk(points, largest):
+    for point in points:
+        yield replace(point, measures={**point.measures, "disk": largest})
+
+
+def test_a_measure_that_is_not_known_is_named_so(everything):
+    case = everything.cases[0]
+    points = tuple(replace(point, measures={**point.measures, "nfs": None}) for point in case.points)
+    drawn = figures.diagram(replace(case, points=points), SECOND, scale([case]))
+    assert "Not known: NFS, calls/s." in drawn
+
+
+def test_what_the_machine_did_is_a_table(tmp_path):
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        number = store.begin(Study("run", (Workload.of("x"),)), {})
+        runs = [Run(n, 0, 0, n, 0, n * 10**9, 10**9, 9 * 10**8, 0, *[None] * 6, "ok", 0, 0) for n in range(2)]
+        store.append(number, runs)
+        moved = {"disk_read_bytes": 3 * 2**20, "disk_write_bytes": 2**20, "disk_transfers": 64}
+        moved |= {"net_in_bytes": 2**20, "net_out_bytes": 0, "net_mtu_bytes": 2**21}
+        moved |= {"interrupts": 1500, "device_interrupts": 500}
+        loads = [Load(n, n, n * 10**9, 10**9, cpus=2, **moved) for n in range(2)]
+        store.append_loads(number, loads)
+    (case,) = explain(store=path).cases
+    rows = {row[0]: row[1:] for row in beside(case).rows}
+    assert rows["transfers"][0] == "64/s"
+    assert rows["transfer size"][0] == "64.0 KiB"
+    assert rows["packets × MTU"] == ("2.0 MiB/s",) * 3
+    assert rows["network in"][0] == "1.0 MiB/s"
+    assert (rows["interrupts"][0], rows["from devices"][0]) == ("1.5 k/s", "500/s")
+    assert "of timers" not in rows, "not known is no zero"
 
 
 def test_markdown(everything):

@@ -159,6 +159,11 @@ impl Spawner {
         Ok(Self { arena, desk, desk_size, base: None, pid, pidfd, number: 0, lost: false })
     }
 
+    /// The process that starts programs: what is counted of it and inherited is counted of them.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
     /// Start a child. Whether it became the program is known when it has ended (`begun`).
     pub fn start(&mut self, request: &SpawnRequest) -> Result<Child, SpawnError> {
         if self.lost {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::read::{Machine, Subject};
-use super::system;
+use crate::source::perf_events;
 
 /// The kernel's limits, and each event opened for a moment.
 pub fn collect(machine: &Machine) -> Value {
@@ -24,8 +24,8 @@ fn hardware(machine: &Machine) -> Result<Value, String> {
         return Err("recorded files do not tell it".to_owned());
     }
     let mut events = Map::new();
-    for event in system::EVENTS {
-        let value = match system::try_counter(event) {
+    for event in &perf_events::EVENTS {
+        let value = match perf_events::attempt(event) {
             Ok(()) => Value::Bool(true),
             Err(reason) => Value::String(reason),
         };

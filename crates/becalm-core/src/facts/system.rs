@@ -1,80 +1,9 @@
-//! The few facts that only a system call tells: hardware counters, clock resolution, slices, hypervisor.
+//! The few facts that only a system call tells: clock resolution, slices, hypervisor.
 
 use std::io;
 use std::mem;
 
 use super::read::Known;
-use crate::refusal::errno_words;
-
-/// A hardware event of perf_event_open(2) that becalm wants to count.
-pub struct Event {
-    pub name: &'static str,
-    kind: u32,
-    config: u64,
-}
-
-const PERF_TYPE_HARDWARE: u32 = 0;
-
-/// Numbers from linux/perf_event.h, enum perf_hw_id.
-pub const EVENTS: &[Event] = &[
-    Event { name: "cycles", kind: PERF_TYPE_HARDWARE, config: 0 },
-    Event { name: "instructions", kind: PERF_TYPE_HARDWARE, config: 1 },
-    Event { name: "cache-misses", kind: PERF_TYPE_HARDWARE, config: 3 },
-    Event { name: "branch-misses", kind: PERF_TYPE_HARDWARE, config: 5 },
-];
-
-/// struct perf_event_attr, first published size (PERF_ATTR_SIZE_VER0): 64 bytes, known to every kernel.
-#[repr(C)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    breakpoint_address: u64,
-}
-
-/// Flags disabled, exclude_kernel and exclude_hv: what an ordinary user may count at paranoid level 2.
-const COUNT_USER_ONLY: u64 = 1 | 1 << 5 | 1 << 6;
-
-/// Open the counter on this process and close it again.
-pub fn try_counter(event: &Event) -> Known<()> {
-    let attributes = EventAttributes {
-        kind: event.kind,
-        size: mem::size_of::<EventAttributes>() as u32,
-        config: event.config,
-        sample_period: 0,
-        sample_type: 0,
-        read_format: 0,
-        flags: COUNT_USER_ONLY,
-        wakeup_events: 0,
-        breakpoint_type: 0,
-        breakpoint_address: 0,
-    };
-    // SAFETY: the attributes are live and their size is in them; this process, any CPU, no group, no flags.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, 0, -1, -1, 0_u64) };
-    if fd >= 0 {
-        // SAFETY: just opened, owned by nobody else.
-        unsafe { libc::close(fd as libc::c_int) };
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    Err(match error.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            format!("the kernel sees no counter for {}", event.name)
-        }
-        Some(libc::EACCES | libc::EPERM) => {
-            "the kernel refuses it to this user (kernel.perf_event_paranoid, or a sandbox)".to_owned()
-        }
-        Some(libc::ENOSYS) => "this kernel was built without performance events".to_owned(),
-        Some(code) => errno_words(code),
-        None => error.to_string(),
-    })
-}
 
 /// Resolution of a clock in ns, clock_getres(2).
 pub fn resolution_ns(clock: libc::clockid_t) -> Known<i64> {

@@ -58,6 +58,8 @@ pub enum Each {
     Sector,
     Millisecond,
     Microsecond,
+    /// The largest packet of the interface that the number is of: its MTU when it was first seen.
+    Mtu,
 }
 
 /// How the sources' values become a column. Names are those of the source's values, one `*` in them stands for at least

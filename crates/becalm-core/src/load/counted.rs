@@ -116,10 +116,10 @@ pub fn beginnings(source: &str) -> Vec<&'static str> {
     found
 }
 
-/// How many of a column's unit one of the kernel's numbers is.
+/// How many of a column's unit one of the kernel's numbers is. Not of those that differ by device.
 pub(super) fn factor(each: Each) -> u64 {
     match each {
-        Each::One => 1,
+        Each::One | Each::Mtu => 1,
         Each::Tick => TICK_NS,
         Each::Page => page_bytes(),
         Each::Sector => 512,

@@ -7,7 +7,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::column::Take;
+use super::column::{Each, Take};
 use super::counted::{factor, is_called, COUNTED, SOURCES, STATES};
 use super::digest::{Digest, DEVICES, FIRST_STATE, WIDTH};
 use super::table::TABLE;
@@ -45,8 +45,8 @@ impl Rows for Digests {
 struct Plan {
     layout: Arc<Layout>,
     devices: u64,
-    /// Place in `COUNTED`, factor, place of the value.
-    picks: Vec<(usize, u64, usize)>,
+    /// Place in `COUNTED`, factor (None: unknown), place of the value.
+    picks: Vec<(usize, Option<u64>, usize)>,
     /// Place in `STATES`, places of the values.
     states: Vec<(usize, Vec<usize>)>,
 }
@@ -87,7 +87,8 @@ impl Plan {
                 // Loopback is no network: it counts only where it is meant.
                 let meant = |pattern: &str| row != Some("lo") || pattern == name;
                 if of.iter().any(|pattern| meant(pattern) && is_called(name, pattern)) {
-                    self.picks.push((index, factor(each), place));
+                    let each = if each == Each::Mtu { mtu(row, &names, values) } else { Some(factor(each)) };
+                    self.picks.push((index, each, place));
                     name.hash(&mut counted);
                 }
             }
@@ -108,9 +109,11 @@ impl Plan {
         let mut unread = [false; COUNTED.len()];
         for (column, factor, place) in &self.picks {
             let sum = &mut made[1 + column];
-            match known(values[*place]) {
+            match known(values[*place]).zip(*factor) {
                 _ if unread[*column] => {}
-                Some(value) => *sum = known(*sum).unwrap_or(0).wrapping_add(value.wrapping_mul(*factor)),
+                Some((value, factor)) => {
+                    *sum = known(*sum).unwrap_or(0).wrapping_add(value.wrapping_mul(factor))
+                }
                 None => (*sum, unread[*column]) = (UNKNOWN, true),
             }
         }
@@ -127,6 +130,12 @@ impl Plan {
             };
         }
     }
+}
+
+/// The MTU of an interface.
+fn mtu(interface: Option<&str>, names: &[(String, Kind)], values: &[u64]) -> Option<u64> {
+    let name = format!("{}.mtu", interface?);
+    known(values[names.iter().position(|(found, _)| *found == name)?])
 }
 
 fn is_disk(disk: &str, names: &[(String, Kind)], values: &[u64]) -> bool {

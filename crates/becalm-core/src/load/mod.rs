@@ -142,7 +142,8 @@ impl Load {
             "own_memory_pressure_ns" => own.pressure_ns[2],
             "tasks" => own.tasks,
             "lost" => own.lost,
-            name => own.delays.value(name),
+            "counters_scope" => return own.counts.scope().map(Cell::Word),
+            name => own.delays.value(name).or_else(|| own.counts.value(name)),
         };
         value.map(|value| Cell::Integer(value as i64))
     }
@@ -157,7 +158,8 @@ impl Serialize for Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::delays::{Delays, DELAYS};
+    use crate::source::delays::DELAYS;
+    use crate::source::perf_events::{Counts, COUNTS};
     use table::NAMES;
 
     #[test]
@@ -194,12 +196,14 @@ mod tests {
     fn what_the_kernel_tells_of_tasks_is_in_the_table() {
         let rows = TABLE.iter().filter(|row| row.source == "taskstats" && row.unit == "ns");
         assert!(rows.map(|row| row.name).eq(DELAYS));
+        let rows = TABLE.iter().filter(|row| row.source == "counters" && row.name != "counters_scope");
+        assert!(rows.map(|row| row.name).eq(COUNTS));
     }
 
     #[test]
     fn every_column_that_nobody_reads_is_given() {
-        let own =
-            Own { delays: Delays::ZERO, quota_ns: Some(0), pressure_ns: [Some(0); 3], ..Own::none_yet() };
+        let counts = Counts { kernel: Some(true), ..Counts::ZERO };
+        let own = Own { counts, quota_ns: Some(0), pressure_ns: [Some(0); 3], ..Own::none_yet() };
         let digest = Digest([0; digest::WIDTH]);
         let mut load = Load { own, ..Load::between(&digest, &digest, 0) };
         load.queue.add(0);

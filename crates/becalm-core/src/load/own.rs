@@ -1,6 +1,7 @@
 //! What the kernel tells of the measured programs themselves, summed over the runs of a record.
 
 use crate::source::delays::Delays;
+use crate::source::perf_events::Counts;
 
 /// Of how much of the programs the sums are true.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +33,8 @@ pub struct Own {
     pub level: u64,
     pub scope: Scope,
     pub delays: Delays,
+    /// What the processor counted.
+    pub counts: Counts,
     /// Threads and processes that the sums are of.
     pub tasks: Option<u64>,
     /// Ends of processes that the kernel could not tell.
@@ -49,6 +52,7 @@ impl Own {
             level: 3,
             scope: Scope::Tree,
             delays: Delays::ZERO,
+            counts: Counts::ZERO,
             tasks: Some(0),
             lost: Some(0),
             ..Self::default()
@@ -60,6 +64,7 @@ impl Own {
         self.level = self.level.min(run.level);
         self.scope = self.scope.min(run.scope);
         self.delays.add(&run.delays);
+        self.counts.add(&run.counts);
         self.tasks = self.tasks.zip(run.tasks).map(|(sum, tasks)| sum + tasks);
         self.lost = self.lost.zip(run.lost).map(|(sum, lost)| sum + lost);
     }

@@ -4,7 +4,8 @@
 //! numbers that a `layout` names. `snapshot::difference` tells how far each counter moved, exactly or not at all with a
 //! reason. `sampler` takes states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
 //! process's control groups; `process` sums one process's threads into an `account`; `processes` looks at all of them; `pid_stat`
-//! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`); `beside` remembers what
+//! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
+//! the processor did for them; `beside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
 pub mod abandoned;
@@ -27,6 +28,7 @@ mod netdev;
 mod netlink;
 mod nfs;
 pub mod pace;
+pub mod perf_events;
 pub mod pid_stat;
 pub mod process;
 pub mod processes;

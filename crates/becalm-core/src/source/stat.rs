@@ -3,7 +3,7 @@
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
-use super::layout::{counter, Column, Kind, Record};
+use super::layout::{counter, counter32, Column, Kind, Record};
 
 /// In ticks of USER_HZ, 1/100 s. Guest time is also in user, guest_nice also in nice.
 static TIMES: [Column; 10] = [
@@ -17,6 +17,23 @@ static TIMES: [Column; 10] = [
     counter("steal"),
     counter("guest"),
     counter("guest_nice"),
+];
+
+/// Interrupts that have a number, all together: those of devices. Each is printed with 32 bits (show_all_irqs).
+static DEVICES: [Column; 1] = [counter32("devices")];
+
+/// Software interrupts by kind, in the kernel's order (include/linux/interrupt.h); 32 bits of each are printed.
+static KINDS: [Column; 10] = [
+    counter32("hi"),
+    counter32("timer"),
+    counter32("net_tx"),
+    counter32("net_rx"),
+    counter32("block"),
+    counter32("irq_poll"),
+    counter32("tasklet"),
+    counter32("sched"),
+    counter32("hrtimer"),
+    counter32("rcu"),
 ];
 
 struct Stat(Kept);
@@ -33,10 +50,17 @@ impl Source for Stat {
             let mut words = Words(line);
             let Some(key) = words.next() else { continue };
             match key {
-                // Of "intr" and "softirq" the first number, which is the sum; the rest are the sources of those names.
-                b"intr" | b"ctxt" | b"processes" | b"softirq" => {
-                    record.value(&[key], Kind::Counter, words.number())
+                // The first number is the sum of the others, and of what has no number: the CPUs' own timers and calls.
+                b"intr" => {
+                    record.value(&[key], Kind::Counter, words.number());
+                    record.numbers(&[key], &DEVICES, std::iter::once(sum(words)));
                 }
+                b"softirq" => {
+                    record.value(&[key], Kind::Counter, words.number());
+                    let kinds = std::iter::from_fn(|| Some(words.number())).take(KINDS.len());
+                    record.numbers(&[key], &KINDS, kinds);
+                }
+                b"ctxt" | b"processes" => record.value(&[key], Kind::Counter, words.number()),
                 b"procs_running" | b"procs_blocked" => record.value(&[key], Kind::State, words.number()),
                 _ if is_cpu(key) => record.numbers(
                     &[key],
@@ -47,6 +71,15 @@ impl Source for Stat {
             }
         }
     }
+}
+
+/// Of all numbers of the rest of a line; None when there is none, or when something else stands there.
+fn sum(mut words: Words<'_>) -> Option<u64> {
+    let mut sum = words.number()?;
+    while !words.rest().is_empty() {
+        sum = sum.wrapping_add(words.number()?);
+    }
+    Some(sum)
 }
 
 /// "cpu", the sum over all that were ever online, or "cpu12".

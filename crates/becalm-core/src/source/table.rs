@@ -42,9 +42,9 @@ pub static TABLE: [Row; 13] = [
     Row {
         name: "stat",
         files: &["/proc/stat"],
-        what: "time of all CPUs and of each online by what it went to; context switches, forks, interrupts; runnable and blocked tasks",
-        unit: "times in ticks of 10 ms; counts",
-        trap: "guest is also in user; steal, idle and iowait can run backwards; iowait is unreliable; a container may show only its own CPUs",
+        what: "time of all CPUs and of each online by what it went to; context switches, forks; interrupts, those of devices, and software interrupts by kind; runnable and blocked tasks",
+        unit: "times in ticks of 10 ms; counts (of single interrupts and of kinds 32 bits are printed)",
+        trap: "interrupts without a number (the CPUs' own timers and calls) are in intr alone; on Arm these have numbers, too; guest is also in user; steal, idle and iowait can run backwards; iowait is unreliable; a container may show only its own CPUs",
         absent: "/proc is not mounted or restricted",
         open: stat::open,
     },

@@ -1,23 +1,20 @@
-"""The first of Mund's diagrams made of characters: delay factor to the right, run queue over CPUs upwards."""
+"""Of the first of Mund's diagrams the run queue, made of characters: delay factor to the right, run queue over CPUs
+upwards, on the scale of all programs and machines."""
 
 from __future__ import annotations
 
 from becalm.load.explanation import Case
+from becalm.report.explain.scale import Scale, value
 
 WIDTH, HEIGHT = 56, 12
 
 
-def diagram(case: Case, plain: bool) -> str:
+def diagram(case: Case, plain: bool, on: Scale) -> str:
     """Points and the curve of the expectation; empty where the run queue is not known in two places at least."""
-    points = [
-        (point.delay.factor, point.queue / point.cpus)
-        for point in case.points
-        if point.queue is not None and point.cpus
-    ]
+    points = [(point.delay.factor, v) for point in case.points if (v := value(point, "queue")) is not None]
     if len({queue for _, queue in points}) < 2:
         return ""
-    right = max(1.1, *(delay for delay, _ in points)) * 1.02
-    left, top = min(1.0, *(delay for delay, _ in points)), max(1.1, *(queue for _, queue in points)) * 1.02
+    (left, right), top = on.delay, on.top
     cells = [[" "] * WIDTH for _ in range(HEIGHT)]
 
     def put(delay: float, queue: float, mark: str) -> None:

@@ -1,7 +1,7 @@
 """The pictures of an explanation as SVG (`becalm.report.drawing`): Mund's two normalised diagrams, and the waterfall.
 
-In the diagrams the delay factor is on the horizontal axis, as in Mund (1996), so that measures of different kinds stand
-above one another: run queue, CPU use and paging with the curve of the expected delay; disk, network and NFS.
+In the diagrams the delay factor is on the horizontal axis, as in Mund (1996): run queue, CPU use and paging with the
+curve of the expected delay; disk, network and NFS. All of a report are on one `Scale`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from becalm.load.attribution import Answer
-from becalm.load.background_load import MEASURES, USED
-from becalm.load.explanation import Case, Point
+from becalm.load.background_load import MEASURES
+from becalm.load.explanation import Case
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
+from becalm.report.explain.scale import LABELS, Scale, value
 from becalm.stats.response_shape import NONE
 from becalm.wording.explain import shape
 from becalm.wording.measurement import counted, duration
@@ -23,75 +24,76 @@ from becalm.wording.measurement import counted, duration
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROW = 1.55
-"""Height of one measure in inches."""
+HEIGHT = 3.4
+"""Of a diagram, in inches."""
 
-LABELS = {
-    "queue": "run queue / CPUs",
-    "cpu": "others' CPU use, %",
-    "page_outs": "page-outs, MiB/s",
-    "disk": "disk, MiB/s",
-    "network": "network, MiB/s",
-    "nfs": "NFS, calls/s",
-}
-FIRST, SECOND = ("queue", "cpu", "page_outs"), ("disk", "network", "nfs")
+COLORS, MARKS = (BEFORE, AFTER, ALARM), ("o", "s", "^")
+"""Of the three measures of a diagram."""
 
 
-def diagram(case: Case, names: Sequence[str]) -> str:
-    """Some measures of load over the delay factor, one below the other; those that were never above zero left out."""
-    known = [name for name in names if any(_value(point, name) for point in case.points)]
-    if not known or len(case.points) < 2:
+def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
+    """Some measures of load over the delay factor, all on one scale; empty without two points."""
+    if len(case.points) < 2:
         return ""
-    delays = [point.delay.factor for point in case.points]
-    most = max(*delays, 1.05)
-    with figure(0.75 + ROW * len(known), rows=len(known)) as (drawn, found):
-        every = list(np.atleast_1d(found))
-        for axes, name in zip(every, known, strict=True):
-            points = [(p, d, v) for p, d in zip(case.points, delays, strict=True) if (v := _value(p, name)) is not None]
-            axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
-            axes.scatter([d for _, d, _ in points], [v for *_, v in points], s=22, color=_color(case, name), alpha=0.8)
-            top = 1.15 * max(v for *_, v in points)
-            if name == "queue":
-                top = max(top, 1.3)
-                _expected(axes, min(most, top))
-            _fitted(axes, case, name)
-            axes.set_ylabel(LABELS[name])
-            axes.set_ylim(0, top)
-            axes.set_xlim(min(0.95, *delays) - 0.01 * most, most * 1.04)
-            axes.grid(True, color=FAINT, linewidth=0.5)
-            if axes is not every[-1]:
-                axes.tick_params(axis="x", labelbottom=False)
-        every[-1].set_xlabel(f"delay factor: time over {case.reference}")
+    known = [name for name in names if any(value(point, name) is not None for point in case.points)]
+    missing = [LABELS[name] for name in names if name not in known]
+    with figure(HEIGHT) as (drawn, axes):
+        axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
+        for color, mark, name in zip(COLORS, MARKS, names, strict=True):
+            points = [(p.delay.factor, v) for p in case.points if (v := value(p, name)) is not None]
+            if not points:
+                continue
+            times = on.multipliers[name]
+            axes.scatter(
+                [delay for delay, _ in points],
+                [times * found for _, found in points],
+                s=20,
+                marker=mark,
+                color=color,
+                alpha=0.9 if _leads(case, name) else 0.55,
+                label=on.label(name),
+                clip_on=False,
+            )
+            _fitted(axes, case, name, times, color)
+        if "queue" in known:
+            _expected(axes, min(on.delay[1], on.top))
+        axes.set_xlim(*on.delay)
+        axes.set_ylim(0, on.top)
+        axes.set_ylabel("load, times what is stated")
+        axes.set_xlabel(f"delay factor: time over {case.reference}")
+        axes.grid(True, color=FAINT, linewidth=0.5)
+        if known:
+            axes.legend(loc="upper left", frameon=False, fontsize=8.5)
         told = "; ".join(_told(case, name) for name in known)
+        left = f" Not known: {', '.join(missing)}." if missing else ""
         where = f"{case.program} on {case.machine}"
         return svg(
-            drawn, f"{names[0]}-{where}", f"Load over the delay factor of {where}, {len(delays)} points: {told}."
+            drawn,
+            f"{names[0]}-{where}",
+            f"Load over the delay factor of {where}, {len(case.points)} points: {told}.{left}",
         )
 
 
-def _value(point: Point, name: str) -> float | None:
-    """The measure as it is drawn: the whole run queue over the CPUs, shares in percent."""
-    if name == "queue":
-        return None if point.queue is None or not point.cpus else point.queue / point.cpus
-    if name == "cpu":
-        used = point.measures.get(USED)
-        return None if used is None else 100 * used
-    return point.measures.get(name)
-
-
-def _color(case: Case, name: str) -> str:
+def _leads(case: Case, name: str) -> bool:
+    """Whether the measure belongs to the cause that was named."""
     a = case.attribution
     cause = {measure.name: measure.cause for measure in MEASURES}[name]
-    return BEFORE if a.answer is Answer.NAMED and a.cause == cause else OTHER
+    return a.answer is Answer.NAMED and a.cause == cause
 
 
 def _expected(axes: Axes, most: float) -> None:
     """max(1, r/n): up to one task a CPU no delay, then as many times as there are tasks."""
-    axes.plot([1.0, 1.0, most], [0.0, 1.0, most], color=INK, linewidth=1.1, linestyle=(0, (4, 3)))
-    axes.text(0.99, 0.05, "dashed: expected", transform=axes.transAxes, ha="right", va="bottom")
+    axes.plot(
+        [1.0, 1.0, most],
+        [0.0, 1.0, most],
+        color=INK,
+        linewidth=1.1,
+        linestyle=(0, (4, 3)),
+        label="expected: max(1, r/n)",
+    )
 
 
-def _fitted(axes: Axes, case: Case, name: str) -> None:
+def _fitted(axes: Axes, case: Case, name: str, times: float, color: str) -> None:
     """The fitted shape, drawn with the axes exchanged: delay to the right, load upwards.
 
     It is of what the measures of other causes leave, so it is drawn where these have their mean.
@@ -100,19 +102,18 @@ def _fitted(axes: Axes, case: Case, name: str) -> None:
     if found is None or found.kind == NONE:
         return
     beside = sum(
-        value * sum(point.measures[each] or 0.0 for point in case.points) / len(case.points)
+        fit * sum(point.measures[each] or 0.0 for point in case.points) / len(case.points)
         for share in case.attribution.shares
         if name not in share.coefficients
-        for each, value in share.coefficients.items()
+        for each, fit in share.coefficients.items()
     )
     values = [v for point in case.points if (v := point.measures.get(name)) is not None]
     x = np.linspace(min(values), max(values), 200)
-    up = x + 1 if name == "queue" else 100 * x if name == "cpu" else x
-    axes.plot(found.at(x) + beside, up, color=AFTER, linewidth=1.4)
+    axes.plot(found.at(x) + beside, times * (x + 1 if name == "queue" else x), color=color, linewidth=1.4)
 
 
 def _told(case: Case, name: str) -> str:
-    values = [v for point in case.points if (v := _value(point, name)) is not None]
+    values = [v for point in case.points if (v := value(point, name)) is not None]
     found = (case.attribution.shapes or {}).get(name)
     how = "hardly varied" if found is None else f"shape {shape(name, found)}"
     return f"{LABELS[name]} from {min(values):.3g} to {max(values):.3g}, {how}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from becalm.load.attribution import Answer
 from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import figures, tables
+from becalm.report.explain.scale import FIRST, SECOND, Scale, scale
 from becalm.report.page import Part, Picture, filled
 
 MOODS = {Answer.NAMED: "bad", Answer.NONE: "good", Answer.NO_LOAD: "good"}
@@ -30,25 +31,29 @@ def page(found: Explanation) -> str:
         "--markdown",
         title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
         summary=tables.summary(found) if len(found.cases) > 1 else None,
-        sections=tuple(_section(case) for case in found.cases),
+        sections=tuple(_section(case, scale(found.cases)) for case in found.cases),
         findings=found.findings,
         facts=tables.studies(found),
     )
 
 
-def _section(case: Case) -> Section:
+def _section(case: Case, on: Scale) -> Section:
     mood = MOODS.get(case.attribution.answer, "open")
-    return Section(f"{case.program} on {case.machine}", mood, case.sentence, tuple(_parts(case)))
+    return Section(f"{case.program} on {case.machine}", mood, case.sentence, tuple(_parts(case, on)))
 
 
-def _parts(case: Case) -> Iterator[Part]:
+def _parts(case: Case, on: Scale) -> Iterator[Part]:
     first = (
         "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
-        "1996). Green: the fitted shape, the other measures at their mean. The measures are those of the others; the "
-        "run queue includes the program."
+        "1996). Lines: fitted shapes, the other measures at their mean. The run queue includes the program, the other "
+        "measures are those of the others, each times what stands beside its name. All diagrams of this page have the "
+        "same axes and multipliers."
     )
-    second = "Disk, network and NFS of the others over the same delay. A load that does not matter shows no slope."
-    drawn = ((figures.diagram(case, figures.FIRST), first), (figures.diagram(case, figures.SECOND), second))
+    second = (
+        "Disk, network and NFS of the others over the same delay, on the same axes. A load that does not matter shows "
+        "no slope, one that was not there lies at zero."
+    )
+    drawn = ((figures.diagram(case, FIRST, on), first), (figures.diagram(case, SECOND, on), second))
     pictures = tuple(Picture(svg, caption) for svg, caption in drawn if svg)
     if pictures:
         yield Part("Load and delay", pictures, tables.delays(case))
@@ -61,6 +66,9 @@ def _parts(case: Case) -> Iterator[Part]:
         )
     caption = "Bars on top of the reference begin where the one before ended. Pale: estimated, not counted."
     fall = figures.waterfall(case)
+    beside = tables.beside(case)
     bars = tables.bars(case)
     if bars.rows:
         yield Part(bars.title, (Picture(fall, caption),) if fall else (), bars)
+    if beside.rows:
+        yield Part(beside.title, (), beside)

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from becalm.load.explanation import Bottleneck, Case, Explanation
+from becalm.load.metrics import find
 from becalm.load.waterfall import REFERENCE
 from becalm.report.table import Table
+from becalm.report.watch.numbers import number
 from becalm.wording.explain import TITLES, interval, shape, share
 from becalm.wording.measurement import duration
 
 SUMMARY = "Bottlenecks"
 DELAYS = "Delay factor"
+BESIDE = "What the machine did meanwhile"
 BARS = "Where the time of the mean run went"
 
 
@@ -135,6 +138,26 @@ def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
     return (name, f"{sum(values) / len(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
 
 
+def beside(case: Case) -> Table:
+    """What the machine did meanwhile, the program included; what it does not tell is left out."""
+    rows = []
+    for each in case.load:
+        measure = find(each.name)
+        if not measure.minor or each.most:
+            cells = (number(value, measure.unit) for value in (each.mean, each.least, each.most))
+            rows.append((measure.label, *cells))
+    note = (
+        "Of the whole machine, the program included. Packets × MTU: network traffic as Mund (1996) computes it, for "
+        "comparison; bytes are counted."
+    )
+    return Table(BESIDE, ("", "mean", "least", "most"), tuple(rows), (1, 2, 3), note)
+
+
+def of(case: Case) -> tuple[Table, ...]:
+    """All tables of a case, some of them without rows."""
+    return delays(case), bars(case), importance(case), shapes(case), beside(case)
+
+
 def studies(found: Explanation) -> str:
     """Which studies it rests on, briefly."""
     if len(found.studies) == 1:
@@ -149,6 +172,6 @@ def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:
     if len(found.cases) > 1:
         yield None, summary(found)
     for case in found.cases:
-        for table in (delays(case), bars(case), importance(case), shapes(case)):
+        for table in of(case):
             if table.rows:
                 yield case, table

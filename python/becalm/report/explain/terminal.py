@@ -12,6 +12,7 @@ from becalm.load.attribution import Answer
 from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import tables
 from becalm.report.explain.diagram import diagram
+from becalm.report.explain.scale import Scale, scale
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 
@@ -27,20 +28,21 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
     yield Group(*(Text(c.sentence, "" if plain else STYLES.get(c.attribution.answer, "bold")) for c in found.cases))
     if len(found.cases) > 1:
         yield _grid(tables.summary(found), plain, "")
+    on = scale(found.cases)
     for case in found.cases:
         title = f": {case.program} on {case.machine}" if len(found.cases) > 1 else ""
         if len(found.cases) <= 3:
-            yield from _case(case, plain, title)
+            yield from _case(case, plain, title, on)
     if found.findings:
         yield findings(found.findings, plain)
     if found.studies:
         yield Text(f"{tables.studies(found)} With pictures: --html FILE", "" if plain else "dim")
 
 
-def _case(case: Case, plain: bool, title: str) -> Iterator[RenderableType]:
-    if drawn := diagram(case, plain):
+def _case(case: Case, plain: bool, title: str, on: Scale) -> Iterator[RenderableType]:
+    if drawn := diagram(case, plain, on):
         yield Group(Text(f"Delay factor and run queue{title}", "" if plain else "bold"), Text(drawn))
-    for table in (tables.delays(case), tables.bars(case), tables.importance(case), tables.shapes(case)):
+    for table in tables.of(case):
         if table.rows:
             yield _grid(table, plain, title)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from becalm.load.live import Consumer, Followed, Instant
-from becalm.load.metrics import MEASURES, PROCESS, Measure
+from becalm.load.metrics import MEASURES, PROCESS, Measure, Unit
 from becalm.report.watch.numbers import Value
 
 LONGEST = 600
@@ -85,8 +85,10 @@ class History:
         return Followed(last.pid, self.first.before, last.after, self.elapsed_ns, last.ended, last.whole)
 
     def unseen(self) -> Sequence[str]:
-        """Labels of the measures that this machine does not tell."""
-        return [track.measure.label for track in self.machine if not track.known and self.instants]
+        """Labels of the measures that this machine does not tell, minor ones last. A mean size may be of nothing."""
+        told = (track for track in self.machine if self.instants and track.measure.unit is not Unit.SIZE)
+        unknown = [track.measure for track in told if not track.known]
+        return [each.label for each in sorted(unknown, key=lambda each: each.minor)]
 
     def tracks(self) -> Iterator[Track]:
         """Those worth showing, the machine's."""

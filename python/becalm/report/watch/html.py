@@ -50,6 +50,8 @@ def _parts(found: Watched) -> Iterator[str]:
         yield from _table(_courses(found), raw=1)
     if others := sentences.consumers(found):
         yield f"<p>Others that used most CPU time: {escape(others)}.</p>"
+    if sources := sentences.interrupters(found):
+        yield f"<p>Interrupts of the machine: {escape(sources)}.</p>"
     for line in (sentences.known(found), *found.more, sentences.cost(found)):
         if line:
             yield f'<p class="note">{escape(line)}</p>'

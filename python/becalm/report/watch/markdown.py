@@ -32,6 +32,8 @@ def _lines(found: Watched) -> Iterator[str]:
         yield from _table(courses(found), codes=1)
     if others := sentences.consumers(found):
         yield from (f"Others that used most CPU time: {escaped(others)}.", "")
+    if sources := sentences.interrupters(found):
+        yield from (f"Interrupts of the machine: {escaped(sources)}.", "")
     yield escaped(sentences.known(found))
     yield from map(escaped, found.more)
     if cost := sentences.cost(found):

@@ -25,6 +25,8 @@ def number(value: Value, unit: Unit) -> str:
             return f"{value:.2f}".rstrip("0").rstrip(".")
         case Unit.BYTES:
             return f"{size(value)}/s"
+        case Unit.SIZE:
+            return size(value)
         case Unit.RATE:
             return f"{_scaled(value)}/s"
         case Unit.HERTZ:

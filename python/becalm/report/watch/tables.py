@@ -73,7 +73,7 @@ def remark(bar: Bar) -> str:
     said = []
     if bar.ns is not None and bar.low is not None and bar.high is not None and not bar.exact:
         said.append(f"between {duration(bar.low)} and {duration(bar.high)}")
-    said += [f"{part.name} {duration(part.ns)}" for part in bar.parts if part.ns > 0]
+    said += [f"{part.name} {duration(part.ns)}" for part in bar.parts if part.ns]
     said += [bar.note] if bar.note and bar.ns is None else []
     return f"{bar.name[0].upper()}{bar.name[1:]}: {', '.join(said)}." if said else ""
 

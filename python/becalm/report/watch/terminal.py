@@ -47,6 +47,8 @@ def _parts(found: Watched, plain: bool, width: int) -> Iterator[RenderableType]:
         yield _courses(found, plain, width)
     if others := sentences.consumers(found):
         yield Text(f"Others that used most CPU time: {others}.")
+    if sources := sentences.interrupters(found):
+        yield Text(f"Interrupts of the machine: {sources}.")
     yield Group(*(Text(line, "" if plain else "dim") for line in _below(found)))
 
 

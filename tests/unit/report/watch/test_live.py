@@ -50,7 +50,9 @@ def test_the_view_says_what_is_and_what_is_not_there():
     assert "2 CPUs" in drawn
     assert "cc1 [bold] 95 %" in drawn, "names are no markup"
     assert "4.0 MiB/s" in drawn
-    assert "not available  CPU, steal" in drawn
+    assert "not available  CPU, " in drawn
+    assert "steal" in drawn.split("not available")[1]
+    assert "transfer size" not in drawn, "without a transfer there is none"
     assert "NFS calls" in drawn.split("not available")[1]
     assert "page-in" not in drawn.split("not available")[0], "a minor measure that was zero is not shown"
 

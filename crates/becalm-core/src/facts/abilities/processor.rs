@@ -26,6 +26,11 @@ fn counters(evidence: &Evidence, names: &[&str]) -> Found {
         return Found::Have;
     };
     let absent = reason.contains("sees no counter");
+    let level = &evidence.facts["counters"]["perf_event_paranoid"];
+    let reason = &match level.as_i64().filter(|_| reason.contains("refuses")) {
+        Some(level) => format!("{reason}; kernel.perf_event_paranoid is {level}"),
+        None => reason.to_owned(),
+    };
     match (absent, evidence.is_guest(), evidence.in_container()) {
         (true, true, _) => Found::Barred(
             reason.to_owned(),

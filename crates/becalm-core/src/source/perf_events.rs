@@ -1,0 +1,284 @@
+//! Events that perf_event_open(2) counts: a pair, of everything that one process starts.
+//!
+//! The pair is one group, so both count the same time or neither does, and is inherited: what a process forks has it
+//! from its first moment on, and so have threads and children. What a task has counted comes to the sum at its end
+//! before anybody is told of that end (kernel/exit.c, do_exit). Where others want the counters, too, the kernel lets them take turns:
+//! both times are told, and nothing is scaled.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+
+use crate::refusal::errno_words;
+
+/// What can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    pub name: &'static str,
+    kind: u32,
+    config: u64,
+}
+
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+
+/// Numbers from linux/perf_event.h, enum perf_hw_id.
+pub static EVENTS: [Event; 4] = [
+    Event { name: "cycles", kind: HARDWARE, config: 0 },
+    Event { name: "instructions", kind: HARDWARE, config: 1 },
+    Event { name: "cache-misses", kind: HARDWARE, config: 3 },
+    Event { name: "branch-misses", kind: HARDWARE, config: 5 },
+];
+
+/// Counted by the kernel itself (enum perf_sw_ids), so on every machine: what counting is tested with.
+pub static SOFTWARE_EVENTS: [Event; 3] = [
+    Event { name: "task-clock", kind: SOFTWARE, config: 1 },
+    Event { name: "page-faults", kind: SOFTWARE, config: 2 },
+    Event { name: "context-switches", kind: SOFTWARE, config: 3 },
+];
+
+/// Two events that are counted together: for `cycles` and `instructions`.
+pub type Pair = [&'static Event; 2];
+
+/// What is counted of programs.
+pub const USUAL: Pair = [&EVENTS[0], &EVENTS[1]];
+
+/// An event by its name.
+pub fn find(name: &str) -> Option<&'static Event> {
+    EVENTS.iter().chain(&SOFTWARE_EVENTS).find(|event| event.name == name)
+}
+
+/// struct perf_event_attr, first published size (PERF_ATTR_SIZE_VER0): 64 bytes, known to every kernel.
+#[repr(C)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    breakpoint_address: u64,
+}
+
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+
+/// PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING. Groups cannot be read at once where they are
+/// inherited, on kernels before 6.12.
+const TIMES: u64 = 1 | 1 << 1;
+
+const CLOSE_ON_EXEC: u64 = 1 << 3;
+
+/// `flags` and `read_format` are those of the attributes; `group` -1: a group of its own.
+fn open(event: &Event, pid: i32, group: RawFd, flags: u64, read_format: u64) -> io::Result<File> {
+    let attributes = Attributes {
+        kind: event.kind,
+        size: mem::size_of::<Attributes>() as u32,
+        config: event.config,
+        sample_period: 0,
+        sample_type: 0,
+        read_format,
+        flags,
+        wakeup_events: 0,
+        breakpoint_type: 0,
+        breakpoint_address: 0,
+    };
+    // SAFETY: the attributes are live and their size is in them; any CPU.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, pid, -1, group, CLOSE_ON_EXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, owned by nobody else.
+    Ok(unsafe { File::from_raw_fd(fd as RawFd) })
+}
+
+/// Open the counter on this process, as an ordinary user may at paranoid level 2, and close it again. An error is words.
+pub fn attempt(event: &Event) -> Result<(), String> {
+    open(event, 0, -1, DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR, 0)
+        .map(drop)
+        .map_err(|error| refusal(event, &error))
+}
+
+/// Why an event cannot be counted.
+pub fn refusal(event: &Event, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            format!("the kernel sees no counter for {}", event.name)
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "the kernel refuses it to this user (kernel.perf_event_paranoid, or a sandbox)".to_owned()
+        }
+        Some(libc::ENOSYS) => "this kernel was built without performance events".to_owned(),
+        Some(code) => errno_words(code),
+        None => error.to_string(),
+    }
+}
+
+/// Columns of what is counted, in the order of `Counts`.
+pub const COUNTS: [&str; 4] = ["cycles", "instructions", "counters_enabled_ns", "counters_running_ns"];
+
+/// Both events, and the time in which they should have been and were counted, by `COUNTS`. None is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub values: [Option<u64>; COUNTS.len()],
+    /// Whether the kernel's own work is among them; None: nothing was counted.
+    pub kernel: Option<bool>,
+}
+
+impl Counts {
+    /// What sums begin with.
+    pub const ZERO: Self = Self { values: [Some(0); COUNTS.len()], kernel: None };
+
+    /// By the column's name.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        self.values[COUNTS.iter().position(|count| *count == name)?]
+    }
+
+    /// The word in the record.
+    pub fn scope(&self) -> Option<&'static str> {
+        self.kernel.map(|kernel| if kernel { "all" } else { "user" })
+    }
+
+    /// Add another run's. What is unknown of one is unknown of the sum, and so is a sum over different scopes.
+    pub fn add(&mut self, run: &Self) {
+        if self.kernel.zip(run.kernel).is_some_and(|(one, other)| one != other) {
+            return *self = Self::default();
+        }
+        for (sum, value) in self.values.iter_mut().zip(run.values) {
+            *sum = sum.zip(value).map(|(sum, value)| sum.saturating_add(value));
+        }
+        self.kernel = run.kernel;
+    }
+}
+
+/// A pair that is being counted.
+#[derive(Debug)]
+pub struct Counters {
+    events: [File; 2],
+    kernel: bool,
+    begun: Sums,
+}
+
+/// Both events, time enabled, time running.
+type Sums = [u64; COUNTS.len()];
+
+impl Counters {
+    /// Count a pair of all that a process does, and starts from now on. Without the kernel's own work where that is not
+    /// permitted. An error says which event cannot be counted and why.
+    pub fn open(pid: i32, pair: Pair) -> Result<Self, String> {
+        let with = |flags: u64| -> Result<[File; 2], (&'static Event, io::Error)> {
+            let flags = flags | INHERIT | EXCLUDE_HYPERVISOR;
+            let first = open(pair[0], pid, -1, flags, TIMES).map_err(|error| (pair[0], error))?;
+            let second = open(pair[1], pid, first.as_raw_fd(), flags, TIMES);
+            Ok([first, second.map_err(|error| (pair[1], error))?])
+        };
+        let barred = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+        let (events, kernel) = match with(0) {
+            Err((_, error)) if barred(&error) => (with(EXCLUDE_KERNEL), false),
+            events => (events, true),
+        };
+        let events = events.map_err(|(event, error)| refusal(event, &error))?;
+        let mut made = Self { events, kernel, begun: [0; COUNTS.len()] };
+        made.begin();
+        Ok(made)
+    }
+
+    /// A run is about to start: what was counted before is none of it.
+    pub fn begin(&mut self) {
+        self.begun = self.read().unwrap_or(self.begun);
+    }
+
+    /// What was counted since then. All of a pair that never ran is unknown but the times.
+    pub fn since(&self) -> Counts {
+        let Ok(now) = self.read() else { return Counts::default() };
+        let mut values: [_; COUNTS.len()] =
+            std::array::from_fn(|place| now[place].checked_sub(self.begun[place]));
+        if values[3] == Some(0) {
+            values[..2].fill(None);
+        }
+        Counts { values, kernel: Some(self.kernel) }
+    }
+
+    fn read(&self) -> io::Result<Sums> {
+        let one = |mut file: &File| -> io::Result<[u64; 3]> {
+            let mut bytes = [0; 24];
+            // A pair that could not be scheduled at all gives nothing (perf_event_open(2), "error state").
+            file.read_exact(&mut bytes)?;
+            let word =
+                |place: usize| bytes[8 * place..8 * place + 8].try_into().map_or(0, u64::from_ne_bytes);
+            Ok([word(0), word(1), word(2)])
+        };
+        let [first, second] = [one(&self.events[0])?, one(&self.events[1])?];
+        Ok([first[0], second[0], first[1], first[2].min(second[2])])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// What `sh` counts by the kernel's own events; None where this machine lets nobody count.
+    fn counted(pair: [&str; 2], script: &str) -> Option<Counts> {
+        let pair = pair.map(|name| find(name).unwrap());
+        let mut counters = match Counters::open(0, pair) {
+            Ok(counters) => counters,
+            Err(reason) => {
+                assert!(reason.contains("refuses") || reason.contains("built without"), "{reason}");
+                return None;
+            }
+        };
+        counters.begin();
+        let made = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).status().unwrap();
+        assert!(made.success());
+        Some(counters.since())
+    }
+
+    #[test]
+    fn children_of_children_are_in_it_and_both_times_are_told() {
+        // Each `sh` maps itself anew: hundreds of page faults, none of them in this process.
+        let Some(one) = counted(["page-faults", "task-clock"], "true") else { return };
+        let many =
+            counted(["page-faults", "task-clock"], "for i in 1 2 3 4 5 6 7 8; do sh -c true; done").unwrap();
+        let faults = |counts: &Counts| counts.value("cycles").unwrap();
+        assert!(faults(&many) > 3 * (faults(&one) / 2), "{many:?} {one:?}");
+        let (clock, enabled, running) =
+            (many.values[1].unwrap(), many.values[2].unwrap(), many.values[3].unwrap());
+        assert!(clock > 0 && running > 0 && running <= enabled, "{many:?}");
+        assert!(many.scope().is_some());
+    }
+
+    #[test]
+    fn what_this_kernel_cannot_count_has_a_reason() {
+        for event in &EVENTS {
+            if let Err(reason) = attempt(event) {
+                assert!(!reason.is_empty());
+                assert!(Counters::open(0, [event, &SOFTWARE_EVENTS[0]]).is_err());
+            }
+        }
+        let nobody = Counters::open(i32::MAX, [&SOFTWARE_EVENTS[0], &SOFTWARE_EVENTS[1]]);
+        assert!(!nobody.unwrap_err().is_empty());
+        assert_eq!(find("heat"), None);
+    }
+
+    #[test]
+    fn a_sum_is_known_when_all_of_it_is_and_of_one_scope() {
+        let run = Counts { values: [Some(6), Some(9), Some(4), Some(4)], kernel: Some(true) };
+        let mut sum = Counts::ZERO;
+        assert_eq!(sum.scope(), None);
+        sum.add(&run);
+        sum.add(&run);
+        assert_eq!((sum.value("instructions"), sum.scope()), (Some(18), Some("all")));
+        let mut mixed = sum;
+        mixed.add(&Counts { kernel: Some(false), ..run });
+        assert_eq!((mixed.scope(), mixed.value("cycles")), (None, None));
+        sum.add(&Counts::default());
+        assert_eq!((sum.value("cycles"), sum.scope()), (None, None));
+    }
+}

@@ -1,0 +1,81 @@
+"""One scale for the diagrams of all programs and machines, so that they can be laid beside one another.
+
+Mund (1996) draws three measures of load into one diagram over the delay factor, each times a multiplier that is stated,
+and keeps both axes the same throughout. The run queue over CPUs and the use of the CPUs are drawn as they are (1 is a
+task a CPU, and all CPUs); what has another unit is multiplied by 1, 2 or 5 times a power of ten so that its largest
+value of all stays within the axis. A measure that was always zero is drawn at zero; one that is not known is named so.
+
+Public: Scale, scale, value, FIRST, SECOND, LABELS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.load.background_load import USED
+from becalm.load.explanation import Case, Point
+
+FIRST, SECOND = ("queue", "cpu", "page_outs"), ("disk", "network", "nfs")
+"""The measures of the two diagrams: with the curve of the expectation, and without."""
+
+LABELS = {
+    "queue": "run queue / CPUs",
+    "cpu": "others' use of all CPUs",
+    "page_outs": "page-outs, MiB/s",
+    "disk": "disk, MiB/s",
+    "network": "network, MiB/s",
+    "nfs": "NFS, calls/s",
+}
+
+PLAIN = ("queue", "cpu")
+"""Measures that have no unit: never multiplied."""
+
+LEAST_TOP = 1.3
+"""Height of the axis where hardly any load was: a task a CPU, from where on a delay is expected, stays in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """`delay`: ends of the horizontal axis; `top` of the vertical one, which begins at 0; multipliers by measure."""
+
+    delay: tuple[float, float]
+    top: float
+    multipliers: Mapping[str, float]
+
+    def label(self, name: str) -> str:
+        """What is drawn of a measure: its name, and what it is multiplied by."""
+        times = self.multipliers[name]
+        return LABELS[name] if times == 1 else f"{LABELS[name]}, × {times:g}"
+
+
+def value(point: Point, name: str) -> float | None:
+    """A measure as it is before it is multiplied: the whole run queue over the CPUs, else that of the others."""
+    if name == "queue":
+        return None if point.queue is None or not point.cpus else point.queue / point.cpus
+    return point.measures.get(USED if name == "cpu" else name)
+
+
+def scale(cases: Sequence[Case]) -> Scale:
+    """The scale on which all of these can be drawn."""
+    points = [point for case in cases for point in case.points]
+    delays = [point.delay.factor for point in points] or [1.0]
+    largest = {name: _largest(points, name) for name in LABELS}
+    top = 1.05 * max(LEAST_TOP, *(largest[name] for name in PLAIN))
+    multipliers = {name: 1.0 if name in PLAIN else _multiplier(largest[name], top) for name in LABELS}
+    most = max(*delays, 1.05)
+    return Scale((min(0.95, *delays) - 0.01 * most, most * 1.04), top, multipliers)
+
+
+def _largest(points: Sequence[Point], name: str) -> float:
+    return max((found for point in points if (found := value(point, name)) is not None), default=0.0)
+
+
+def _multiplier(largest: float, top: float) -> float:
+    """The largest of …, 0.1, 0.2, 0.5, 1, 2, 5, … with which the value stays within the axis; 1 of nothing."""
+    if largest <= 0:
+        return 1.0
+    power = math.floor(math.log10(top / largest))
+    fitting = [step * 10.0**power for step in (1, 2, 5) if step * 10.0**power * largest <= top]
+    return round(max(fitting, default=10.0**power), 12)
