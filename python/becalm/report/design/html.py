@@ -33,14 +33,15 @@ def page(found: DesignFit) -> str:
         title=f"becalm design fit: {' and '.join(each.name for each in found.responses)}",
         compromise=compromise,
         lines=found.sentence.splitlines()[len(found.responses) :],
-        sections=tuple(_section(found, each) for each in found.responses),
+        sections=tuple(section(found, each) for each in found.responses),
         findings=(),
         known=found.findings,
         facts=tables.facts(found),
     )
 
 
-def _section(found: DesignFit, each: ResponseFit) -> Section:
+def section(found: DesignFit, each: ResponseFit) -> Section:
+    """What a page shows of one response."""
     doubted = any(one.program == each.name and one.kind in GRAVE for one in found.findings)
     return Section(each.name, "bad" if doubted else "good", each.sentence, tuple(_parts(found, each)))
 

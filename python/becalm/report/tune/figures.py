@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain
 from becalm.report.drawing import figure as picture
 from becalm.report.tune import tables
 from becalm.wording import tune as sentences
+from becalm.wording.measurement import duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +33,14 @@ def course(found: TuneVerdict) -> str:
     if len(tried) < 2:
         return ""
     with picture(3.3) as (figure, axes):
-        best = np.minimum.accumulate([_percent(step.spread) for step in tried])
+        shown = partial(_seconds, _scale(found)) if tables.timed(found) else _percent
+        best = np.minimum.accumulate([shown(step.spread) for step in tried])
         numbers = [step.number for step in tried]
         axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
         for kept, face in ((False, "none"), (True, AFTER)):
             mine = [step for step in tried if step.best is kept]
             edge = AFTER if kept else OTHER
-            points = [step.number for step in mine], [_percent(step.spread) for step in mine]
+            points = [step.number for step in mine], [shown(step.spread) for step in mine]
             axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
         for step in found.trials:
             if step.spread is None:
@@ -45,10 +48,16 @@ def course(found: TuneVerdict) -> str:
         axes.set_yscale("log")
         _marks(axes, _confirmed(found))
         axes.set_xlabel("trial")
-        axes.set_ylabel("spread, %")
+        axes.set_ylabel(f"time, {_scale(found)[0]}" if tables.timed(found) else "spread, %")
         plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
         failed = sum(step.spread is None for step in found.trials)
+        if tables.timed(found):
+            first, last = (
+                duration(value) for value in (tried[0].spread or 0.0, min(step.spread or 0.0 for step in tried))
+            )
+            told = f"Time of each of {len(found.trials)} trials in the order of the search: from {first} in the first"
+            return svg(figure, "course", f"{told} to {last} at best; {failed} failed.")
         return svg(
             figure,
             "course",
@@ -63,7 +72,23 @@ def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
     lead = sentences.headline(found)[:1]
     arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
     chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
-    return [(_percent(arms[name].spread.value), tables.arm_name(name), color) for name, color in chosen if name in arms]
+    if tables.timed(found):
+        times = {name: _seconds(_scale(found), arm.mean_ns.value) for name, arm in arms.items()}
+    else:
+        times = {name: _percent(arm.spread.value) for name, arm in arms.items()}
+    return [(times[name], tables.arm_name(name), color) for name, color in chosen if name in arms]
+
+
+def _scale(found: TuneVerdict) -> tuple[str, float]:
+    """The unit of an axis of times, and its ns: that in which the baseline is said."""
+    usual = next((arm.mean_ns.value for arm in found.arms if arm.name == BASELINE and arm.runs), None)
+    least = usual or min((step.spread for step in found.trials if step.spread), default=1e9)
+    unit = duration(least).rpartition(" ")[2]
+    return unit, {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}[unit]
+
+
+def _seconds(scale: tuple[str, float], ns: float | None) -> float:
+    return (ns or 0.0) / scale[1]
 
 
 def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
@@ -98,16 +123,24 @@ def scatter(found: TuneVerdict, program: str) -> str:
         for row, arm in enumerate(arms):
             color = _color(arm)
             _box(runs, row, arm.deviations, color, 100 * reach)
+            if tables.timed(found):
+                ends = (_seconds(_scale(found), ns) for ns in (arm.mean_ns.value, arm.mean_ns.low, arm.mean_ns.high))
+                _interval(spreads, row, Interval(*ends), color)
+                continue
             spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
             _interval(spreads, row, arm.spread, color, 100.0)
         _rows(runs, [tables.arm_name(arm.name) for arm in arms])
         _rows(spreads, [""] * len(arms))
         runs.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
         runs.set_xlabel("single runs, % from the mean of their loop")
+        spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
+        if tables.timed(found):
+            spreads.set_xlabel(f"mean time, {_scale(found)[0]}")
+            told = "; ".join(f"{tables.arm_name(arm.name)} {duration(arm.mean_ns.value)}" for arm in arms)
+            return svg(figure, f"variation-{program}", f"Single runs of {program}, and mean times: {told}.")
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
         plain_ticks(spreads.xaxis, spreads.get_xlim())
-        spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{tables.arm_name(arm.name)} {sentences.share(arm.spread.value)}" for arm in arms)
         return svg(figure, f"variation-{program}", f"Variation of single runs of {program}, and spreads: {told}.")
 
@@ -139,13 +172,17 @@ def contributions(found: TuneVerdict, program: str) -> str:
         seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
         plain_ticks(axes.xaxis, axes.get_xlim())
-        axes.set_xlabel("times the spread that the chosen settings have")
+        what = "time" if tables.timed(found) else "spread"
+        axes.set_xlabel(f"times the {what} that the chosen settings have")
         told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, found)}" for c in mine)
-        return svg(figure, f"contributions-{program}", f"Times the spread of {program} when left out: {told}.")
+        return svg(figure, f"contributions-{program}", f"Times the {what} of {program} when left out: {told}.")
 
 
 def costs(found: TuneVerdict, program: str) -> str:
     """Change of the mean time by each knob, and by all together."""
+    if tables.timed(found):
+        # The same as what they gain.
+        return ""
     rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
     rows += [
         (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)

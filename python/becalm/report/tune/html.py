@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.nouns.tune_verdict import BASELINE, TuneVerdict
+from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
+from becalm.report.design.html import Section
+from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
-from becalm.report.tune import figures, tables
+from becalm.report.tune import figures, tables, time_tables
 from becalm.wording import tune as sentences
+from becalm.wording import tune_time
+from becalm.wording.measurement import duration
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One large number: what it is, and the colour's name of the page."""
+
+    what: str
+    value: str
+    mood: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +30,7 @@ class Answer:
 
     program: str
     mood: str
-    before: str
-    after: str
-    factor: str
-    ends: str
-    shift: str
-    shift_ends: str
+    numbers: tuple[Figure, ...]
     sentence: str
 
 
@@ -40,6 +48,9 @@ def page(found: TuneVerdict) -> str:
         commands=sentences.commands(found),
         profile=sentences.profile(found) if found.settings else "",
         parts=tuple(_parts(found)),
+        surfaces=_surfaces(found),
+        noticed=() if found.fit is None else found.fit.findings,
+        later=tuple(_later(found)),
         findings=found.findings,
         facts=tables.facts(found),
     )
@@ -49,17 +60,28 @@ def _answers(found: TuneVerdict) -> Iterator[Answer]:
     arms = {(arm.name, arm.program): arm for arm in found.arms}
     for each in sentences.headline(found):
         before, after = arms[BASELINE, each.program], arms[each.arm, each.program]
-        yield Answer(
-            program=each.program,
-            mood="good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open",
-            before=sentences.share(before.spread.value),
-            after=sentences.share(after.spread.value),
-            factor=sentences.factor(each.ratio),
-            ends=sentences.ends(each.ratio),
-            shift=sentences.change(each.shift),
-            shift_ends=sentences.change_ends(each.shift),
-            sentence=each.sentence,
-        )
+        mood = "good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open"
+        numbers = _times(each, before, after) if tables.timed(found) else _spreads(each, before, after)
+        yield Answer(each.program, mood, numbers, each.sentence)
+
+
+def _spreads(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
+    return (
+        Figure("spread before", sentences.share(before.spread.value), "before"),
+        Figure("spread after", sentences.share(after.spread.value), "after"),
+        Figure(f"reduction of the spread ({sentences.ends(each.ratio)})", sentences.factor(each.ratio)),
+        Figure(f"mean time ({sentences.change_ends(each.shift)})", sentences.change(each.shift)),
+    )
+
+
+def _times(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
+    saved = Figure(f"time saved ({tune_time.between(tune_time.gain(each.ratio))})", time_tables.saved(each.ratio))
+    return (
+        Figure("mean time before", duration(before.mean_ns.value), "before"),
+        Figure("mean time after", duration(after.mean_ns.value), "after"),
+        saved,
+        Figure(f"standard deviation, from {time_tables.deviation(before)}", time_tables.deviation(after)),
+    )
 
 
 def _parts(found: TuneVerdict) -> Iterator[Part]:
@@ -67,16 +89,21 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
     for program in found.programs:
         title = f": {program}" if len(found.programs) > 1 else ""
         compared = tables.compared(found, program)
+        right = (
+            f"mean time with its {level} interval"
+            if tables.timed(found)
+            else f"spread of a typical loop with its {level} interval; each stroke is one loop"
+        )
         caption = (
             "Left: single runs; the box holds half of them, the line nine of ten, the points are the extremes (an "
-            f"arrow: beyond the picture). Right: spread of a typical loop with its {level} "
-            "interval; each stroke is one loop."
+            f"arrow: beyond the picture). Right: {right}."
         )
         if compared.rows:
             yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
         knobs = tables.knobs(found, program)
+        what = "long a run" if tables.timed(found) else "large the spread"
         ratios = (
-            "How many times as large the spread is when one setting is left out, with the interval. Right of the line "
+            f"How many times as {what} is when one setting is left out, with the interval. Right of the line "
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
@@ -86,16 +113,26 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
         textbook = tables.textbook(found, program)
         if textbook.rows:
             yield Part(textbook.title + title, table=textbook, folded=True)
+
+
+def _later(found: TuneVerdict) -> Iterator[Part]:
+    """How it was found, and what was not tried."""
     searched = (
         "Each point is one trial of the search, filled where it was the best so far; a cross at the top is a failed "
         "trial. Few runs make each of them a noisy number, and the lowest of many is lucky: what counts are the dashed "
         "lines, from fresh runs."
     )
-    if course := _drawn((figures.course(found), searched)):
-        yield Part("How it was found", course)
+    course, tried = _drawn((figures.course(found), searched)), tables.trials(found)
+    if course or tried.rows:
+        yield Part("How it was found", course, tried if tried.rows else None, folded=True)
     for table in (tables.transfer(found), tables.excluded(found)):
         if table.rows:
             yield Part(table.title, table=table)
+
+
+def _surfaces(found: TuneVerdict) -> tuple[Section, ...]:
+    """What was fitted to the trials of the search."""
+    return () if found.fit is None else tuple(surface(found.fit, each) for each in found.fit.responses)
 
 
 def _drawn(*pictures: tuple[str, str]) -> tuple[Picture, ...]:

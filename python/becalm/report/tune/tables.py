@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from becalm.nouns.design_fit import DesignFit
+from becalm.nouns.domain import Value
+from becalm.nouns.factor import Factor
+from becalm.nouns.knob import known
 from becalm.nouns.objective import find
 from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
 from becalm.nouns.verdict import Interval
+from becalm.report.design import tables as surface
 from becalm.report.table import Table
+from becalm.report.tune import time_tables
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
-from becalm.wording.tune import change, ends, factor, share, value_text
+from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
 """What arms are called in tables, where it is not their name."""
@@ -41,8 +47,16 @@ def against(found: TuneVerdict, arm: Arm) -> ArmComparison | None:
     return next((s for s in found.comparisons if s.arm == arm.name and s.program == arm.program), None)
 
 
+def timed(found: TuneVerdict) -> bool:
+    """Whether times were made small, and not spreads."""
+    return found.objective == TIMED
+
+
 def compared(found: TuneVerdict, program: str) -> Table:
     """Spread and mean time of every arm."""
+    if timed(found):
+        arms = [(arm_name(arm.name), arm, against(found, arm)) for arm in shown(found, program)]
+        return time_tables.compared(found, arms)
     level = f"{100 * found.confidence:g} %"
     rows = []
     for arm in shown(found, program):
@@ -93,6 +107,9 @@ def _cost(cost: Interval, unknown: bool) -> str:
 
 def knobs(found: TuneVerdict, program: str) -> Table:
     """What each chosen knob contributes and costs."""
+    if timed(found):
+        mine = [each for each in found.contributions if each.program == program]
+        return time_tables.knobs(found, program, KNOBS, [decision(each, found) for each in mine])
     level, unknown = f"{100 * found.confidence:g} %", unattributed(found, program)
     rows = tuple(
         (
@@ -135,7 +152,7 @@ def textbook(found: TuneVerdict, program: str) -> Table:
         return f"{size} ({each.f_df[0]}, {each.f_df[1]})"
 
     rows = (
-        ("spread: paired loops, p", *(p_text(each.p_value) for each in mine)),
+        (f"{'time' if timed(found) else 'spread'}: paired loops, p", *(p_text(each.p_value) for each in mine)),
         ("F (degrees of freedom)", *map(f, mine)),
         ("F, p", *(p_text(each.f_p) for each in mine)),
         ("Levene, p", *(p_text(each.levene_p) for each in mine)),
@@ -172,6 +189,42 @@ def transfer(found: TuneVerdict) -> Table:
     return Table("On other programs or machines", head, body, tuple(range(1, len(columns) + 1)), note)
 
 
+def trials(found: TuneVerdict) -> Table:
+    """What was tried, of a search for the fastest settings: a column for each of them."""
+    if not timed(found):
+        return Table("What was tried", (), ())
+    chosen = [each for each in found.trials if each.best or each.spread is None] if _many(found) else found.trials
+    names = tuple(dict.fromkeys(name for each in found.trials for name in each.settings))
+    rows = tuple(
+        (
+            f"{each.number} *" if each.best else str(each.number),
+            "failed" if each.spread is None else duration(each.spread),
+            *(level_text(name, each.settings[name]) if name in each.settings else "" for name in names),
+        )
+        for each in chosen
+    )
+    some = f" Of {len(found.trials)} trials those that were best or failed; --json has all." if _many(found) else ""
+    note = f"Few runs each: noisy numbers, of which the lowest is lucky. Empty: as it was. * the best so far.{some}"
+    return Table("What was tried", ("trial", "time", *names), rows, tuple(range(2 + len(names))), note)
+
+
+def level_text(knob: str, value: Value) -> str:
+    """A value in a unit that is easy to read: "146.7 ms" for 146704694 ns."""
+    row = known().get(knob)
+    numbers = None if row is None else row.domain.range
+    if numbers is None or isinstance(value, (bool, str)) or not numbers.low <= value <= numbers.high:
+        return value_text(value)
+    return Factor(knob, float(numbers.low), float(numbers.high), numbers.unit).worded(value, 4)
+
+
+MANY = 60
+"""Trials beyond which only those are listed that were best or failed."""
+
+
+def _many(found: TuneVerdict) -> bool:
+    return len(found.trials) > MANY
+
+
 def excluded(found: TuneVerdict) -> Table:
     """Knobs that were not tried."""
     by_reason: dict[str, list[str]] = {}
@@ -197,6 +250,14 @@ def facts(found: TuneVerdict) -> str:
 
 def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
     """All tables that have rows, each with the program it is about (empty: all)."""
+    yield from terminal(found)
+    yield from (("", table) for table in fitted(found, surface.every))
+    if (tried := trials(found)).rows:
+        yield "", tried
+
+
+def terminal(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
+    """Those that do not need a page."""
     for program in found.programs:
         for table in (compared(found, program), knobs(found, program), textbook(found, program)):
             if table.rows:
@@ -204,3 +265,9 @@ def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
     for table in (transfer(found), excluded(found)):
         if table.rows:
             yield "", table
+
+
+def fitted(found: TuneVerdict, some: Callable[[DesignFit], Iterator[Table]]) -> Iterator[Table]:
+    """Tables of what was fitted to the trials of a search."""
+    if found.fit is not None:
+        yield from some(found.fit)

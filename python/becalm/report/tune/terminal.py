@@ -11,7 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.tune_verdict import AblationEffect, TuneVerdict
+from becalm.report.design.tables import short as surface_tables
+from becalm.report.design.terminal import grid as surface_grid
 from becalm.report.fitted import Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
@@ -45,7 +48,7 @@ def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
     style = "bold green" if found.settings else "bold yellow"
     yield Group(*(Text(line, "" if plain or index >= max(1, answers) else style) for index, line in enumerate(lines)))
     yield _now(found, plain)
-    for program, table in tables.every(found):
+    for program, table in tables.terminal(found):
         if not found.settings and table.title in (tables.KNOBS, tables.TESTS):
             # What settings do that are not recommended: for those who ask, in the whole report.
             continue
@@ -55,10 +58,21 @@ def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
             mine = [each for each in found.contributions if each.program == program]
             if picture := _forest(mine, found, plain):
                 yield picture
+    if found.fit is not None:
+        yield from _surface(found.fit, plain)
     if found.findings:
         yield findings(found.findings, plain)
     more = "" if found.study is None else f" Whole report: becalm export {found.study} --format html --to FILE."
     yield Text(tables.facts(found) + more, "" if plain else "dim")
+
+
+def _surface(fit: DesignFit, plain: bool) -> Iterator[RenderableType]:
+    """What was fitted to the trials of the search."""
+    said = [Text(line) for line in fit.sentence.splitlines()]
+    yield Group(Text("What the trials of the search say (time in seconds)", "" if plain else "bold"), *said)
+    if fit.findings:
+        yield findings(fit.findings, plain)
+    yield from (surface_grid(table, plain) for table in surface_tables(fit))
 
 
 def _now(found: TuneVerdict, plain: bool) -> RenderableType:
@@ -82,7 +96,7 @@ def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
         grid.add_column(head, justify=justify, overflow="fold", no_wrap=right, min_width=least)
     for row in table.rows:
         grid.add_row(*(cell.replace("±", "+-") for cell in row) if plain else row)
-    drawn = Fitted(grid) if table.numbers else grid
+    drawn = Fitted(grid, spare=table.spare) if table.numbers else grid
     return Group(Text(table.title + title, "bold"), drawn, *([Text(table.note, "dim")] if table.note else []))
 
 
@@ -116,5 +130,8 @@ def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: 
         start = min(max(0, at(value) - len(label) // 2), WIDTH + 6 - len(label))
         if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
             axis[start : start + len(label)] = label
-    grid.add_row("times the spread", Text("".join(axis).rstrip(), "" if plain else "dim"))
+    grid.add_row(
+        "times the time" if tables.timed(found) else "times the spread",
+        Text("".join(axis).rstrip(), "" if plain else "dim"),
+    )
     return grid

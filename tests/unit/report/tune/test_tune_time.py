@@ -1,0 +1,113 @@
+"""The report of a search for the fastest settings: a study of a simulated machine, once for all tests."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from becalm.nouns.tune_verdict import TUNED, from_json
+from becalm.report.drawn import as_html, as_markdown, on_terminal
+from becalm.report.tune import figures, tables, time_tables
+from becalm.verbs.tune import tune
+
+FACTORS = (
+    "sched_min_granularity_ns=100000..1000000000ns:log",
+    "sched_latency_ns=100000..1000000000ns:log",
+)
+LONG = "hackbench --groups 5 --threads --pipe --loops 10000"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("time") / "runs.db")
+    return tune(
+        [LONG], host="sim:scheduler", seed=7, minimize="time", factors=FACTORS, confirm_loops=6, budget="none",
+        store=store,
+    )  # fmt: skip
+
+
+def screen(found, width, plain=False):
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False, color_system=None)
+    console.print(on_terminal(found, plain=plain, columns=width))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
+    lines = [line.rstrip() for line in screen(found, width).splitlines()]
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    words = " ".join(text.split())
+    for each in FACTORS:
+        assert each.partition("=")[0] in words
+    best = next(each for each in found.comparisons if each.arm == TUNED)
+    row = next(line for line in lines if line.startswith("chosen settings"))
+    arm = next(each for each in found.arms if each.name == best.arm)
+    for cell in (time_tables.saved(best.ratio), time_tables.deviation(arm), "2."):
+        assert cell in row
+    answers = "Before and after", "What each setting does", "(time in seconds)", "becalm export-settings"
+    for part in (*answers, "Best place", "Models", "Analysis of variance", "lack of fit", "Coefficients"):
+        assert part in words
+    assert "ratio" not in row
+    assert "nan" not in words
+
+
+def test_markdown_has_the_tables_of_the_surface_and_every_trial(found):
+    text = as_markdown(found)
+    for part in ("Canonical analysis", "Analysis of variance", "What was tried", "Runs"):
+        assert f"## {part}" in text
+    assert text.count("| 100 µs |") >= 2, "levels are said in a unit that people read"
+
+
+def test_the_page_has_every_picture_of_the_surface_and_of_the_confirmation(found):
+    text = as_html(found)
+    titles = " ".join(re.findall(r"<title>(.*?)</title>", text))
+    for part in ("Single runs of", "Times the time of", "Time of each of", "at the corners of", "Lines of equal time",
+                 "as a surface over", "through the best place", "normal scores", "Leverage of", "best λ"):  # fmt: skip
+        assert part in titles, part
+    assert "spread" not in titles
+    assert "<script" not in text
+    assert "mean time before" in text
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_same_is_drawn_of_what_was_stored(found):
+    again = from_json(found.to_json())
+    assert screen(again, 100) == screen(found, 100)
+    assert as_html(again) == as_html(found)
+
+
+def test_a_search_without_a_surface_has_a_report(found):
+    plain = from_json({**found.to_json(), "fit": None})
+    assert "time in seconds" not in screen(plain, 100)
+    assert "Lines of equal" not in as_html(plain)
+
+
+def test_levels_are_said_as_people_read_them():
+    assert tables.level_text("sched_latency_ns", 146_704_694) == "146.7 ms"
+    assert tables.level_text("swappiness", 10) == "10"
+    assert tables.level_text("turbo", "off") == "off"
+    assert tables.level_text("of nobody", 3) == "3"
+
+
+def test_many_trials_are_told_by_those_that_matter(found):
+    one = found.to_json()
+    trials = [{**one["trials"][1], "number": n, "best": n % 50 == 0} for n in range(1, 1001)]
+    many = from_json({**one, "trials": trials})
+    assert len(tables.trials(many).rows) == 20
+    assert "Of 1000 trials" in tables.trials(many).note
+    assert "1000 trials in the order" in figures.course(many)
+
+
+def test_the_interval_of_a_mean_time_is_drawn_where_it_is(found):
+    unit, size = figures._scale(found)
+    assert (unit, size) == ("s", 1e9)
+    picture = figures.scatter(found, found.programs[0])
+    assert "mean time, s" in picture
+    # Two to three seconds, known to a percent: nothing is drawn at 0.
+    ticks = re.findall(r">([0-9.]+)</text>", picture[picture.index("axes_2") :])
+    assert ticks
+    assert all(1.9 < float(each) < 3.1 for each in ticks)
