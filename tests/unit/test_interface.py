@@ -46,7 +46,7 @@ def test_what_it_takes_of_the_package_is_public(path):
 
 DISPLAY = {"as_json", "markdown", "quiet", "plain", "report"}
 ASIDE = {
-    "tune": {"config", "save", "fast", "programs"},
+    "tune": {"config", "save", "fast", "programs", "dry_run"},
     "compare": {"commands"},
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},

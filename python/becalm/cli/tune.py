@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -34,6 +36,7 @@ class Searching(click.Command):
 )
 @click.option("--resume", metavar="STUDY", help="Continue a study that was stopped: its number, or last.")
 @click.option("--save", metavar="NAME|FILE", help="Save what is recommended as a profile.")
+@click.option("--dry-run", is_flag=True, help="Say what it would take, after a few pilot runs, and search nothing.")
 @click.option("--fast", is_flag=True, help="The same as --method fast: greedy with five runs a trial.")
 @options.of(*VALUES, without=("host", "settings"))
 @output.options
@@ -44,14 +47,16 @@ def command_tune(
     resume: str | None,
     save: str | None,
     fast: bool,
+    dry_run: bool,
     **given: Any,
 ) -> None:
-    """Find the system settings under which a program varies least, confirm them, and explain them.
+    """Find the system settings under which a program varies least, or runs fastest, confirm and explain them.
 
     Afterwards the machine is exactly as before. Without --sudo only settings of the program itself are tried.
 
     \b
     becalm tune --sudo -- ./bench input
+    becalm tune --sudo --minimize time --factor slice_ns=0.1..100ms:log -- ./bench
     becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
     becalm tune --try llvm-tips --try 12 -- ./other
     becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
@@ -71,12 +76,36 @@ def command_tune(
             raise UsageError(f"--fast and --method {chosen['method']} contradict each other. Leave one out.")
         chosen["method"] = "fast"
     first = [output.words(command)] if command else []
+    if dry_run:
+        _told(becalm.tune_cost, [*first, *programs], out, resume, save, chosen)
+        return
     with out.listener() as heard:
         found = becalm.tune([*first, *programs], resume=resume, listener=heard, **chosen)
     out.show(found)
     if save is not None:
         _save(found, save, chosen.get("store"))
     out.leave(found)
+
+
+def _told(
+    cost: Callable[..., becalm.TuneCost],
+    programs: list[str | list[str]],
+    out: output.Output,
+    resume: str | None,
+    save: str | None,
+    chosen: dict[str, Any],
+) -> None:
+    """Say what a search would take. Raises UsageError beside what needs a result."""
+    given = {"--resume": resume, "--save": save, "--report": out.report}
+    given |= {f"--{name}": chosen.get(name) for name in ("cluster", "store")}
+    given["--host, several times,"] = chosen.get("hosts")
+    if unused := [name for name, value in given.items() if value is not None]:
+        raise UsageError(f"--dry-run searches nothing, so {unused[0]} has no use. Leave one of the two out.")
+    found = cost(programs, **chosen)
+    if out.as_json:
+        click.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+    else:
+        echo(found.sentence)
 
 
 def _resumed_alone() -> None:

@@ -32,7 +32,8 @@ class SearchProgress:
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
     this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
-    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns.
+    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns. `cost`: what
+    the study will take, in a sentence, where it is told first.
     """
 
     phase: str
@@ -46,6 +47,7 @@ class SearchProgress:
     baseline: float | None
     left_ns: float | None = None
     timed: bool = False
+    cost: str = ""
 
 
 class ProgressListener(Protocol):

@@ -240,7 +240,7 @@ PHASES = {"look": "Looking", "search": "Searching", "confirm": "Confirming"}
 def search(state: SearchProgress) -> list[str]:
     """Where a search stands: what is measured now, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
-    lines = [f"{PHASES[state.phase]}: {state.why}{arms}"]
+    lines = [*([state.cost] if state.cost else []), f"{PHASES[state.phase]}: {state.why}{arms}"]
     if state.baseline is not None and math.isfinite(state.baseline):
         lines.append(f"baseline: {'' if state.timed else 'spread '}{_seen(state, state.baseline)}")
     if state.best:

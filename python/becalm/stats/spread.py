@@ -200,12 +200,10 @@ def spread_ratio(
         return Ratio(value, 0.0, math.inf, 1.0, 1, sd / math.sqrt(estimator.efficiency), math.inf, alpha)
     tested = f_test(x / x.mean(), y / y.mean())
     p_value = 1.0 if value == 1.0 else tested.p_value
-    return Ratio(
-        value, value / math.sqrt(low), value / math.sqrt(high), p_value, 1, sd, _f_detectable(df, alpha), alpha
-    )
+    return Ratio(value, value / math.sqrt(low), value / math.sqrt(high), p_value, 1, sd, f_detectable(df, alpha), alpha)
 
 
-def _f_detectable(df: tuple[float, float], alpha: float) -> float:
+def f_detectable(df: tuple[float, float], alpha: float) -> float:
     """Ratio of standard deviations whose F exceeds the critical one with probability 0.8."""
     return math.sqrt(float(fdtri(*df, 1 - alpha / 2)) / float(fdtri(*df, 0.2)))
 

@@ -33,6 +33,7 @@ class TuneStudy:
 
     opened: StudySession
     course: Course
+    cost: str = ""
     seen: dict[Settings, Sample] = field(default_factory=dict)
     refused: list[Finding] = field(default_factory=list)
 
@@ -138,6 +139,7 @@ class TuneStudy:
                 best=request.ask.best.to_json(),
                 spread=self._spread(request.ask.best),
                 baseline=self._spread(NO_SETTINGS),
+                cost=self.cost if request.phase == "look" else "",
                 timed=self.course.options.minimize == "time",
                 left_ns=None if budget_ns is None else max(0.0, budget_ns - self.course.trials.elapsed_ns),
             )
@@ -157,9 +159,9 @@ def _go_on(opened: StudySession, kept: str = "") -> str:
     return f"{kept} {'go' if kept else 'Go'} on with: becalm tune --resume {opened.shown}{sudo}"
 
 
-def measure_tune(opened: StudySession, course: Course) -> TuneVerdict:
-    """Run the study's phases to their end and conclude."""
-    state, phases = TuneStudy(opened, course), course.phases()
+def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVerdict:
+    """Run the study's phases to their end and conclude. `cost`: what it will take, which is said first."""
+    state, phases = TuneStudy(opened, course, cost), course.phases()
     try:
         request = next(phases)
         while True:

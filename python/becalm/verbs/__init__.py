@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.tune import tune as tune
+    from becalm.verbs.tune import tune_cost as tune_cost
     from becalm.verbs.watch import watch_machine as watch_machine
     from becalm.verbs.watch import watch_process as watch_process
     from becalm.verbs.watch_run import watch as watch
@@ -111,7 +112,8 @@ TABLE = (
     Verb("doctor", "What this machine is and allows, and how much noise it makes."),
     Verb(
         "tune",
-        "Find the system settings under which a program varies least.",
+        "Find the system settings under which a program varies least, or runs fastest.",
+        functions="tune tune.tune_cost",
         kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.nouns.tune_verdict:from_json"),
     ),
     Verb(

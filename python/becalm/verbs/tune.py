@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
 from becalm import workloads as sources
-from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import Ability, Host, MeasureRequest, Runs, runs_of
+from becalm.errors import UsageError
+from becalm.hosts import Ability, Host, Runs
 from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
-from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
+from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
+from becalm.nouns.tune_cost import TuneCost
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.store import Store
+from becalm.study.pilot import pilot_runs, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
 from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
@@ -32,12 +33,9 @@ from becalm.study.session_options import SessionKeywords, SessionOptions, Severa
 from becalm.study.transfer import transferred
 from becalm.study.tune import measure_tune
 from becalm.tuning.candidates import SearchLimits
+from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
-
-KERNEL_ITERATIONS = 4_000_000
-"""Of the first run of the built-in kernel; the study's kernel is made as long as the programs, within limits."""
-
-KERNEL_NS = (2e6, 50e6)
+from becalm.wording.measurement import short
 
 
 class _Own(TypedDict, total=False):
@@ -148,22 +146,50 @@ def _measure(
     made = sources.open(list(programs), user=session.user, **program)
     tried = _tried(options.tried, session)
     with open_session(session, _title(made)) as opened:
-        kernel, pilots = _kernel(opened, made)
-        options = replace(
-            options,
-            user=session.user,
-            dangerous=session.dangerous,
-            allow_reboot=session.allow_reboot,
-            allowed=_allowed(opened, options, made, tried, kernel),
-        )
-        if not tried:
-            check(options)
+        options, kernel, pilots = _prepared(opened, options, made, tried)
         study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
         opened.begin(study)
         course = Course(study, options, settings=[NO_SETTINGS])
         opened.take(Runs(pilots))
         course.trials.extend(pilots)
-        return measure_tune(opened, course)
+        expected = cost(options, course.names, wall_times(pilots, len(made)), study.seed)
+        return measure_tune(opened, course, expected.sentence)
+
+
+def _prepared(
+    opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, several: bool = False
+) -> tuple[TuneOptions, Workload | None, list[Run]]:
+    """The options with what the host allows, the built-in kernel, and pilot runs of the programs, `several` of each."""
+    kernel, pilots = pilot_runs(opened, programs, several=several or options.minimize == "time")
+    options = replace(
+        options,
+        user=opened.measuring.user,
+        dangerous=opened.measuring.dangerous,
+        allow_reboot=opened.measuring.allow_reboot,
+        allowed=_allowed(opened, options, programs, tried, kernel),
+    )
+    if not tried:
+        check(options)
+    return options, kernel, pilots
+
+
+@takes(TuneOptions, CommandLine, Workload, SessionOptions, without=("settings", "store"))
+def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCost:
+    """What `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
+
+    Makes a few pilot runs of the programs and tries once whether settings can be put on; keeps nothing.
+
+    Raises UsageError and WorkloadError as `tune`.
+    """
+    refuse_unused(given)
+    options, session, program = asked(TuneOptions, dict(given))
+    options = complete(options)
+    made = sources.open(list(programs), user=session.user, **program)
+    tried = _tried(options.tried, session)
+    with open_session(replace(session, store=False), _title(made)) as opened:
+        options, _, pilots = _prepared(opened, options, made, tried, several=True)
+        names = short([each.name for each in made])
+        return cost(options, names, wall_times(pilots, len(made)), session.seed or 0)
 
 
 def _allowed(
@@ -230,29 +256,6 @@ def _tried(references: Sequence[str], session: SessionOptions) -> Tried:
         reserved = profile.name in (*found, BASELINE, TUNED, RECOMMENDED) or profile.name.startswith(WITHOUT)
         found[f"{profile.name} ({reference})" if reserved else profile.name] = profile.settings
     return tuple(found.items())
-
-
-def _kernel(opened: StudySession, programs: Sequence[Workload]) -> tuple[Workload | None, list[Run]]:
-    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these."""
-    kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
-    pilots: list[Run] = []
-
-    def made(workload: Workload, runs: int) -> list[Run]:
-        opened.host.define([workload], [NO_SETTINGS])
-        block = Block(tuple(Step(0, 0, 0, PILOT) for _ in range(runs)))
-        return list(runs_of(opened.host.measure(MeasureRequest(0, block))))
-
-    def shortest(found: Sequence[Run]) -> float:
-        return float(min((run.wall_ns for run in found if run.outcome == Outcome.OK), default=0))
-
-    with contextlib.suppress(WorkloadError, UsageError):
-        unit = shortest(made(kernel, 3))
-        for index, each in enumerate(programs):
-            pilots += [run._replace(seq=len(pilots), workload=index) for run in made(each, 1)]
-        wanted = max((shortest([run]) for run in pilots), default=0.0)
-        wanted = min(max(wanted, KERNEL_NS[0]), KERNEL_NS[1])
-        return replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0)))), pilots
-    return None, pilots
 
 
 def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:

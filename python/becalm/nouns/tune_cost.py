@@ -1,0 +1,40 @@
+"""The noun TuneCost: what a search for settings will take, told before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from becalm._version import VERSION
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.verdict import SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class TuneCost:
+    """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it.
+
+    `run_ns`: one run of all programs. `duration_ns`: of the whole study, None where that is not known; `budget_ns`: its
+    limit. `noise`: standard deviation of single runs, a share of their mean, from `pilots` runs; NaN where it is not
+    known. `smallest`: what the confirmation would see with a probability of 80 %: of a time a saved share, of a spread
+    how many times smaller it must be. `factors`: names of what is varied; for a search for little variation `count`.
+    """
+
+    method: str
+    objective: str
+    programs: tuple[str, ...]
+    search_runs: int | None
+    confirm_runs: int
+    run_ns: int
+    duration_ns: int | None
+    budget_ns: int | None
+    noise: float
+    pilots: int
+    smallest: float
+    count: int
+    factors: tuple[str, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/reference/json.md)."""
+        found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "tune cost", **asdict(self)})
+        return found

@@ -1,0 +1,75 @@
+"""Runs before a search for settings: how long its programs are, how much they scatter, and a kernel as long as they."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.hosts import MeasureRequest, runs_of
+from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
+from becalm.nouns.workload import Workload
+from becalm.stats.arrays import Floats
+from becalm.study.session import StudySession
+
+KERNEL_ITERATIONS = 4_000_000
+"""Of the first run of the built-in kernel; the study's kernel is made as long as the programs, within limits."""
+
+KERNEL_NS = (2e6, 50e6)
+
+SEVERAL = 5
+"""Pilot runs of each program whose scatter is to say how small a gain can be found."""
+
+ENOUGH_NS = 20e9
+"""No further pilot run of a program that has taken so long already."""
+
+
+def pilot_runs(
+    opened: StudySession, programs: Sequence[Workload], *, several: bool = False
+) -> tuple[Workload | None, list[Run]]:
+    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these."""
+    kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
+    pilots: list[Run] = []
+    unit = 0.0
+    with contextlib.suppress(WorkloadError, UsageError):
+        unit = _shortest(_made(opened, kernel, 3))
+    with contextlib.suppress(WorkloadError, UsageError):
+        if unit or several:
+            for index, each in enumerate(programs):
+                _add(opened, each, index, SEVERAL if several else 1, pilots)
+            wanted = max((_shortest([run]) for run in pilots), default=0.0)
+            wanted = min(max(wanted, KERNEL_NS[0]), KERNEL_NS[1])
+            if unit:
+                return replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0)))), pilots
+    return None, pilots
+
+
+def _add(opened: StudySession, program: Workload, index: int, runs: int, pilots: list[Run]) -> None:
+    """Pilot runs of one program, one after the other, as long as they are short and end well."""
+    spent = 0.0
+    for _ in range(runs):
+        found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots))]
+        pilots += found
+        spent += sum(run.wall_ns for run in found)
+        if spent > ENOUGH_NS or any(run.outcome != Outcome.OK for run in found):
+            return
+
+
+def _made(opened: StudySession, workload: Workload, runs: int, first: int = 0) -> list[Run]:
+    opened.host.define([workload], [NO_SETTINGS])
+    block = Block(tuple(Step(0, 0, 0, PILOT) for _ in range(runs)))
+    return list(runs_of(opened.host.measure(MeasureRequest(first, block))))
+
+
+def _shortest(found: Sequence[Run]) -> float:
+    return float(min((run.wall_ns for run in found if run.outcome == Outcome.OK), default=0))
+
+
+def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:
+    """Wall times in ns of the good pilot runs of each program."""
+    good = [run for run in pilots if run.outcome == Outcome.OK]
+    return [np.array([run.wall_ns for run in good if run.workload == index], np.float64) for index in range(programs)]

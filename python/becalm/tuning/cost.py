@@ -1,0 +1,119 @@
+"""What a search for settings will take, before it starts: its runs, how long they are, the smallest effect it can show.
+
+A method for run time is asked what it would measure by answering it from thin air: all settings alike, with the noise
+of the pilot runs. So a new method has its cost without a line of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from becalm.methods import complete, trial_design
+from becalm.methods import method as method_row
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.methods.response_surface import SURE
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.tune_cost import TuneCost
+from becalm.stats.arrays import Floats
+from becalm.stats.spread import f_detectable
+from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, SEARCH_SHARE, TIMED_LOOK
+from becalm.wording.tune_cost import cost as sentence
+
+UNKNOWN = 0.02
+"""Noise with which a method is asked where that of the program is not known."""
+
+MOST_ASKS = 500
+
+LOOKED = 2
+"""Runs that a search makes of the settings that it ends with, at least; a model makes more of them."""
+
+
+def cost(options: TuneOptions, programs: Sequence[str], pilots: Sequence[Floats], seed: int) -> TuneCost:
+    """The cost of a study. `pilots`: wall times in ns of the pilot runs of each program."""
+    options = complete(options)
+    allowed, timed = options.allowed, options.minimize == "time"
+    run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))
+    noise = _noise(pilots)
+    loops, runs = TIMED_LOOK if timed else (LOOK_LOOPS, LOOK_RUNS)
+    look = loops * runs + 1
+    rule = trial_design(options)
+    if options.budget_ns is not None and run_ns > 0:
+        affordable = max(options.least_runs, int(SEARCH_SHARE * max(0.0, options.budget_ns - look * run_ns) / run_ns))
+        rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
+    knobs = len(allowed.space.factors) if timed else allowed.space.count
+    searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
+    arms = 1 + len(allowed.tried) if allowed.tried else 2 + (min(knobs, 4) if options.single_out and knobs > 1 else 0)
+    each = options.confirm_loops * options.confirm_runs
+    confirm = arms * (each + 1)
+    whole = None if searched is None else (look + searched + confirm) * run_ns
+    if options.budget_ns is not None:
+        whole = float(options.budget_ns) if whole is None else min(whole, float(options.budget_ns))
+    smallest = _gain(noise, options, searched, controls) if timed else _ratio(options)
+    found = TuneCost(
+        method="try" if options.tried else options.method,
+        objective=options.objective,
+        programs=tuple(programs),
+        search_runs=searched,
+        confirm_runs=confirm,
+        run_ns=round(run_ns),
+        duration_ns=round(whole) if whole else None,
+        budget_ns=options.budget_ns,
+        noise=noise,
+        pilots=min((len(one) for one in pilots), default=0),
+        smallest=smallest,
+        count=knobs,
+        factors=tuple(one.spelled for one in allowed.space.factors),
+    )
+    return replace(found, sentence=sentence(found))
+
+
+def _noise(pilots: Sequence[Floats]) -> float:
+    """Of single runs, a share of their mean; the first run of a program, which fills caches, is left out."""
+    kept = [each[1:] / each[1:].mean() for each in pilots if len(each) > 3]
+    if not kept:
+        return math.nan
+    freedom = sum(len(each) - 1 for each in kept)
+    return math.sqrt(sum(float(((each - 1) ** 2).sum()) for each in kept) / freedom)
+
+
+def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
+    """Runs that a method asks for where all settings are alike, and how many of them are of the machine as it is."""
+    search = SearchRun(method_row(options.method).load(options), options.allowed.space, rule, seed)
+    rng = np.random.default_rng([seed, 4])
+    size = noise if noise > 0 else UNKNOWN
+    runs = controls = asks = 0
+    while search.ask is not None and asks < MOST_ASKS:
+        ask, asks = search.ask, asks + 1
+        each = ask.loops * ask.runs
+        runs += len(ask.arms) * (each + ask.warmups)
+        controls += each * (NO_SETTINGS in ask.arms)
+        made = [tuple(1e9 * np.exp(size * rng.standard_normal(ask.runs)) for _ in range(ask.loops)) for _ in ask.arms]
+        search.tell([Sample(arm, loops) for arm, loops in zip(ask.arms, made, strict=True)])
+    return runs, controls
+
+
+def _gain(noise: float, options: TuneOptions, searched: int | None, controls: int) -> float:
+    """The saved share of the time that the search and then the confirmation would see with a probability of 80 %."""
+    if not noise > 0:
+        return math.nan
+    loops, runs = options.confirm_loops, options.confirm_runs
+    confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / (loops * runs))
+    found = 0.0
+    if searched and controls:
+        found = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / LOOKED)
+    return 1 - math.exp(-max(confirmed, found))
+
+
+def _reach(freedom: int, confidence: float) -> float:
+    return float(stdtrit(max(1, freedom), (1 + confidence) / 2) + stdtrit(max(1, freedom), 0.8))
+
+
+def _ratio(options: TuneOptions) -> float:
+    """How many times smaller a spread must be to be seen: F of the runs of the confirmation."""
+    freedom = float(options.confirm_loops * (options.confirm_runs - 1))
+    return f_detectable((freedom, freedom), 1 - options.confidence)

@@ -1,0 +1,40 @@
+"""The sentence on what a search for settings will take."""
+
+from __future__ import annotations
+
+import math
+
+from becalm.nouns.tune_cost import TuneCost
+from becalm.wording.measurement import counted, duration, percent, spent
+
+
+def cost(found: TuneCost) -> str:
+    """How many runs, how long, and the smallest effect that it could show."""
+    what = counted(found.count, "factor" if found.objective == "time" else "setting")
+    if found.method == "try":
+        head = f"{counted(found.confirm_runs, 'run')} of what is to be tried"
+    elif found.search_runs is None:
+        head = f"A search ({found.method}) in {what} for as long as it is worth it"
+        head += f", then about {counted(found.confirm_runs, 'fresh run')}"
+    else:
+        head = (
+            f"About {counted(found.search_runs, 'run')} of a search ({found.method}) in {what}, then at most "
+            f"{counted(found.confirm_runs, 'fresh run')} that confirm what it finds"
+        )
+    if found.run_ns:
+        head += f"; a run takes {duration(found.run_ns)}"
+    if found.duration_ns is not None:
+        most = found.budget_ns is not None and found.duration_ns >= found.budget_ns
+        head += f", all of it {'at most' if most else 'about'} {spent(found.duration_ns)}"
+    return f"{head}. {_smallest(found)}"
+
+
+def _smallest(found: TuneCost) -> str:
+    if found.objective != "time":
+        return f"A spread that falls {found.smallest:.2g}-fold would be seen."
+    if not math.isfinite(found.smallest):
+        return "How small a gain it could find is not known yet: too few runs were made to tell the noise."
+    return (
+        f"Runs differ by {percent(found.noise)} % ({counted(found.pilots, 'pilot run')}): a gain of "
+        f"{percent(found.smallest)} % and more would be found."
+    )

@@ -1,0 +1,90 @@
+"""What `tune` says of its cost before it starts."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.small_machine import KNOBS, RANGES
+
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+from becalm.nouns.progress import Quiet
+from becalm.store import Store
+from becalm.verbs.tune import tune, tune_cost
+
+TIMED = {"host": "sim:fast", "seed": 7, "minimize": "time", "factors": RANGES}
+
+
+class Heard(Quiet):
+    def __init__(self):
+        self.states = []
+
+    def searching(self, state):
+        self.states.append(state)
+
+
+def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
+    found = tune_cost(["p"], **TIMED)
+    assert found.search_runs == 14 + 12 - 1, "a control in each of two blocks, three follow-ups of three runs"
+    assert found.confirm_runs == 4 * (12 * 5 + 1)
+    assert found.pilots == 5
+    assert 0.001 < found.noise < 0.05
+    assert 0.5 * found.noise < found.smallest < 3 * found.noise
+    runs = 7 + found.search_runs + found.confirm_runs
+    assert found.duration_ns == pytest.approx(runs * found.run_ns, rel=0.01)
+    assert "runs of a search (surface) in 2 factors" in found.sentence
+    assert "% and more would be found." in found.sentence
+    assert found.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
+
+
+def test_what_it_says_is_what_is_done(trouble):
+    said = tune_cost(["p"], **TIMED)
+    done = tune(["p"], **TIMED)
+    assert done.search_runs == said.search_runs
+    assert done.confirm_runs <= said.confirm_runs
+
+
+def test_a_dry_run_keeps_nothing(trouble, store):
+    tune_cost(["p"], **TIMED)
+    with Store.open(store) as opened:
+        assert not opened.studies()
+
+
+def test_more_noise_more_runs_less_to_be_seen(trouble):
+    usual = tune_cost(["p"], **TIMED)
+    assert tune_cost(["p"], **TIMED, confirm_loops=3, confirm_runs=2).smallest > usual.smallest
+    assert tune_cost(["p"], **TIMED, most_runs=20).search_runs <= 20
+    short = tune_cost(["p"], **TIMED, budget="2s")
+    assert short.duration_ns == 2_000_000_000
+    assert "at most 2.0 s" in short.sentence
+
+
+def test_a_search_for_little_variation_has_a_cost_too(trouble):
+    found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS, budget="60s")
+    assert found.search_runs is None
+    assert found.method == "race"
+    assert "A spread that falls" in found.sentence
+    tried = tune_cost(["p"], host="sim:small", seed=7, tried=("llvm-tips",))
+    assert tried.method == "try"
+    assert "of what is to be tried" in tried.sentence
+
+
+def test_it_is_the_first_line_of_a_study(trouble):
+    heard = Heard()
+    tune(["p"], **TIMED, listener=heard)
+    assert heard.states[0].cost == tune_cost(["p"], **TIMED).sentence
+    assert not any(each.cost for each in heard.states[1:])
+
+
+def test_the_command(trouble):
+    words = ["tune", "--dry-run", "--minimize", "time", "--host", "sim:fast", "--seed", "7", "--factor", RANGES[0], "p"]
+    done = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert done.stdout.count("\n") == 1
+    assert json.loads(CliRunner().invoke(group, [*words[:-1], "--json", "p"]).stdout)["kind"] == "tune cost"
+
+
+@pytest.mark.parametrize("beside", [("--save", "x"), ("--report", "x.html")])
+def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
+    with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
+        CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
