@@ -1,6 +1,6 @@
 """The noun ProductionSettings: settings as files that a machine keeps without becalm, and what there is no file for.
 
-`becalm.verbs.export_settings` resolves a profile to Places on a machine, `becalm.report.production` writes files of
+`becalm.study.production_plan` resolves settings to Places on a machine, `becalm.report.production` writes files of
 them. Everything that a file sets it can also undo: by the value that was found before.
 """
 
@@ -39,6 +39,17 @@ class Place:
     before: str | None = None
     why: str = ""
     costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionPlan:
+    """What settings are written to on one machine, in the order in which they are put on. `left`: what no file holds,
+    and what can be done instead."""
+
+    host: str = ""
+    kernel: str = ""
+    places: tuple[Place, ...] = ()
+    left: tuple[Excluded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from becalm._version import VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import fields_of, finite
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.production import ProductionPlan
 from becalm.nouns.settings import Settings
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
 
@@ -153,7 +154,8 @@ class TuneVerdict:
     `settings` is what it recommends: the chosen ones, or those without what may be dropped once that was confirmed
     together, or none when the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
     for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
-    of spread smaller than this share does not matter.
+    of spread smaller than this share does not matter. `production`: what the recommended settings are written to on the
+    host, with what was there before; None where the host is no machine, and in verdicts of an older becalm.
     """
 
     kind: str
@@ -180,6 +182,7 @@ class TuneVerdict:
     excluded: tuple[Excluded, ...] = ()
     findings: tuple[Finding, ...] = ()
     fit: DesignFit | None = None
+    production: ProductionPlan | None = None
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -235,6 +238,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs")}
     changed = {
         "fit": None if value.get("fit") is None else DesignFit.from_json(value["fit"]),
+        "production": _plan(value.get("production")),
         "stopped": Stopped(value["stopped"]),
         "programs": tuple(value["programs"]),
         "trials": tuple(Trial(**found) for found in value["trials"]),
@@ -247,6 +251,10 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "findings": tuple(Finding(**found) for found in value["findings"]),
     }
     return TuneVerdict(**{**fields, **changed})
+
+
+def _plan(value: Mapping[str, Any] | None) -> ProductionPlan | None:
+    return None if value is None else ProductionPlan(**fields_of(ProductionPlan, value))
 
 
 _OF_SCHEMA_1 = {"course": "trials", "steadier": "comparisons"}

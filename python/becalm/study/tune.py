@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from becalm.analysis.diagnostics import failure_numbers
-from becalm.errors import Interrupted, MachineError, RefusedError, WorkloadError
+from becalm.errors import BecalmError, Interrupted, MachineError, RefusedError, WorkloadError
+from becalm.hosts import Ability
 from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.production import ProductionPlan
 from becalm.nouns.progress import SearchProgress
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
@@ -19,6 +22,7 @@ from becalm.nouns.verdict import Finding
 from becalm.plans.trials import next_trial
 from becalm.study.conclude_tune import conclude
 from becalm.study.measure import measure
+from becalm.study.production_plan import production_plan
 from becalm.study.session import StudySession
 from becalm.tuning.course import Course
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
@@ -159,6 +163,16 @@ def _go_on(opened: StudySession, kept: str = "") -> str:
     return f"{kept} {'go' if kept else 'Go'} on with: becalm tune --resume {opened.shown}{sudo}"
 
 
+def _production(opened: StudySession, verdict: TuneVerdict) -> ProductionPlan | None:
+    """What is to be written where for good; of a machine that can say it."""
+    if not verdict.settings or not opened.host.abilities().get(Ability.HOLD):
+        return None
+    # Hours of measuring are not lost because a file cannot be read at their end.
+    with suppress(BecalmError):
+        return production_plan(opened.host, Settings.of(verdict.settings))
+    return None
+
+
 def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVerdict:
     """Run the study's phases to their end and conclude. `cost`: what it will take, which is said first."""
     state, phases = TuneStudy(opened, course, cost), course.phases()
@@ -173,6 +187,7 @@ def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVe
         raise _interrupted(opened, course.trials) from None
     opened.settle()
     verdict = conclude(course, tuned, opened.shown, (*state.refused, *opened.drifted.values()))
+    verdict = replace(verdict, production=_production(opened, verdict))
     assert opened.number is not None
     opened.store.conclude(opened.number, verdict.to_json())
     opened.measuring.listener.ended(verdict)

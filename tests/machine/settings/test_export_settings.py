@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import becalm as api
+from becalm import hosts
 from becalm.errors import UsageError
+from becalm.hosts import Access
+from becalm.study.tune import _production
 
 pytestmark = pytest.mark.machine
 
@@ -87,6 +91,19 @@ def test_what_is_no_profile_and_no_setting_is_refused(becalm, root):
     assert "Which settings?" in becalm("export-settings", root=root).stderr
     with pytest.raises(UsageError, match="no form"):
         exported(root, "pyperf", format="ini")
+
+
+def test_a_search_on_a_machine_keeps_what_its_settings_are_written_to(root):
+    with hosts.open("local", Access(root=str(root))) as machine:
+        session, verdict = SimpleNamespace(host=machine), SimpleNamespace(settings={"swappiness": 10, "aslr": "off"})
+        plan = _production(session, verdict)
+        assert [(each.path, each.before, each.after) for each in plan.places] == [
+            ("/proc/sys/vm/swappiness", "60", "10")
+        ]
+        assert [each.knob for each in plan.left] == ["aslr"]
+        assert plan.kernel
+        assert _production(session, SimpleNamespace(settings={})) is None
+        assert _production(session, SimpleNamespace(settings={"of nobody": 1})) is None
 
 
 def test_files_of_a_study_say_what_it_measured(root):

@@ -10,6 +10,7 @@ from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
 from becalm.report.tune import figures, tables, time_tables
+from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
 from becalm.wording import tune_time
 from becalm.wording.measurement import duration
@@ -51,6 +52,8 @@ def page(found: TuneVerdict) -> str:
         surfaces=_surfaces(found),
         noticed=() if found.fit is None else found.fit.findings,
         later=tuple(_later(found)),
+        files=production_files(found),
+        unfiled=left(found),
         findings=found.findings,
         facts=tables.facts(found),
     )

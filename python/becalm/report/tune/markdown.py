@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.markdown import code, escaped, grid, written
 from becalm.report.tune import tables
+from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
 
 
@@ -25,6 +26,12 @@ def _lines(found: TuneVerdict) -> Iterator[str]:
     yield from ("| type | to |", "| --- | --- |")
     yield from (f"| {code(command)} | {escaped(what)} |" for command, what in sentences.commands(found))
     yield ""
+    if made := production_files(found):
+        yield from ("## What to put into production", "")
+        for each in made:
+            yield from (f"`{each.path}`", "", "```", *each.content.splitlines(), "```", "")
+        if (rest := left(found)).rows:
+            yield from (f"### {rest.title}", "", *grid(rest), "")
     for program, table in tables.every(found):
         title = f": {program}" if program and len(found.programs) > 1 else ""
         yield from (f"## {escaped(table.title + title)}", "", *grid(table), "")

@@ -1,11 +1,16 @@
 """The report of a search for the fastest settings: a study of a simulated machine, once for all tests."""
 
+import html
 import io
+import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.production import Place, ProductionPlan, Where
 from becalm.nouns.tune_verdict import TUNED, from_json
 from becalm.report.drawn import as_html, as_markdown, on_terminal
 from becalm.report.tune import figures, tables, time_tables
@@ -111,3 +116,34 @@ def test_the_interval_of_a_mean_time_is_drawn_where_it_is(found):
     ticks = re.findall(r">([0-9.]+)</text>", picture[picture.index("axes_2") :])
     assert ticks
     assert all(1.9 < float(each) < 3.1 for each in ticks)
+
+
+PLAN = ProductionPlan(
+    "bench1",
+    "5.10.0",
+    (
+        Place(
+            "sched_latency_ns",
+            Where.SYSCTL,
+            "/proc/sys/kernel/sched_latency_ns",
+            "146704694",
+            "12000000",
+            "in which time every runnable task gets its turn",
+        ),
+    ),
+    (Excluded("aslr", "systemd has no property for it"),),
+)
+
+
+def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found):
+    made = replace(found, production=PLAN)
+    assert from_json(json.loads(json.dumps(made.to_json()))).production == PLAN
+    for text in (as_html(made), as_markdown(made)):
+        plain = html.unescape(text)
+        assert "What to put into production" in plain
+        assert "kernel.sched_latency_ns = 146704694" in plain
+        assert "sysctl --write kernel.sched_latency_ns=12000000" in plain
+        assert "systemd has no property for it" in plain
+        assert f"/etc/sysctl.d/90-becalm-{found.study}.conf" in plain
+        assert "runs" in plain[plain.index("Measured on sim:scheduler") :][:200]
+    assert "What to put into production" not in as_html(found), "a simulated machine has no files"

@@ -1,0 +1,32 @@
+"""What a search recommends, as files for production: those that its own machine would get."""
+
+from __future__ import annotations
+
+from becalm.nouns.production import Origin, ProductionFile
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.report.production.forms import files
+from becalm.report.table import Table
+from becalm.wording import tune as sentences
+
+
+def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
+    """The files; none where nothing is recommended, or its machine could not say what is written."""
+    if found.production is None or not found.settings:
+        return ()
+    programs = " and ".join(found.programs)
+    number = "" if found.study is None else f"-{found.study}"
+    origin = Origin(
+        name=f"becalm{number or '-tuned'}",
+        title=f"settings {f'of study {found.study} ' if number else ''}for {programs}",
+        measured=tuple(each.sentence for each in sentences.headline(found)),
+        host=found.production.host or found.host,
+        kernel=found.production.kernel,
+        found_on=found.host,
+    )
+    return files(origin, found.production.places, None)
+
+
+def left(found: TuneVerdict) -> Table:
+    """What no file holds, and what to do instead."""
+    rows = () if found.production is None else tuple((each.knob, each.reason) for each in found.production.left)
+    return Table("In none of these files", ("setting", "because, or instead"), rows)

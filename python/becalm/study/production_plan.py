@@ -1,0 +1,108 @@
+"""What settings are written to on a machine, for files that hold without becalm: places, and what was found there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from becalm.errors import BecalmError
+from becalm.hosts import Host
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.production import Place, ProductionPlan, Where
+from becalm.nouns.settings import Settings
+from becalm.wording import production as sentences
+
+DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
+
+
+def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
+    """What settings mean on a machine, in the order in which they are put on, and those that no file can hold.
+
+    Raises MachineError, and UsageError where the host has no settings of a machine.
+    """
+    rows = machine.knobs()
+    places: list[Place] = []
+    left: list[Excluded] = []
+    live: dict[str, str | int | bool] = {}
+    for name, value in settings.values:
+        knob = find(rows, name)
+        if not knob.supported:
+            left.append(Excluded(name, knob.reason or "not supported here"))
+        elif knob.scope == "process":
+            found = list(_of_program(knob, str(value)))
+            places += found
+            left += [] if found else [Excluded(name, sentences.no_property(name))]
+        elif knob.scope == "boot":
+            found = list(_of_boot(machine, knob, value))
+            places += found
+            left += [] if found else [Excluded(name, f"what {value} is on this machine cannot be seen")]
+        elif name in sentences.BY_HAND:
+            left.append(Excluded(name, sentences.BY_HAND[name]))
+        else:
+            live[name] = value
+    made, lacking = _live(machine, rows, Settings.of(live))
+    facts = machine.facts()
+    return ProductionPlan(hostname_of(facts), kernel_of(facts), (*made, *places), (*left, *lacking))
+
+
+def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[Place], list[Excluded]]:
+    """What settings of the running machine write, with what was there before becalm."""
+    if not settings.values:
+        return [], []
+    # What becalm itself has put on is not what was found before.
+    ours = {each.place: each.original for each in machine.status().places}
+    places, left = [], {}
+    for change in machine.plan(settings, dangerous=True).changes:
+        knob = find(rows, change.knob)
+        if (where := _where(change.place)) is None:
+            left[change.knob] = Excluded(change.knob, sentences.no_file(change.knob, change.place))
+            continue
+        before = ours.get(change.place, change.before)
+        if where is Where.LATENCY:
+            before = None
+        places.append(Place(knob.name, where, change.place, change.after, before, knob.rationale, knob.costs))
+    return [each for each in places if each.knob not in left], list(left.values())
+
+
+def _where(place: str) -> Where | None:
+    """What kind of file a place is; None for what is no file, and for what has another name after the next start."""
+    if place == LATENCY:
+        return Where.LATENCY
+    for prefix, where in ((SYSCTL, Where.SYSCTL), (DEBUGFS, Where.DEBUG), ("/sys/fs/cgroup/", None)):
+        if place.startswith(prefix):
+            return where
+    return Where.FILE if place.startswith("/sys/") else None
+
+
+def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Place]:
+    """Parameters of the kernel, as this machine spells them."""
+    with suppress(BecalmError):
+        for each in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
+            words = " ".join(each["parameters"])
+            yield Place(knob.name, Where.BOOT, words, words, None, knob.rationale, knob.costs)
+
+
+def _of_program(knob: Knob, value: str) -> Iterator[Place]:
+    """Properties of a unit (systemd.exec(5)); none for what systemd does not have."""
+    kind, _, level = value.partition(":")
+    pairs: list[tuple[str, str]] = {
+        "nice": [("Nice", value)],
+        "cpus": [("CPUAffinity", value)],
+        "io_priority": [("IOSchedulingClass", kind), *([("IOSchedulingPriority", level)] if level else [])],
+        "policy": [("CPUSchedulingPolicy", kind), *([("CPUSchedulingPriority", level)] if level else [])],
+        "cpu_weight": [("CPUWeight", value)],
+    }.get(knob.name, [])
+    for name, text in pairs:
+        yield Place(knob.name, Where.PROGRAM, name, text, None, knob.rationale, knob.costs)
+
+
+def hostname_of(facts: Mapping[str, Any]) -> str:
+    """The name of a machine; empty where it is not known."""
+    return str((facts.get("host") or {}).get("hostname") or "")
+
+
+def kernel_of(facts: Mapping[str, Any]) -> str:
+    """Its kernel, as uname -r says it."""
+    return str((facts.get("kernel") or {}).get("release") or "")
