@@ -21,6 +21,8 @@ def cost(found: TuneCost) -> str:
             f"About {counted(found.search_runs, 'run')} of a search ({found.method}) in {what}, then at most "
             f"{counted(found.confirm_runs, 'fresh run')} that confirm what it finds"
         )
+    if found.search_runs == 0 and found.method != "try":
+        head = f"The limit of runs or time is too short for a search ({found.method}) in {what}"
     if found.run_ns:
         head += f"; a run takes {duration(found.run_ns)}"
     if found.duration_ns is not None:

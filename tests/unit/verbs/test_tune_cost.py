@@ -59,6 +59,10 @@ def test_more_noise_more_runs_less_to_be_seen(trouble):
     assert "at most 2.0 s" in short.sentence
 
 
+def test_a_limit_too_short_for_any_search_is_said_before_it_starts(trouble):
+    assert "too short for a search (surface) in 2 factors" in tune_cost(["p"], **TIMED, most_runs=3).sentence
+
+
 def test_a_search_for_little_variation_has_a_cost_too(trouble):
     found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS, budget="60s")
     assert found.search_runs is None
