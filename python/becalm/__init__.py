@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from becalm.nouns.settings_change import Status as Status
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
+    from becalm.nouns.timer import ClockReport as ClockReport
+    from becalm.nouns.timer import TimerCell as TimerCell
     from becalm.nouns.tune_cost import TuneCost as TuneCost
     from becalm.nouns.tune_verdict import TuneVerdict as TuneVerdict
     from becalm.nouns.verdict import Difference as Difference
@@ -124,6 +126,7 @@ _VALUES = {
     "becalm.nouns.settings_change": "ApplyResult Reset Status",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
+    "becalm.nouns.timer": "ClockReport TimerCell",
     "becalm.nouns.tune_cost": "TuneCost",
     "becalm.nouns.tune_verdict": "TuneVerdict",
     "becalm.nouns.verdict": "Difference Finding Summary Verdict",

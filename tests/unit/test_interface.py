@@ -63,6 +63,7 @@ FUNCTIONS = {
     "watch": (becalm.watch,),
     "explain": (becalm.explain, becalm.load_experiment),
     "load": (becalm.make_load,),
+    "clock": (becalm.clock,),
 }
 
 

@@ -6,13 +6,14 @@
 //! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
-//! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `copies`
+//! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `clock` evaluates its timers, `copies`
 //! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init`
 //! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
 mod beside;
 mod booting;
+mod clock;
 mod conversation;
 mod copies;
 mod defined;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Ok(options::Command::Restore(options)) => return restore::run(&options),
         Ok(options::Command::Copies(copies)) => return copies::run(&copies),
         Ok(options::Command::Load(options)) => return load::run(options),
+        Ok(options::Command::Clock(request)) => return clock::run(&request),
         Ok(options::Command::Tables) => {
             println!("{}", tables::tables());
             return ExitCode::SUCCESS;

@@ -17,6 +17,8 @@ pub enum Command {
     Copies(crate::copies::Copies),
     /// Make known load.
     Load(crate::load::Options),
+    /// Evaluate the timers of the machine.
+    Clock(becalm_core::clock::evaluate::Request),
     /// Print the engine's tables.
     Tables,
     Version,
@@ -84,6 +86,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
         Some("serve") => {}
         Some("restore") => return restore(arguments),
         Some("copies") => return crate::copies::parse(arguments).map(Command::Copies),
+        Some("clock") => return crate::clock::parse(arguments).map(Command::Clock),
         Some("load") => return crate::load::parse(arguments).map(Command::Load),
         Some("tables") => return Ok(Command::Tables),
         Some("--version") => return Ok(Command::Version),

@@ -34,6 +34,7 @@ HOMES = {
     "Explanation": "explain.report",
     "Ratings": "suite",
     "Diagnosis": "doctor",
+    "ClockReport": "clock",
     "Design": "design.planned",
     "DesignFit": "design.report",
     "ProductionSettings": "production.report",

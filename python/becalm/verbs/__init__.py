@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.errors import UsageError
 
 if TYPE_CHECKING:
+    from becalm.verbs.clock import clock as clock
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.design import design as design
     from becalm.verbs.design import fit_design as fit_design
@@ -110,6 +111,7 @@ TABLE = (
     Verb("run", "Measure one program: how long, how much it varies, and why.", kind=_MEASURED),
     Verb("compare", "Compare programs: which is faster, by how much, how sure.", kind=_MEASURED),
     Verb("doctor", "What this machine is and allows, and how much noise it makes."),
+    Verb("clock", "How short a time and how small a change the timers of this machine can show."),
     Verb(
         "tune",
         "Find the system settings under which a program varies least, or runs fastest.",

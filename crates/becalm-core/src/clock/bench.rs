@@ -13,6 +13,8 @@ use super::timer::measure::Measure;
 const SLOW_NS: f64 = 1_500.0;
 /// Empty regions from which the cost is taken.
 const EMPTY: usize = 2_000;
+/// Additions of a usual length.
+const USUAL: u64 = 2_048;
 /// Measurements of an empty region under a flush, of which each takes milliseconds.
 const FEWEST: usize = 20;
 
@@ -45,8 +47,7 @@ impl<'a> Bench<'a> {
         time: Duration,
     ) -> Bench<'a> {
         let began = Instant::now();
-        timer.empty(FEWEST, buffer);
-        let each = began.elapsed() / FEWEST as u32;
+        let each = pace(timer, buffer, time);
         // A tenth of the time at most for the cost.
         let many = (time.as_secs_f64() / 10.0 / each.as_secs_f64().max(1e-9)) as usize;
         let empty = timer.empty(many.clamp(FEWEST, EMPTY), buffer);
@@ -97,6 +98,18 @@ impl Meter for Bench<'_> {
     fn exhausted(&self) -> bool {
         Instant::now() >= self.until
     }
+}
+
+/// What a measurement of a usual length takes in all: flush, rehearsal, and whatever else the machine does meanwhile, as
+/// others may use the processor, too. Takes a fiftieth of the time.
+fn pace(timer: &dyn Measure, buffer: &mut Buffer, time: Duration) -> Duration {
+    let began = Instant::now();
+    let mut many = 0;
+    while many == 0 || began.elapsed() < time / 50 {
+        timer.work(&[USUAL], &[0; FEWEST], buffer, i64::MAX);
+        many += FEWEST as u32;
+    }
+    began.elapsed() / many
 }
 
 /// The step by which a timer advances, in its own unit: from regions of many lengths.

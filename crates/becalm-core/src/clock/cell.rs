@@ -130,7 +130,7 @@ const FEWEST_SETS: u32 = 160;
 const FEWEST: usize = 30;
 /// Up to so many measurements to a set the search is the smallest.
 const SMALL: usize = 1_000;
-/// What a measurement takes beside flush and reads: additions of a usual length, twice.
+/// What a measurement takes beside the flush: reads, and additions of a usual length, twice.
 const USUAL: Duration = Duration::from_nanos(1_200);
 /// Where the search gives up: first here, and further up only where nothing passed.
 const LONGEST: [u64; 3] = [8_192, 32_768, 131_072];
@@ -154,7 +154,7 @@ pub fn criteria(asked: &Asked, each: Duration) -> Criteria {
         return base;
     }
     let fits = |sets: u32| {
-        let many = asked.time.as_secs_f64() / f64::from(sets) / (each + USUAL).as_secs_f64();
+        let many = asked.time.as_secs_f64() / f64::from(sets) / each.as_secs_f64();
         (many as usize).clamp(FEWEST, base.many)
     };
     let all = fits(SETS);
@@ -278,13 +278,13 @@ mod tests {
     #[test]
     fn measurements_fit_the_time() {
         let flush = Flush { name: "L1", bytes: 0, reason: None };
-        let quick = criteria(&asked(&flush, 0.5, false), Duration::from_nanos(300));
+        let quick = criteria(&asked(&flush, 0.5, false), Duration::from_nanos(1_500));
         assert!(quick.repetitions == 1 && (1_000..=3_000).contains(&quick.many), "{quick:?}");
-        let long = criteria(&asked(&flush, 60.0, false), Duration::from_nanos(300));
+        let long = criteria(&asked(&flush, 60.0, false), Duration::from_nanos(1_500));
         assert!(long.repetitions == 3 && long.many == 10_000, "{long:?}");
         let flushed = criteria(&asked(&flush, 5.0, false), Duration::from_millis(20));
         assert_eq!(flushed.many, FEWEST);
-        let published = criteria(&asked(&flush, 0.5, true), Duration::from_nanos(300));
+        let published = criteria(&asked(&flush, 0.5, true), Duration::from_nanos(1_500));
         assert_eq!((published.many, published.fresh, published.pairs), (10_000, 30, 80));
     }
 

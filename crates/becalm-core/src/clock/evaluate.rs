@@ -18,7 +18,7 @@ use super::timer::{Description, Unit};
 use super::trust::Trust;
 
 /// What is asked for.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// Time for everything.

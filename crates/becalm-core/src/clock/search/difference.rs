@@ -1,6 +1,6 @@
 //! t_diff: the smallest difference between two lengths that can be seen.
 
-use super::grid::{self, Ask};
+use super::grid::{self, Answer, Ask};
 use super::{published, Criteria, Found, Trial, Unmeasurable};
 use crate::clock::meter::Meter;
 use crate::clock::statistics::{overlap, separation, Separation};
@@ -30,8 +30,9 @@ pub fn published(
     let mut trial = Trial::new(meter, criteria);
     trial.null(shortest)?;
     let largest = shortest.max(STEPS[0]);
-    let found =
-        published::scan(&STEPS, largest, |difference| trial.apart(shortest, difference, criteria.pairs))?;
+    let found = published::scan(&STEPS, largest, |difference| {
+        Ok(trial.apart(shortest, difference, criteria.pairs)? == Answer::Passed)
+    })?;
     let found =
         found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())?;
     trial.described(shortest, found)
@@ -61,25 +62,24 @@ pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result
 
 impl Trial<'_> {
     /// Whether all of so many neighbouring lengths, A = shortest + (i − 1)Δ and B = shortest + iΔ, can be told apart.
-    fn apart(&mut self, shortest: u64, difference: u64, pairs: usize) -> Result<bool, Unmeasurable> {
+    fn apart(&mut self, shortest: u64, difference: u64, pairs: usize) -> Result<Answer, Unmeasurable> {
         for pair in 0..pairs as u64 {
             let shorter = shortest + pair * difference;
-            let apart = self
-                .sets(&[shorter, shorter + difference])?
-                .is_some_and(|sets| overlap(&sets[0].values, &sets[1].values) <= self.criteria.overlap);
-            if !apart {
-                return Ok(false);
+            let Some(sets) = self.sets(&[shorter, shorter + difference])? else { return Ok(Answer::Unknown) };
+            if overlap(&sets[0].values, &sets[1].values) > self.criteria.overlap {
+                return Ok(Answer::Failed);
             }
         }
-        Ok(true)
+        Ok(Answer::Passed)
     }
 
     /// No difference at all must not be seen.
     fn null(&mut self, shortest: u64) -> Result<(), Unmeasurable> {
-        if self.apart(shortest, 0, 1)? {
-            return Err(Unmeasurable::NullPassed);
+        match self.apart(shortest, 0, 1)? {
+            Answer::Failed => Ok(()),
+            Answer::Passed => Err(Unmeasurable::NullPassed),
+            Answer::Unknown => Err(self.reason()),
         }
-        Ok(())
     }
 
     fn described(&mut self, shortest: u64, found: Found) -> Result<Difference, Unmeasurable> {

@@ -22,6 +22,15 @@ pub fn lengths(first: u64, last: u64, parts: u32) -> Vec<u64> {
     lengths
 }
 
+/// What a look at a length says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Passed,
+    Failed,
+    /// The operating system took part too often: nothing is said of the timer.
+    Unknown,
+}
+
 /// What a length is asked.
 pub(crate) enum Ask {
     /// One look.
@@ -36,22 +45,23 @@ pub(crate) enum Ask {
 pub(crate) fn search(
     first: u64,
     longest: u64,
-    mut passes: impl FnMut(u64, Ask) -> Result<bool, Unmeasurable>,
+    mut look: impl FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
 ) -> Result<Option<u64>, Unmeasurable> {
     let grid = lengths(first, longest, COARSE);
-    let found = lowest(&grid, |length| looks(|| passes(length, Ask::Once)))?;
+    let found = lowest(&grid, |length| looks(|| look(length, Ask::Once)))?;
     let Some(mut at) = found else { return Ok(None) };
+    let mut confirmed = |length: u64| Ok(look(length, Ask::Confirm)? == Answer::Passed);
     // Chance and holes: fresh sets here and above must pass, or it was too low; and below must not, or it was too high.
     let mut fell = false;
     loop {
         let above = (at + 1).min(grid.len() - 1);
-        if !(passes(grid[at], Ask::Confirm)? && (above == at || passes(grid[above], Ask::Confirm)?)) {
+        if !(confirmed(grid[at])? && (above == at || confirmed(grid[above])?)) {
             at += 1;
             if at == grid.len() {
                 return Ok(None);
             }
             fell = true;
-        } else if !fell && at > 0 && passes(grid[at - 1], Ask::Confirm)? {
+        } else if !fell && at > 0 && confirmed(grid[at - 1])? {
             at -= 1;
         } else {
             break;
@@ -63,26 +73,37 @@ pub(crate) fn search(
     let mut fine = lengths(grid[at - 1], grid[at], FINE);
     fine.retain(|length| *length > grid[at - 1] && *length < grid[at]);
     fine.push(grid[at]);
-    let found = lowest(&fine, |length| Ok(length == grid[at] || looks(|| passes(length, Ask::Closely))?))?;
+    let found = lowest(&fine, |length| match length == grid[at] {
+        true => Ok(Answer::Passed),
+        false => looks(|| look(length, Ask::Closely)),
+    })?;
     Ok(Some(found.map_or(grid[at], |index| fine[index])))
 }
 
 /// One look, or after a failure two more that both pass: one bad set, of hundreds, is not to end a search.
-fn looks(mut look: impl FnMut() -> Result<bool, Unmeasurable>) -> Result<bool, Unmeasurable> {
-    Ok(look()? || (look()? && look()?))
+fn looks(mut look: impl FnMut() -> Result<Answer, Unmeasurable>) -> Result<Answer, Unmeasurable> {
+    match look()? {
+        Answer::Failed => {}
+        known => return Ok(known),
+    }
+    match (look()?, look()?) {
+        (Answer::Passed, Answer::Passed) => Ok(Answer::Passed),
+        _ => Ok(Answer::Failed),
+    }
 }
 
-/// The place from which on all pass, looked for from the longest down.
+/// The place from which on all pass of which anything is known, looked for from the longest down.
 fn lowest(
     lengths: &[u64],
-    mut passes: impl FnMut(u64) -> Result<bool, Unmeasurable>,
+    mut look: impl FnMut(u64) -> Result<Answer, Unmeasurable>,
 ) -> Result<Option<usize>, Unmeasurable> {
     let mut found = None;
     for (index, length) in lengths.iter().enumerate().rev() {
-        if !passes(*length)? {
-            break;
+        match look(*length)? {
+            Answer::Passed => found = Some(index),
+            Answer::Unknown => {}
+            Answer::Failed => break,
         }
-        found = Some(index);
     }
     Ok(found)
 }
@@ -90,6 +111,14 @@ fn lowest(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn answer(passed: bool) -> Answer {
+        if passed {
+            Answer::Passed
+        } else {
+            Answer::Failed
+        }
+    }
 
     #[test]
     fn the_grid_by_hand() {
@@ -101,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_hole_below_does_not_count() {
-        let passes = |length: u64, _| Ok((40..42).contains(&length) || length >= 90);
+        let passes = |length: u64, _| Ok(answer((40..42).contains(&length) || length >= 90));
         let found = search(1, 1_000, passes).unwrap().unwrap();
         assert!((90..=92).contains(&found), "{found}");
     }
@@ -109,11 +138,11 @@ mod tests {
     #[test]
     fn luck_is_not_confirmed() {
         // Everything passes at the first look; fresh sets pass from 200 on.
-        let passes = |length: u64, ask| Ok(!matches!(ask, Ask::Confirm) || length >= 200);
+        let passes = |length: u64, ask| Ok(answer(!matches!(ask, Ask::Confirm) || length >= 200));
         let found = search(1, 1_000, passes).unwrap().unwrap();
         assert!((180..=240).contains(&found), "{found}");
-        assert_eq!(search(1, 1_000, |_, _| Ok(false)), Ok(None));
-        assert_eq!(search(1, 1_000, |_, _| Ok(true)), Ok(Some(1)));
+        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Failed)), Ok(None));
+        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Passed)), Ok(Some(1)));
         assert_eq!(search(1, 8, |_, _| Err(Unmeasurable::OutOfTime)), Err(Unmeasurable::OutOfTime));
     }
 
@@ -125,10 +154,21 @@ mod tests {
         let spoiled = *grid.iter().find(|length| **length >= 400).unwrap();
         let found = search(1, 1_000, |length, ask| {
             if length == spoiled && matches!(ask, Ask::Once) && std::mem::take(&mut unlucky) {
-                return Ok(false);
+                return Ok(Answer::Failed);
             }
-            Ok(length >= 100)
+            Ok(answer(length >= 100))
         });
         assert!((100..=104).contains(&found.unwrap().unwrap()));
+    }
+
+    #[test]
+    fn lengths_of_which_nothing_is_known_do_not_end_the_search() {
+        let look = |length: u64, ask| match ask {
+            Ask::Once if length > 500 || (200..230).contains(&length) => Ok(Answer::Unknown),
+            _ => Ok(answer(length >= 100)),
+        };
+        let found = search(1, 1_000, look).unwrap().unwrap();
+        assert!((100..=104).contains(&found), "{found}");
+        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Unknown)), Ok(None));
     }
 }

@@ -1,6 +1,6 @@
 //! t_min: the shortest work that can be measured.
 
-use super::grid::{self, Ask};
+use super::grid::{self, Answer, Ask};
 use super::{published, Criteria, Found, Trial, Unmeasurable};
 use crate::clock::meter::Meter;
 use crate::clock::statistics::variation;
@@ -16,7 +16,9 @@ const PLACES_CLOSELY: u64 = 8;
 /// By the published scan.
 pub fn published(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
-    let found = published::scan(&STEPS, criteria.longest, |length| trial.holds(length, 1 + criteria.fresh))?;
+    let found = published::scan(&STEPS, criteria.longest, |length| {
+        Ok(trial.holds(length, 1 + criteria.fresh)? == Answer::Passed)
+    })?;
     found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())
 }
 
@@ -37,22 +39,21 @@ pub fn grid(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasu
 
 impl Trial<'_> {
     /// Whether so many sets of a length all vary little enough.
-    fn holds(&mut self, length: u64, sets: usize) -> Result<bool, Unmeasurable> {
+    fn holds(&mut self, length: u64, sets: usize) -> Result<Answer, Unmeasurable> {
         for _ in 0..sets {
-            let calm = self.sets(&[length])?.is_some_and(|sets| {
-                // Not a number, of too few values, does not pass.
-                variation(&sets[0].values, self.meter.cost()) < self.criteria.variation
-            });
-            if !calm {
-                return Ok(false);
+            let Some(sets) = self.sets(&[length])? else { return Ok(Answer::Unknown) };
+            let variation = variation(&sets[0].values, self.meter.cost());
+            // Not a number, of too few values, is not below either.
+            if variation.is_nan() || variation >= self.criteria.variation {
+                return Ok(Answer::Failed);
             }
         }
-        Ok(true)
+        Ok(Answer::Passed)
     }
 
     /// The same at so many places within one step of the counter, from the length on: at a multiple of the step the
     /// error vanishes, which says nothing of the lengths around it.
-    fn holds_around(&mut self, length: u64, places: u64, sets: usize) -> Result<bool, Unmeasurable> {
+    fn holds_around(&mut self, length: u64, places: u64, sets: usize) -> Result<Answer, Unmeasurable> {
         let step = self.meter.quantum().map_or(0.0, |quantum| quantum.length);
         let places = places.min(step as u64).max(1);
         let mut offsets: Vec<u64> =
@@ -62,11 +63,12 @@ impl Trial<'_> {
         let half = offsets.len() / 2;
         offsets.rotate_left(half);
         for offset in offsets {
-            if !self.holds(length + offset, sets)? {
-                return Ok(false);
+            match self.holds(length + offset, sets)? {
+                Answer::Passed => {}
+                other => return Ok(other),
             }
         }
-        Ok(true)
+        Ok(Answer::Passed)
     }
 }
 

@@ -1,0 +1,50 @@
+"""Which timer is for what: of those whose reads are ordered with the code around them, the one for the shortest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from becalm.nouns.timer import ClockCheck, TimerCell
+
+UNORDERED = {"bare", "PAPI_get_real_cyc"}
+"""Timers whose reads may be executed before the work has ended or after it has begun: measured, never recommended."""
+
+ALIKE = 1.1
+"""t_min of two timers that differ by less than this factor are as good as the same; the cheaper read then counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The timer for wall time at a flush size."""
+
+    flush: str
+    cell: TimerCell
+
+
+def choices(cells: Sequence[TimerCell]) -> tuple[Choice, ...]:
+    """The timer for each flush size, in the order of the cells; a flush at which nothing could be measured has none."""
+    flushes = dict.fromkeys(cell.flush for cell in cells)
+    found = ((flush, _best(cell for cell in cells if cell.flush == flush)) for flush in flushes)
+    return tuple(Choice(flush, cell) for flush, cell in found if cell is not None)
+
+
+def check(cells: Sequence[TimerCell], wanted_ns: int) -> ClockCheck:
+    """Whether a region of that length can be timed by the best timer there is, with everything in the nearest cache."""
+    nearest = cells[0].flush if cells else ""
+    best = _best(cell for cell in cells if cell.flush == nearest)
+    if best is None or best.t_min is None:
+        return ClockCheck(wanted_ns, None, None)
+    return ClockCheck(wanted_ns, best.timer, best.t_min.ns)
+
+
+def _best(cells: Iterable[TimerCell]) -> TimerCell | None:
+    found = [
+        (cell.t_min.ns, cell.median_cost, cell)
+        for cell in cells
+        if cell.t_min is not None and cell.unit == "nanoseconds" and cell.timer not in UNORDERED
+    ]
+    if not found:
+        return None
+    shortest = min(ns for ns, _, _ in found)
+    return min((cost, ns, cell.timer, cell) for ns, cost, cell in found if ns <= ALIKE * shortest)[3]

@@ -1,0 +1,56 @@
+"""Cells of an evaluation of timers, kept as they end, so that one that was interrupted can go on.
+
+One file in the state directory holds the last evaluation: a first line with what was asked for, then a line of JSON for
+each event. A line that was cut off is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from becalm import paths
+from becalm.errors import MachineError
+
+
+class TimerCells:
+    """The file of the last evaluation."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or paths.state_dir() / "clock.jsonl"
+
+    def begin(self, asked: Mapping[str, Any]) -> None:
+        """Forget the last one and keep this one. Raises MachineError."""
+        self._write(asked, "w")
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Keep an event. Raises MachineError."""
+        self._write(event, "a")
+
+    def read(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Events of an evaluation that asked for the same; none where the last one asked for something else."""
+        try:
+            lines = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise MachineError(f"{self.path} cannot be read: {error.strerror}.") from error
+        values = [value for value in map(_value, lines) if value is not None]
+        return values[1:] if values and values[0] == dict(asked) else []
+
+    def _write(self, value: Mapping[str, Any], mode: str) -> None:
+        try:
+            with self.path.open(mode, encoding="utf-8") as file:
+                file.write(json.dumps(value) + "\n")
+        except OSError as error:
+            raise MachineError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+
+def _value(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

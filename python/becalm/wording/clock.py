@@ -1,0 +1,124 @@
+"""What is said of timers and of the clock that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from becalm.nouns.timer import ClockCheck, TimerCell, WorkLength
+from becalm.wording.measurement import duration, memory, percent
+
+DOUBTS = {
+    "fallback": "The processor's own counter cannot be used here; the timers read the operating system's clock.",
+    "trapped": "A hypervisor emulates each read of the counter: nothing short can be timed.",
+    "not_invariant": "The counter may change its rate with the core's clock, and the kernel does not keep time by it.",
+    "kernel_left_it": "The kernel does not keep time by the counter: it has found it wrong, or was told so.",
+    "fences_do_not_hold": "Fences do not hold back what follows them: regions may overlap with what comes after.",
+    "reads_do_not_wait": "Reads of the counter did not wait for what stands before them.",
+    "not_pinned": "The thread could not be kept on one processor.",
+    "quantum_unknown": "The step by which the counter advances could not be told.",
+}
+"""By the engine's kinds (crates/becalm-core/src/clock/trust.rs)."""
+
+INTERRUPTED = "Interrupted: cells that are missing were not measured. Go on: the same command with --resume."
+UNKNOWN = "?"
+PLACES = {"L1": "with all code and data near", "L2": "from the second cache", "L3": "from the third cache"}
+
+
+def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The statement of trust: what, and what is known of it. What the machine does not tell is left out."""
+    yield "counter", f"{trust['source']}, {trust['hz'] / 1e6:.3f} MHz within {trust['ppm']:.2f} ppm"
+    if trust["fallback"]:
+        yield "not the processor's own", trust["fallback"]
+    if trust["quantum_ns"] is not None:
+        yield "step", f"{duration(trust['quantum_ns'])} ({trust['quantum_ticks']:.4g} ticks)"
+    yield "empty region", f"{duration(trust['smallest_cost_ns'])} at least, median {duration(trust['median_cost_ns'])}"
+    if trust["invariant"] is not None:
+        yield "one rate", "yes" if trust["invariant"] else "not announced"
+    if trust["clocksource"]:
+        yield "the kernel's clock", trust["clocksource"]
+    if trust["hypervisor"] is not None:
+        yield "hypervisor", "yes" if trust["hypervisor"] else "no"
+    fences = trust["fences"]
+    if fences["ratio"] is not None:
+        yield "fences", f"two chains take {fences['ratio']:.1f} times as long with them (2 where they hold)"
+    check = trust["check"]
+    yield "core's clock", f"{trust['core_ghz']:.2f} GHz now, {trust['core_over_counter']:.2f} times the counter's"
+    yield "self-check", f"a multiplication takes {check['ratio']:.2f} additions"
+    yield "core's cycles", trust["no_cycles"] or "can be counted"
+    yield "processor", f"{trust['cpu']}{'' if trust['pinned'] else ', not pinned'}"
+    yield "at", datetime.fromtimestamp(trust["at"]).strftime("%Y-%m-%d %H:%M")
+
+
+def length(found: WorkLength | None) -> str:
+    """A length of work, with the range of its repetitions where they differ."""
+    if found is None:
+        return UNKNOWN
+    low, high = found.range_ns
+    return duration(found.ns) if high - low < 0.05 * found.ns else f"{duration(found.ns)} ({low:.3g} to {high:.3g})"
+
+
+def smallest_difference(cell: TimerCell) -> str:
+    """t_diff; below the step it is known to be at most that."""
+    if cell.t_diff_below_quantum and cell.quantum is not None:
+        return f"≤ {amount(cell.quantum, cell.unit)}"
+    return length(cell.t_diff)
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A cost or a step in its unit."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.3g} cycles" if unit == "cycles" else duration(value)
+
+
+def place(cell: TimerCell) -> str:
+    """Where code and timer come from."""
+    return f"{cell.flush}, {memory(cell.flush_bytes)} written" if cell.flush_bytes else cell.flush
+
+
+def chosen(cell: TimerCell) -> str:
+    """Which timer for what."""
+    assert cell.t_min is not None
+    near = PLACES.get(cell.flush, "from memory")
+    change = "" if cell.t_diff is None else f", changes of {smallest_difference(cell).removeprefix('≤ ')} and more"
+    return f"{near[0].upper()}{near[1:]}: {cell.timer} times regions from {duration(cell.t_min.ns)} on{change}."
+
+
+def checked(check: ClockCheck) -> str:
+    """The answer to --check."""
+    wanted = duration(check.wanted_ns)
+    if check.t_min_ns is None:
+        return f"Whether {wanted} can be timed here cannot be told: no timer's t_min could be measured."
+    if check.exit_code == 0:
+        return f"A region of {wanted} can be timed here: {check.timer} does from {duration(check.t_min_ns)} on."
+    begins = duration(check.t_min_ns)
+    return f"A region of {wanted} is too short to be timed here: {check.timer}, the best, begins at {begins}."
+
+
+def nothing_measured(cells: int) -> str:
+    """No timer has a t_min."""
+    if cells == 0:
+        return "No cell was measured."
+    return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
+
+
+def absent(name: str, reason: str) -> str:
+    """A timer or a flush that is left out."""
+    return f"{name}: {reason}."
+
+
+def going_on(cells: int) -> str:
+    """An evaluation is resumed."""
+    return f"{cells} cells are known from before."
+
+
+def reading(cell: TimerCell) -> str:
+    """What the numbers of a row rest on."""
+    return f"{cell.many} × {cell.repetitions}"
+
+
+def share(value: float) -> str:
+    """A share or a coefficient of variation."""
+    return UNKNOWN if value > 1e6 else f"{percent(value)} %"

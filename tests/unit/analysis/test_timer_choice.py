@@ -1,0 +1,43 @@
+"""Which timer is recommended, and what --check answers."""
+
+import pytest
+from tests.unit.timers import cell
+
+from becalm.analysis.timer_choice import check, choices
+from becalm.nouns.timer import TimerCell
+
+
+def cells(*given):
+    return [TimerCell.from_json(each) for each in given]
+
+
+def test_the_shortest_counts_and_among_equals_the_cheaper():
+    found = choices(
+        cells(
+            cell("clock_gettime", t_min=540.0, median_cost=30.0),
+            cell("barrier", t_min=560.0, median_cost=20.0),
+            cell("PAPI_get_real_nsec", t_min=900.0, median_cost=5.0),
+            cell("clock_gettime", "L2", t_min=800.0),
+            cell("barrier", "L2", t_min=None),
+            cell("barrier", "memory", t_min=None),
+        )
+    )
+    assert [(each.flush, each.cell.timer) for each in found] == [("L1", "barrier"), ("L2", "clock_gettime")]
+
+
+def test_what_is_not_ordered_or_counts_cycles_is_not_recommended():
+    found = choices(
+        cells(cell("bare", t_min=100.0), cell("cycles", t_min=90.0, unit="cycles"), cell("fenced", t_min=520.0))
+    )
+    assert [each.cell.timer for each in found] == ["fenced"]
+
+
+@pytest.mark.parametrize(("wanted", "code"), [(250, 1), (520, 0), (1_000, 0)])
+def test_a_check_goes_by_the_nearest_cache(wanted, code):
+    found = check(cells(cell(t_min=520.0), cell(flush="L2", t_min=100.0)), wanted)
+    assert (found.exit_code, found.timer, found.t_min_ns) == (code, "barrier", 520.0)
+
+
+def test_what_was_not_measured_is_neither_yes_nor_no():
+    assert check(cells(cell(t_min=None), cell(flush="L2")), 250).exit_code == 3
+    assert check([], 250).exit_code == 3

@@ -1,0 +1,129 @@
+"""`becalm clock` on played events: what is said, kept, resumed, checked and written."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.timers import DONE, TRUST, cell, planned
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import Interrupted, UsageError
+from becalm.report.drawn import as_html, as_markdown, tried
+from becalm.verbs import clock as verb
+from becalm.wording.clock import DOUBTS
+
+ABSENT = {"event": "absent", "timer": None, "flush": "memory", "reason": "writing 128 MiB takes 40.2 ms"}
+
+
+@pytest.fixture
+def played(monkeypatch, tmp_path):
+    """Plays events (an exception is raised) and keeps the requests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    requests = []
+
+    def play(*events):
+        def evaluate(request):
+            requests.append(request)
+            for event in events:
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+
+        monkeypatch.setattr(verb, "evaluate", evaluate)
+        return requests
+
+    return play
+
+
+def test_trust_choices_and_reasons_are_said(played):
+    played(TRUST, ABSENT, planned(2), cell(), cell("clock_gettime", t_min=None, t_diff=None), DONE)
+    found = becalm.clock()
+    assert (
+        found.sentence
+        == "With all code and data near: barrier times regions from 520 ns on, changes of 21 ns and more."
+    )
+    assert found.exit_code == 0
+    page = as_markdown(found)
+    for words in ("2600.000 MHz within 0.40 ppm", "10 ns (26 ticks)", "nothing passed", "writing 128 MiB"):
+        assert words in page, words
+    assert "520" in as_html(found)
+    tried(found)
+    value = json.loads(json.dumps(found.to_json()))
+    assert value["kind"] == "clock"
+    assert value["cells"][0]["reference"] == [[520.0, 60], [530.0, 40]]
+
+
+def test_a_result_below_the_step_is_said_so(played):
+    played(TRUST, planned(1), cell(t_diff=6.0, t_diff_below_quantum=True), DONE)
+    assert "≤ 10 ns" in as_markdown(becalm.clock())
+
+
+def test_every_doubt_of_the_engine_has_words(played):
+    played({**TRUST, "doubts": list(DOUBTS)}, planned(0), DONE)
+    found = becalm.clock()
+    assert found.sentence.splitlines() == ["No cell was measured.", *DOUBTS.values()]
+
+
+@pytest.mark.parametrize(("wanted", "t_min", "code"), [("600ns", 520.0, 0), ("250ns", 520.0, 1), ("250ns", None, 3)])
+def test_check_ends_with_its_code(played, wanted, t_min, code):
+    played(TRUST, planned(1), cell(t_min=t_min), DONE)
+    done = CliRunner().invoke(group, ["clock", "--check", wanted, "--quiet"])
+    assert done.exit_code == code, done.output
+    assert wanted.removesuffix("ns") in done.output
+
+
+def test_what_was_measured_before_an_interruption_is_said_and_resumed(played):
+    played(TRUST, planned(2), cell(), KeyboardInterrupt())
+    found = becalm.clock(seed=7)
+    assert found.interrupted
+    assert len(found.cells) == 1
+    assert "--resume" in found.sentence
+    requests = played(TRUST, planned(1), cell(flush="L2"), DONE)
+    again = becalm.clock(seed=7, resume=True)
+    assert requests[-1]["done"] == [("barrier", "L1")]
+    assert [each.flush for each in again.cells] == ["L1", "L2"]
+    assert again.resumed == 1
+    # Another question is another evaluation, and so is the same one without --resume.
+    played(TRUST, planned(0), DONE)
+    assert becalm.clock(seed=8, resume=True).cells == ()
+
+
+def test_cells_of_another_machine_are_not_mixed_in(played):
+    played(TRUST, planned(2), cell(), KeyboardInterrupt())
+    becalm.clock()
+    played({**TRUST, "trust": {**TRUST["trust"], "hz": 2.0e9}}, planned(1), DONE)
+    with pytest.raises(UsageError, match="another machine"):
+        becalm.clock(resume=True)
+
+
+def test_an_interruption_before_anything_was_known_is_one(played):
+    played(KeyboardInterrupt())
+    with pytest.raises(Interrupted):
+        becalm.clock()
+
+
+def test_ticks_are_written(played, tmp_path):
+    played(TRUST, planned(1), cell(), DONE)
+    becalm.clock(ticks=tmp_path / "ticks.csv")
+    with (tmp_path / "ticks.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[1:] == [
+        ["barrier", "L1", "2080", "nanoseconds", "520.0", "60"],
+        ["barrier", "L1", "2080", "nanoseconds", "530.0", "40"],
+    ]
+
+
+def test_quick_leaves_out_what_takes_long(played):
+    requests = played(TRUST, planned(0), DONE)
+    becalm.clock(quick=True)
+    assert (requests[-1]["flushes"], requests[-1]["budget_ns"]) == (["L1", "L2"], 18_000_000_000)
+    becalm.clock(quick=True, flushes=("memory",), timers=("barrier",))
+    assert (requests[-1]["flushes"], requests[-1]["timers"]) == (["memory"], ["barrier"])
+
+
+@pytest.mark.parametrize("wrong", [{"filter": "magic"}, {"search": "bisection"}])
+def test_words_that_name_nothing_are_refused(wrong, played):
+    with pytest.raises(UsageError, match="there are"):
+        becalm.clock(**wrong)
