@@ -9,7 +9,7 @@ from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
 from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
-from becalm.report.tune import figures, tables, time_tables
+from becalm.report.tune import figures, scaling, tables, time_tables
 from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
 from becalm.wording import tune_time
@@ -89,6 +89,10 @@ def _times(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
 
 def _parts(found: TuneVerdict) -> Iterator[Part]:
     level = f"{100 * found.confidence:g} %"
+    made = scaling.curve(found) if tables.timed(found) else None
+    if made is not None:
+        caption = f"Mean times with the settings and without, with their {level} intervals, as the number grows."
+        yield Part("Scaling", _drawn((scaling.picture(made), caption)), tables.scaled(found))
     for program in found.programs:
         title = f": {program}" if len(found.programs) > 1 else ""
         compared = tables.compared(found, program)

@@ -14,7 +14,7 @@ from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEff
 from becalm.nouns.verdict import Interval
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
-from becalm.report.tune import time_tables
+from becalm.report.tune import scaling, time_tables
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
@@ -256,8 +256,16 @@ def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
         yield "", tried
 
 
+def scaled(found: TuneVerdict) -> Table:
+    """The scaling curve in numbers, where the programs are one."""
+    made = scaling.curve(found) if timed(found) else None
+    return Table("Scaling", (), ()) if made is None else scaling.table(made, f"{100 * found.confidence:g} %")
+
+
 def terminal(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
     """Those that do not need a page."""
+    if (curve := scaled(found)).rows:
+        yield "", curve
     for program in found.programs:
         for table in (compared(found, program), knobs(found, program), textbook(found, program)):
             if table.rows:

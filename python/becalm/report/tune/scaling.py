@@ -1,0 +1,113 @@
+"""The scaling curve: programs that differ in one number alone, tuned against default.
+
+`becalm tune --try 12 'hackbench -g 5' 'hackbench -g 10' 'hackbench -g 20'` measures one; so does a search over the
+same programs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
+from becalm.report.drawing import AFTER, BEFORE, FAINT, figure, svg
+from becalm.report.table import Table
+from becalm.report.tune.time_tables import saved
+from becalm.wording import tune as sentences
+from becalm.wording.measurement import duration
+from becalm.wording.tune_time import between, gain
+
+NUMBER = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)(?![A-Za-z0-9.])")
+
+LEAST = 3
+"""Programs that make a curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """`name`: the programs with … for the number; of each number both arms, and how they compare."""
+
+    name: str
+    points: tuple[tuple[float, Arm, Arm, ArmComparison], ...]
+
+
+def curve(found: TuneVerdict) -> Curve | None:
+    """The programs as points of a curve; None where they are none."""
+    series = numbered(found.programs)
+    if series is None:
+        return None
+    name, numbers = series
+    arms = {(arm.name, arm.program): arm for arm in found.arms if arm.runs}
+    points = []
+    for each in sentences.headline(found):
+        pair = arms.get((BASELINE, each.program)), arms.get((each.arm, each.program))
+        if pair[0] is not None and pair[1] is not None:
+            points.append((numbers[each.program], pair[0], pair[1], each))
+    return Curve(name, tuple(sorted(points, key=lambda point: point[0]))) if len(points) >= LEAST else None
+
+
+def numbered(programs: tuple[str, ...]) -> tuple[str, dict[str, float]] | None:
+    """The number in which programs alone differ: "hackbench -g …" and that of each."""
+    if len(programs) < LEAST:
+        return None
+    split = [NUMBER.split(each) for each in programs]
+    if len({len(parts) for parts in split}) != 1:
+        return None
+    places = [place for place in range(len(split[0])) if len({parts[place] for parts in split}) > 1]
+    # Of NUMBER.split every second part is a number.
+    if len(places) != 1 or places[0] % 2 == 0:
+        return None
+    (place,) = places
+    numbers = {program: float(parts[place]) for program, parts in zip(programs, split, strict=True)}
+    if len(set(numbers.values())) < len(programs):
+        return None
+    return "".join("…" if each == place else part for each, part in enumerate(split[0])), numbers
+
+
+def table(made: Curve, level: str) -> Table:
+    """The times of both by the number."""
+    rows = tuple(
+        (
+            f"{number:g}",
+            duration(before.mean_ns.value),
+            duration(after.mean_ns.value),
+            saved(each.ratio),
+            between(gain(each.ratio)),
+        )
+        for number, before, after, each in made.points
+    )
+    note = f"Mean times of fresh runs of {made.name}, with the settings and without, interleaved."
+    return Table("Scaling", ("…", "no settings", "with them", "time saved", level), rows, (0, 1, 2, 3, 4), note)
+
+
+def picture(made: Curve) -> str:
+    """Both curves with their intervals."""
+    from matplotlib.ticker import NullLocator
+
+    with figure(3.2, width=5.2) as (drawn, axes):
+        numbers = [point[0] for point in made.points]
+        for place, color, name in ((1, BEFORE, "no settings"), (2, AFTER, "with them")):
+            arms: list[Arm] = [point[place] for point in made.points]  # type: ignore[misc]
+            times = [arm.mean_ns.value / 1e9 for arm in arms]
+            low = [max(0.0, time - arm.mean_ns.low / 1e9) for time, arm in zip(times, arms, strict=True)]
+            high = [max(0.0, arm.mean_ns.high / 1e9 - time) for time, arm in zip(times, arms, strict=True)]
+            axes.errorbar(
+                numbers, times, yerr=[low, high], fmt="o-", color=color, markersize=5, capsize=4, linewidth=1.6
+            )
+            axes.annotate(
+                name, (numbers[-1], times[-1]), xytext=(7, 0), textcoords="offset points", color=color, va="center"
+            )
+        if numbers[0] > 0 and numbers[-1] / numbers[0] >= 8:
+            axes.set_xscale("log")
+            axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(made.name)
+        axes.set_ylabel("mean time, s")
+        axes.grid(True, color=FAINT, linewidth=0.5)
+        axes.set_axisbelow(True)
+        told = "; ".join(
+            f"{number:g} {duration(before.mean_ns.value)} and {duration(after.mean_ns.value)}"
+            for number, before, after, _ in made.points
+        )
+        return svg(drawn, "scaling", f"Mean times of {made.name} without and with the settings: {told}.")

@@ -1,0 +1,58 @@
+"""The scaling curve of programs that differ in one number."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from becalm.report.drawn import as_html, as_markdown, on_terminal
+from becalm.report.tune.scaling import curve, numbered
+from becalm.verbs.tune import tune
+
+GROUPS = (5, 10, 20, 40)
+FACTORS = ("sched_min_granularity_ns=100000..1000000000ns:log", "sched_latency_ns=100000..1000000000ns:log")
+
+
+@pytest.mark.parametrize(
+    ("programs", "name", "numbers"),
+    [
+        (("hackbench -g 5", "hackbench -g 10", "hackbench -g 20"), "hackbench -g …", [5, 10, 20]),
+        (("x --n=1.5 3", "x --n=2 3", "x --n=4 3"), "x --n=… 3", [1.5, 2, 4]),
+        (("sort a1", "sort a2", "sort a3"), None, None),
+        (("x 1 2", "x 2 3", "x 3 4"), None, None),
+        (("x 1", "y 1", "z 1"), None, None),
+        (("x 5", "x 10"), None, None),
+        (("x 5", "x 5.0", "x 10"), None, None),
+    ],
+)
+def test_programs_that_differ_in_one_number_are_a_curve(programs, name, numbers):
+    found = numbered(programs)
+    assert (found is None) == (name is None)
+    if found is not None:
+        assert found[0] == name
+        assert list(found[1].values()) == numbers
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("scaling") / "runs.db")
+    programs = [f"hackbench -g {groups}" for groups in GROUPS]
+    return tune(
+        programs, host="sim:scheduler", seed=3, minimize="time", factors=FACTORS, confirm_loops=4, single_out=False,
+        budget="none", store=store,
+    )  # fmt: skip
+
+
+def test_each_number_has_both_times(found):
+    made = curve(found)
+    assert [point[0] for point in made.points] == list(GROUPS)
+    assert all(before.mean_ns.value > after.mean_ns.value for _, before, after, _ in made.points)
+
+
+def test_it_is_in_every_form_of_the_report(found):
+    out = io.StringIO()
+    Console(file=out, width=80).print(on_terminal(found, columns=80))
+    assert re.search(r"^40 +[\d.]+ s +[\d.]+ s +[\d.]+ %", out.getvalue(), re.MULTILINE)
+    assert "## Scaling" in as_markdown(found)
+    assert "Mean times of hackbench -g … without and with the settings: 5 " in as_html(found)
