@@ -1,0 +1,49 @@
+"""A search for the fastest settings on this machine: its factors are really put on the program, and nothing stays."""
+
+import pytest
+
+import becalm
+from becalm.nouns.run import Outcome
+from becalm.nouns.tune_verdict import BASELINE, TUNED
+from becalm.store import Store
+
+QUICK = {
+    "minimize": "time", "seed": 3, "budget": "none", "single_out": False, "confirm_loops": 2, "confirm_runs": 2,
+}  # fmt: skip
+
+
+ASKS = """
+import ctypes, os, struct, sys
+attr = ctypes.create_string_buffer(56)
+number = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
+ctypes.CDLL(None).syscall(number, 0, attr, 56, 0)
+print(struct.unpack_from("=IIQiIQ", attr.raw)[5], file=open(sys.argv[1], "a"))
+"""
+"""sched_getattr(2): a program writes down its own slice, in ns."""
+
+
+@pytest.fixture
+def slices():
+    if not becalm.knobs(name="slice_ns")[0].supported:
+        pytest.skip("this kernel has no slice of its own for each task (Linux 6.12)")
+
+
+def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices, tmp_path):
+    told = tmp_path / "told"
+    found = becalm.tune([["python3", "-S", "-c", ASKS, str(told)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
+    levels = {each.settings["slice_ns"] for each in found.trials if each.settings}
+    assert {200_000, 50_000_000} <= levels
+    assert all(200_000 <= each <= 50_000_000 for each in levels)
+    assert levels <= set(map(int, told.read_text().split())), "what was asked for is what the program had"
+    assert found.search_runs <= 9 + 12
+    assert found.fit is None or found.fit.responses[0].name == "time"
+    with Store.open(str(tmp_path / "runs.db")) as opened:
+        runs = list(opened.runs(found.study))
+    assert all(run.outcome == Outcome.OK for run in runs)
+    if found.chosen:
+        assert {BASELINE, TUNED} <= {each.name for each in found.arms}
+
+
+def test_a_range_beyond_what_the_kernel_takes_is_refused_before_anything_runs(own_directories, slices):
+    with pytest.raises(becalm.UsageError, match="reaches beyond what it takes"):
+        becalm.tune(["true"], factors=["slice_ns=0.01..1ms"], **QUICK)
