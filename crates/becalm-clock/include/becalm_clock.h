@@ -1,0 +1,226 @@
+/* becalm_clock.h: times of very short code in C99 and C++, from the processor's own clock. Nothing else is needed.
+ *
+ *     becalm_clock clock;
+ *     if (becalm_clock_init(&clock) != 0) return 1;            // detects, calibrates (0.1 s), measures its own cost
+ *     becalm_stamp from = becalm_begin();
+ *     work();
+ *     becalm_stamp to = becalm_end();
+ *     if (from.processor == to.processor)
+ *         printf("%lld ns\n", (long long)becalm_ns(&clock, becalm_ticks(from, to)));
+ *
+ * Reads are ordered with the code around them: what stands before has finished, what stands behind has not begun.
+ * x86-64: `rdtscp; lfence`. rdtscp waits for everything before it, lfence holds back what follows (Intel SDM 2B RDTSCP,
+ * 2A LFENCE; AMD64 APM 3). Armv8: `isb; mrs cntvct_el0; isb`. Elsewhere CLOCK_MONOTONIC_RAW. Never `cpuid`: it traps in
+ * virtual machines. Nothing is subtracted and nothing is clamped. There is no system call and no allocation but in
+ * becalm_clock_init. Some compilers want _GNU_SOURCE, or -std=gnu99, for clock_gettime.
+ *
+ * Licence: Apache-2.0 or MIT, as you like.
+ */
+#ifndef BECALM_CLOCK_H
+#define BECALM_CLOCK_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One read: raw ticks, and the processor's number where the read tells it (x86-64 under Linux), else 0. */
+typedef struct {
+    uint64_t ticks;
+    uint32_t processor;
+} becalm_stamp;
+
+/* Flags of a clock. */
+enum {
+    BECALM_SYSTEM = 1,    /* reads are of the operating system's clock: the processor's own cannot be used */
+    BECALM_INVARIANT = 2, /* the counter says that it runs at one rate, whatever the core does */
+    BECALM_HYPERVISOR = 4,/* this is a virtual machine */
+    BECALM_TRAPPED = 8    /* each read is emulated by a hypervisor: nothing short can be timed */
+};
+
+/* What is known of the clock. `quantum`: the step by which the counter advances, in ticks; 0 where it cannot be told.
+ * Costs are ticks between a begin and an end with nothing between them. */
+typedef struct {
+    const char *source;
+    double hz;
+    double ppm; /* the frequency is off by at most so many parts in a million */
+    double quantum;
+    int64_t smallest_cost;
+    int64_t median_cost;
+    unsigned flags;
+    uint64_t multiplier; /* of ticks to ns, with 32 bits behind the point */
+} becalm_clock;
+
+/* ---- reads ------------------------------------------------------------------------------------------------------ */
+
+static inline uint64_t becalm_system_ns(void) {
+    struct timespec time;
+#if defined(CLOCK_MONOTONIC_RAW)
+    clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static inline becalm_stamp becalm_read(void) {
+    becalm_stamp stamp;
+#if defined(__x86_64__)
+    uint32_t low, high;
+    __asm__ volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high), "=c"(stamp.processor) : : "memory");
+    stamp.ticks = (uint64_t)high << 32 | low;
+#elif defined(__aarch64__)
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(stamp.ticks) : : "memory");
+    stamp.processor = 0;
+#else
+    stamp.ticks = becalm_system_ns();
+    stamp.processor = 0;
+#endif
+    return stamp;
+}
+
+/* The clock at the beginning and at the end of a region. */
+static inline becalm_stamp becalm_begin(void) { return becalm_read(); }
+static inline becalm_stamp becalm_end(void) { return becalm_read(); }
+
+/* Ticks between two reads; negative where the counter went backwards. */
+static inline int64_t becalm_ticks(becalm_stamp from, becalm_stamp to) { return (int64_t)(to.ticks - from.ticks); }
+
+/* Ticks in ns, by a multiplication and a shift. A product of 128 bits in two halves: ISO C has no such type. */
+static inline int64_t becalm_ns(const becalm_clock *clock, int64_t ticks) {
+    uint64_t size = ticks < 0 ? (uint64_t)-ticks : (uint64_t)ticks;
+    uint64_t low = (size & 0xffffffffu) * clock->multiplier >> 32;
+    int64_t ns = (int64_t)((size >> 32) * clock->multiplier + low);
+    return ticks < 0 ? -ns : ns;
+}
+
+/* ---- what is known of the clock --------------------------------------------------------------------------------- */
+
+enum { BECALM_READS = 4096 };
+
+static inline int becalm_compare_(const void *one, const void *other) {
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* The step near a guess of which all differences, in rising order, are multiples to within a tick; 0: there is none. */
+static inline double becalm_fitted_(const int64_t *sorted, int many, double guess) {
+    double low = 0, high = 0, products = 0, squares = 0, last = 0;
+    int multiples = 0, index;
+    for (index = 0; index < many; index++) {
+        double difference = (double)sorted[index];
+        double step = high > 0 ? (low + high) / 2 : guess;
+        double allowed = step < 8 ? step / 8 : 1;
+        double multiple = (double)(uint64_t)(difference / step + 0.5);
+        if (multiple > 64 && multiples >= 3) break;
+        if (multiple < 1) return 0;
+        if ((difference - allowed) / multiple > low) low = (difference - allowed) / multiple;
+        if (high == 0 || (difference + allowed) / multiple < high) high = (difference + allowed) / multiple;
+        if (low > high) return 0;
+        products += multiple * difference;
+        squares += multiple * multiple;
+        multiples += multiple != last;
+        last = multiple;
+    }
+    return multiples < 3 ? 0 : products / squares < 1 ? 1 : products / squares;
+}
+
+/* The largest step of which all differences are multiples, in ticks; 0 where it cannot be told. They are sorted. Not the
+ * greatest common divisor: a scaled counter mixes steps of 25, 26 and 27 ticks. */
+static inline double becalm_quantum(int64_t *differences, int many) {
+    int pass, first = 0;
+    qsort(differences, (size_t)many, sizeof *differences, becalm_compare_);
+    for (pass = 1; pass >= 0; pass--) {
+        /* First without what lies within one step but for the rounding, which only long steps allow. */
+        int64_t parts;
+        for (first = 0; first < many && differences[first] <= pass; first++) {
+        }
+        for (parts = 1; first < many && parts <= differences[first]; parts++) {
+            double guess = (double)differences[first] / (double)parts, found;
+            if (pass == 1 && guess < 8) break;
+            found = becalm_fitted_(differences + first, many - first, guess);
+            if (found > 0) return found;
+        }
+    }
+    return 0;
+}
+
+/* The tightest of a hundred reads of the system's clock between two of the counter: its middle, and its width. */
+static inline uint64_t becalm_bracket_(uint64_t *middle, uint64_t *width) {
+    uint64_t best = 0;
+    int turn;
+    *width = ~(uint64_t)0;
+    for (turn = 0; turn < 100; turn++) {
+        uint64_t before = becalm_begin().ticks, ns = becalm_system_ns(), after = becalm_end().ticks;
+        if (after - before < *width) {
+            *width = after - before;
+            *middle = before + *width / 2;
+            best = ns;
+        }
+    }
+    return best;
+}
+
+/* Detect, calibrate for a tenth of a second, measure the clock's own cost. Returns 0, or -1 where the processor's counter
+ * cannot be used (x86-64 without rdtscp) or does not run: becalm_begin and becalm_end must then not be used. Not to be
+ * called by several threads at once. */
+static inline int becalm_clock_init(becalm_clock *clock) {
+    static int64_t values[BECALM_READS];
+    uint64_t first, last = 0, wide, wide_last, ns, ns_last;
+    int turn, many = 0;
+    clock->flags = 0;
+    clock->quantum = 0;
+#if defined(__x86_64__)
+    {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        clock->source = "rdtscp;lfence";
+        if (!__get_cpuid(0x80000001u, &a, &b, &c, &d) || !(d >> 27 & 1)) return -1;
+        if (__get_cpuid(0x80000007u, &a, &b, &c, &d) && (d >> 8 & 1)) clock->flags |= BECALM_INVARIANT;
+        if (__get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1)) clock->flags |= BECALM_HYPERVISOR;
+    }
+#elif defined(__aarch64__)
+    clock->source = "isb;cntvct_el0;isb";
+    clock->flags |= BECALM_INVARIANT;
+#else
+    clock->source = "clock_gettime(CLOCK_MONOTONIC_RAW)";
+    clock->flags |= BECALM_SYSTEM;
+#endif
+    ns = becalm_bracket_(&first, &wide);
+    while (becalm_system_ns() - ns < 100000000u) {
+    }
+    ns_last = becalm_bracket_(&last, &wide_last);
+    if (last <= first || ns_last <= ns) return -1;
+    clock->hz = (double)(last - first) * 1e9 / (double)(ns_last - ns);
+    clock->ppm = ((double)(wide + wide_last) / 2 + 1) / (double)(last - first) * 1e6 + 1e6 / (double)(ns_last - ns);
+    clock->multiplier = (uint64_t)(1e9 / clock->hz * 4294967296.0 + 0.5);
+    for (turn = 0; turn < 2 * BECALM_READS && many < BECALM_READS; turn++) {
+        becalm_stamp from = becalm_begin(), to = becalm_end();
+        if (from.processor == to.processor) values[many++] = becalm_ticks(from, to);
+    }
+    qsort(values, (size_t)many, sizeof *values, becalm_compare_);
+    clock->smallest_cost = many ? values[0] : 0;
+    clock->median_cost = many ? values[many / 2] : 0;
+    if (clock->smallest_cost > 300 && !(clock->flags & BECALM_SYSTEM)) clock->flags |= BECALM_TRAPPED;
+    for (many = 0, turn = 0; turn < BECALM_READS; turn++) {
+        becalm_stamp from = becalm_begin(), to;
+        volatile int spent;
+        /* Delays of many lengths: what is always equally long is a multiple of too much. */
+        for (spent = 0; spent < turn % 251; spent++) {
+        }
+        to = becalm_end();
+        if (from.processor == to.processor && becalm_ticks(from, to) >= 0) values[many++] = becalm_ticks(from, to);
+    }
+    clock->quantum = becalm_quantum(values, many);
+    return 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* The arithmetic of becalm_clock.h on cases with known answers; the same as those of the crate. Exits with the number of
+ * the case that failed. */
+#include "becalm_clock.h"
+
+static double quantum_of(const int64_t *given, int many) {
+    int64_t copy[64];
+    int index;
+    for (index = 0; index < many; index++) copy[index] = given[index];
+    return becalm_quantum(copy, many);
+}
+
+int main(void) {
+    /* A scaled counter: 25, 26 and 27 are all one step, and reads within one may differ by the rounding. */
+    const int64_t scaled[] = {1, 25, 26, 1, 27, 52, 51, 78, 0, 1, 26};
+    const int64_t even[] = {54, 56, 58, 60, 54, 62, 70};
+    const int64_t every[] = {27, 28, 29, 30, 35, 41};
+    const int64_t alike[] = {52, 52, 104, 52};
+    becalm_clock clock;
+    becalm_stamp from, to;
+    double found = quantum_of(scaled, 11);
+    if (!(found > 25.5 && found < 26.5)) return 1;
+    if (quantum_of(even, 7) != 2) return 2;
+    if (quantum_of(every, 6) != 1) return 3;
+    if (quantum_of(alike, 4) != 0 || quantum_of(alike, 0) != 0) return 4;
+    clock.multiplier = (uint64_t)1 << 31; /* 2 GHz */
+    if (becalm_ns(&clock, 54) != 27 || becalm_ns(&clock, -54) != -27) return 5;
+    if (becalm_ns(&clock, INT64_C(20000000000000000)) != INT64_C(10000000000000000)) return 6;
+    from.ticks = 140, to.ticks = 100;
+    if (becalm_ticks(from, to) != -40) return 7;
+    from.ticks = UINT64_MAX, to.ticks = 9;
+    if (becalm_ticks(from, to) != 10) return 8;
+    return 0;
+}
