@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from becalm.nouns.option import options as options
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
+    from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
     from becalm.nouns.options.load_experiment import LoadExperimentOptions as LoadExperimentOptions
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
@@ -111,7 +112,7 @@ _VALUES = {
     "becalm.nouns.metric": "Metric Response",
     "becalm.nouns.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
-    "becalm.nouns.options.design": "DesignOptions FitOptions",
+    "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",

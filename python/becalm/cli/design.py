@@ -96,3 +96,21 @@ def fit(file: str, **given: Any) -> None:
     """
     out = output.Output.of(given)
     out.end(becalm.fit_design(file, **options.keywords(given, becalm.FitOptions)))
+
+
+@command_design.command("swarm")
+@click.argument("file", required=False)
+@options.of(becalm.SwarmDesignOptions)
+@output.options
+def swarm(file: str | None, **given: Any) -> None:
+    """Find parameters of becalm tune --method swarm: a Box-Behnken design whose runs are searches in simulation.
+
+    FILE is a filled design, on whose fitted surface is searched; without it models are that come with becalm.
+
+    \b
+    becalm design swarm
+    becalm design swarm --model cliff --factors 4 --noise 5%
+    becalm design swarm runs.csv --noise 1% --report swarm.html
+    """
+    out = output.Output.of(given)
+    out.end(becalm.design_swarm(file, **options.keywords(given, becalm.SwarmDesignOptions)))

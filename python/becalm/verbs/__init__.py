@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.design import design as design
     from becalm.verbs.design import fit_design as fit_design
+    from becalm.verbs.design_swarm import design_swarm as design_swarm
     from becalm.verbs.doctor import doctor as doctor
     from becalm.verbs.explain import explain as explain
     from becalm.verbs.export_settings import export_settings as export_settings
@@ -155,7 +156,11 @@ TABLE = (
         "Rate a suite of your own programs against reference times.",
         kind=Kind("becalm.verbs.suite:conclude_stored"),
     ),
-    Verb("design", "Design an experiment for a spreadsheet, and fit the filled one.", "design design.fit_design"),
+    Verb(
+        "design",
+        "Design an experiment for a spreadsheet, and fit the filled one.",
+        "design design.fit_design design_swarm.design_swarm",
+    ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(
         "host",

@@ -91,7 +91,7 @@ def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
     refuse_unknown(given, FitOptions)
     options = FitOptions(**parsed(FitOptions, given))
     ranges = [Factor.parse(each) for each in options.factors]
-    sheet = read(_content(Path(file)), str(file), ranges, options.responses)
+    sheet = read(content(Path(file)), str(file), ranges, options.responses)
     return fit(sheet, str(file), options)
 
 
@@ -109,7 +109,8 @@ def _outside(found: Design) -> Iterator[Finding]:
         yield finding("outside_range", {"ends": tuple(ends)})
 
 
-def _content(path: Path) -> str:
+def content(path: Path) -> str:
+    """The text of a sheet. Raises UsageError for what cannot be one."""
     try:
         with path.open("rb") as opened:
             found = opened.read(MOST_BYTES + 1)

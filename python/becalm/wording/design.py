@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from becalm.nouns.design import Design
 from becalm.nouns.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
 from becalm.nouns.factor import Factor
+from becalm.nouns.swarm import SwarmParameters
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, listed
 
@@ -177,4 +178,18 @@ def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str
         f"{found.name}: no effect of {names} was seen in {counted(found.runs, 'run')}; one of "
         f"{number(found.detectable, 3)}"
         f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
+    )
+
+
+def swarm_parameters(
+    fit: str, found: SwarmParameters, own: Sequence[float], usual: Sequence[float], *, better: bool
+) -> str:
+    """What a designed experiment on a swarm's searches found, how good it is on fresh ones (R* and I*), and its use."""
+    compared = (
+        f"On fresh searches it misses {own[0]:.0%} of what could be gained, and takes {own[1]:.0%} of the trials to "
+        f"miss no more than a fifth; the usual parameters {usual[0]:.0%} and {usual[1]:.0%}."
+    )
+    use = f"Use it: becalm tune --minimize time --method swarm --swarm {found.spelled}"
+    return (
+        f"{fit}\n{compared}\n{use if better else 'That is not clearly better: the usual parameters are as good here.'}"
     )

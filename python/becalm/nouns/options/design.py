@@ -10,6 +10,7 @@ from becalm.errors import UsageError
 from becalm.nouns.goal import Goal
 from becalm.nouns.option import option
 from becalm.nouns.options.measuring import confidence
+from becalm.units import fraction
 
 MODELS = ("linear", "2fi", "quadratic", "cubic")
 """Polynomials that can be fitted, each with the terms of those before it."""
@@ -166,3 +167,25 @@ class FitOptions:
     )
     confidence: float = confidence("Confidence of each interval; what is left is the level of the tests.")
     seed: int = option(0, "Seed of what is drawn for the interval of the optimum's place.", int, metavar="N", least=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwarmDesignOptions:
+    """Which searches a swarm's parameters are found by: on `models` of so many factors, with noise from run to run."""
+
+    models: tuple[str, ...] = option(
+        (),
+        "Search on this model: bowl, cliff, two-optima.",
+        Sequence[str],
+        flag="--model",
+        metavar="NAME",
+        shown="each of them",
+        parse=tuple,
+        repeats=True,
+    )
+    dimensions: int = option(3, "Factors of a model.", int, flag="--factors", metavar="N", least=1)
+    noise: float = option("2%", "Noise of a run: 5%.", float | str, unit="fraction", metavar="SHARE", parse=fraction)
+    evaluations: int = option(60, "Trials of one search.", int, metavar="N", least=10)
+    searches: int = option(100, "Searches for each run of the design.", int, metavar="N", least=1)
+    confidence: float = confidence("Confidence of each interval; what is left is the level of the tests.")
+    seed: int = option(0, "Seed of the searches and of the order of the runs.", int, metavar="N", least=0)

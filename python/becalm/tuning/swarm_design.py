@@ -1,0 +1,103 @@
+"""A swarm's parameters by a designed experiment on its searches: meta-optimisation, as Anderson 2013, chapter 5.
+
+The factors are omega, phi_p and phi_g, the design is Box and Behnken's with 14 runs, and a run is a number of whole
+searches with these parameters. The response is R* + I*, the smaller the better: R* is the share of what could be gained
+that the choice misses, I* the share of the trials after which it misses no more than a fifth for good, 1 where that is
+never; means of all searches. Pure: models in, a filled sheet out, which is fitted like that of any other experiment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from becalm.designs.assemble import assemble
+from becalm.hosts.simulated.responses import TimeModel
+from becalm.methods import method
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
+from becalm.methods.swarm import swarm
+from becalm.nouns.factor import Factor
+from becalm.nouns.options.design import DesignOptions
+from becalm.nouns.sheet import Sheet
+from becalm.nouns.swarm import SwarmParameters
+from becalm.stats.arrays import Floats
+
+FACTORS = (Factor("omega", 0.0, 0.9), Factor("phi_p", 0.0, 4.0), Factor("phi_g", 0.0, 4.0))
+"""The published levels: 0, 0.45, 0.9 and 0, 2, 4."""
+
+CENTRE = 2
+"""Centre points: 14 runs in all."""
+
+RESPONSE = "loss"
+
+ENOUGH = 0.2
+"""Share of what could be gained that a choice may miss to be good enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """What is searched: `draw` makes the model of a seed; with so much noise, in so many trials."""
+
+    draw: Callable[[int], TimeModel]
+    noise: float
+    evaluations: int
+    searches: int
+
+
+def conduct(parameters: SwarmParameters, world: TimeModel, noise: float, seed: int) -> tuple[float, float]:
+    """R* and I* of one search."""
+    search = SearchRun(
+        lambda space, rule, rng: swarm(space, rule, rng, parameters=parameters), world.space, method("swarm").rule, seed
+    )
+    rng, trials, choices = np.random.default_rng([seed, 3]), 0, [(0, NO_SETTINGS)]
+    while search.ask is not None:
+        ask = search.ask
+        errors = noise * rng.standard_normal((len(ask.arms), ask.loops, ask.runs))
+        times = [1e9 * world.seconds(arm) * np.exp(each) for arm, each in zip(ask.arms, errors, strict=True)]
+        search.tell([Sample(arm, tuple(each)) for arm, each in zip(ask.arms, times, strict=True)])
+        trials += len(ask.arms) - 1
+        choices.append((trials, search.ask.best if search.ask is not None else NO_SETTINGS))
+    assert search.choice is not None
+    choices[-1] = (trials, search.choice.settings)
+    missed = [1 - world.gain(chosen) / world.most for _, chosen in choices]
+    bad = max(index for index, each in enumerate(missed) if each > ENOUGH)
+    late = choices[bad + 1][0] / parameters.evaluations if bad + 1 < len(choices) else 1.0
+    return missed[-1], late
+
+
+def losses(parameters: SwarmParameters, searching: Searching, first: int, worlds: int = 0) -> Floats:
+    """R* and I* of all searches, shape (searches, 2), on models from the seed `worlds` on; `first`: of the searches."""
+    return np.array(
+        [
+            conduct(parameters, searching.draw(worlds + number), searching.noise, first + number)
+            for number in range(searching.searches)
+        ]
+    )
+
+
+def better(own: Floats, usual: Floats) -> bool:
+    """Whether R* + I* is smaller by two standard errors, search by search on the same models."""
+    saved = usual.sum(axis=1) - own.sum(axis=1)
+    return float(saved.mean()) > 2 * float(saved.std(ddof=1)) / math.sqrt(len(saved)) if len(saved) > 1 else False
+
+
+def filled(searching: Searching, seed: int) -> Sheet:
+    """The design with the response of each of its runs."""
+    design = assemble("box-behnken", FACTORS, replace(DesignOptions(), centre=(CENTRE, None)), seed)
+    values = []
+    for run in design.runs:
+        omega, phi_p, phi_g = (float(each) for each in run.levels)
+        parameters = SwarmParameters(omega, phi_p, phi_g, evaluations=searching.evaluations)
+        # The same models for all runs, so that these differ by their parameters; but searches of their own.
+        found = losses(parameters, searching, seed + run.run * searching.searches)
+        values.append(float(found.sum(axis=1).mean()))
+    return Sheet(
+        factors=FACTORS,
+        coded=tuple(run.coded for run in design.runs),
+        blocks=tuple(run.block for run in design.runs),
+        order=tuple(run.run for run in design.runs),
+        responses={RESPONSE: tuple(values)},
+    )

@@ -1,0 +1,110 @@
+"""`becalm design swarm`: the parameters of a particle swarm by a designed experiment on searches in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from becalm.analysis.design_fit import fit
+from becalm.analysis.response_fit import response_fit
+from becalm.errors import UsageError
+from becalm.hosts.simulated.responses import RESPONSES, TimeModel, model
+from becalm.nouns.design_fit import DesignFit
+from becalm.nouns.goal import Goal
+from becalm.nouns.option import parsed, refuse_unknown
+from becalm.nouns.options.design import FitOptions, SwarmDesignOptions
+from becalm.nouns.search_space import Space
+from becalm.nouns.sheet import read
+from becalm.nouns.signature import takes
+from becalm.nouns.swarm import SwarmParameters
+from becalm.stats.arrays import Floats
+from becalm.tuning.swarm_design import RESPONSE, Searching, better, filled, losses
+from becalm.verbs.design import content
+from becalm.wording.design import swarm_parameters
+
+CHECKED = 1_000_000
+"""Seeds of the searches, and of their models, that compare what was found with the usual: none of the design's."""
+
+
+class SwarmDesignKeywords(TypedDict, total=False):
+    """The options of `design_swarm` as type checkers see them."""
+
+    models: Sequence[str]
+    dimensions: int
+    noise: float | str
+    evaluations: int
+    searches: int
+    confidence: float | str
+    seed: int
+
+
+@takes(SwarmDesignOptions)
+def design_swarm(file: str | Path | None = None, **given: Unpack[SwarmDesignKeywords]) -> DesignFit:
+    """Find parameters of a particle swarm: a Box-Behnken design of them, whose runs are searches in simulation.
+
+    Arguments:
+        file: comma-separated values of a filled design, whose fitted surface is searched; without it the models are.
+
+    Returns a DesignFit of R* + I*: what searches miss of what could be gained, and the share of their trials after
+    which they miss no more than a fifth. Its sentence has the parameters to use with `becalm tune --method swarm`.
+    Raises UsageError for a file that cannot be read or a surface on which there is nothing to gain.
+    """
+    refuse_unknown(given, SwarmDesignOptions)
+    options = SwarmDesignOptions(**parsed(SwarmDesignOptions, given))
+    searching = Searching(_worlds(file, options), options.noise, options.evaluations, options.searches)
+    sheet = filled(searching, options.seed)
+    fitting = FitOptions(model="quadratic", goals={RESPONSE: Goal()}, confidence=options.confidence, seed=options.seed)
+    found = fit(sheet, str(file) if file is not None else ", ".join(options.models or _names()), fitting)
+    best = found.responses[0].best
+    if best is None:
+        return found
+    omega, phi_p, phi_g = (round(float(level), 3) for level in best.at.levels)
+    chosen = SwarmParameters(omega, phi_p, phi_g, evaluations=options.evaluations)
+    usual = replace(SwarmParameters(), evaluations=options.evaluations)
+    first = CHECKED + options.seed
+    fresh = [losses(each, searching, first, first) for each in (chosen, usual)]
+    sentence = swarm_parameters(
+        found.sentence, chosen, *(tuple(each.mean(axis=0)) for each in fresh), better=better(*fresh)
+    )
+    return replace(found, sentence=sentence)
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(row.name for row in RESPONSES)
+
+
+def _worlds(file: str | Path | None, options: SwarmDesignOptions) -> Callable[[int], TimeModel]:
+    """What makes the model of a seed."""
+    if file is not None:
+        if options.models:
+            raise UsageError("A file and --model contradict each other: the surface of the file is what is searched.")
+        world = _surface(Path(file), options)
+        return lambda _: world
+    names = options.models or _names()
+    for name in names:
+        model(name, options.dimensions, 0)
+    return lambda seed: model(names[seed % len(names)], options.dimensions, seed)
+
+
+def _surface(file: Path, options: SwarmDesignOptions) -> TimeModel:
+    """The surface of the first response of a filled design; its default is the centre of the ranges."""
+    sheet = read(content(file), str(file), (), ())
+    name = next(iter(sheet.responses))
+    fitted, _, found = response_fit(sheet, name, Goal(), FitOptions(confidence=options.confidence))
+    centre = np.array([0.0] * len(sheet.factors))
+
+    def value(place: Floats) -> float:
+        return float(found.back(found.surface.predict(place[None, :]))[0])
+
+    lowest = fitted.best.at.value if fitted.best is not None else value(centre)
+    most = 1 - lowest / value(centre)
+    if not 0 < most < 1:
+        raise UsageError(
+            f"The surface of {name} in {file} has nothing to gain on its centre, or is not above 0: there is nothing "
+            "to try a search on."
+        )
+    return TimeModel(Space((), factors=sheet.factors), lambda place: value(place) - lowest, centre, most)
