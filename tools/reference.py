@@ -65,6 +65,7 @@ def knob(row: Row) -> str:
         "Kernel parameters": code(" ".join(boot["parameters"]).replace("{}", "…")),
         "Known from": boot["known_from"],
         "Not available means": row["absent"],
+        "In reach on": code(f"--host {row['elsewhere']}" if row["elsewhere"] else ""),
         "Source": row["source"],
     }
     lines = [f"- **{name}**: {text}" for name, text in facts.items() if text]

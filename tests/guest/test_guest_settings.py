@@ -14,7 +14,7 @@ from tests.guest.test_guest_boots import VERSIONS, becalm, needed, said, shell
 from tests.measuring import ran, ran_and_said
 
 from becalm import hosts
-from becalm.errors import BootError
+from becalm.errors import BootError, RefusedError
 from becalm.hosts.guest import qemu
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -59,29 +59,78 @@ def test_the_watchdogs_of_the_running_machine_come_back(guest):
     assert said(guest, (shell(SHARED), 0))[0].split()[:2] == ["1", "1"]
 
 
-def test_times_of_the_scheduler_are_set_and_come_back(guest):
-    """Also what taking a CPU offline makes the kernel compute anew."""
-    rows = {row.name: row for row in guest.knobs() if row.name.startswith("sched_")}
-    here = {name: row for name, row in rows.items() if row.supported}
-    assert {"sched_migration_cost_ns", "sched_nr_migrate", "sched_tunable_scaling"} <= here.keys()
-    assert ("sched_base_slice_ns" in here) is ("sched_latency_ns" not in here), "EEVDF or CFS"
-    assert "6.6" in rows["sched_latency_ns" if "sched_base_slice_ns" in here else "sched_base_slice_ns"].reason
-    wanted = {name: row.domain.range.natural(0.5) for name, row in here.items() if row.domain.range}
-    files = {name: f"/sys/kernel/debug/sched/{name.removeprefix('sched_')}" for name in wanted}
+DEBUG = "/sys/kernel/debug/sched"
+SCHEDULER = {
+    **dict.fromkeys(
+        ("sched_rt_runtime_us", "sched_rr_timeslice_ms", "sched_cfs_bandwidth_slice_us"), "/proc/sys/kernel"),
+    **dict.fromkeys(
+        ("sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns", "sched_base_slice_ns",
+         "sched_idle_min_granularity_ns", "sched_migration_cost_ns", "sched_nr_migrate"), DEBUG),
+    **dict.fromkeys(
+        ("numa_scan_delay_ms", "numa_scan_period_min_ms", "numa_scan_period_max_ms", "numa_scan_size_mb"),
+        f"{DEBUG}/numa_balancing"),
+}  # fmt: skip
+"""Numbers of the scheduler, and the directories of their files."""
+
+
+def file_of(name):
+    """The file in which a guest's kernel shows a number."""
+    where, own = SCHEDULER[name], name
+    if where != "/proc/sys/kernel":
+        own = name.removeprefix("sched_").removeprefix("numa_")
+    return f"{where}/{own}"
+
+
+def test_settings_of_the_scheduler_are_set_and_come_back(guest):
+    """Also what taking a CPU offline makes the kernel compute anew, and from what it computes that the next time."""
+    rows = {row.name: row for row in guest.knobs()}
+    eevdf = rows["sched_base_slice_ns"].supported
+    assert eevdf is not rows["sched_latency_ns"].supported, "EEVDF or CFS"
+    assert "6.6" in rows["sched_latency_ns" if eevdf else "sched_base_slice_ns"].reason
+    own = {name for name, row in rows.items() if row.elsewhere == ("guest:6.12" if eevdf else "guest:6.1")}
+    assert len(own) > 8
+    assert all(rows[name].supported for name in own), "hosts at which a row points have it"
+    numbers = {name: file_of(name) for name in SCHEDULER if rows[name].supported}
+    assert {"sched_migration_cost_ns", "sched_nr_migrate", "numa_scan_size_mb"} <= numbers.keys()
+    switches = {"sched_feature_run_to_parity" if eevdf else "sched_feature_gentle_fair_sleepers": "off"}
+    switches |= {"sched_feature_next_buddy": "on", "sched_preempt": "full", "sched_tunable_scaling": "none"}
+    look = shell(f"cat {' '.join(numbers.values())} {DEBUG}/features {DEBUG}/preempt")
 
     def inside():
-        return dict(zip(files, said(guest, (shell(f"cat {' '.join(files.values())}"), 0))[0].split(), strict=True))
+        return said(guest, (look, 0))[0]
 
-    guest.define([shell("cat")], [Settings()])
-    before = inside()
-    assert {name: row.value for name, row in here.items() if name in wanted} == before
+    def alone():
+        """What the kernel makes of the times for a single CPU."""
+        with guest.hold(Settings.of({"online_cpus": "first"}), dangerous=True):
+            return {row.name: row.value for row in guest.knobs() if row.name in numbers}
+
+    guest.define([shell("cat grep")], [Settings()])
+    before, single = inside(), alone()
+    assert before.split()[: len(numbers)] == [rows[name].value for name in numbers]
+    wanted = {name: rows[name].domain.range.natural(0.5) for name in numbers}
     # Leaving raises when something is not as it was.
-    with guest.hold(Settings.of({**wanted, "sched_tunable_scaling": "none", "online_cpus": "first"}), dangerous=True):
+    with guest.hold(Settings.of({**wanted, **switches, "online_cpus": "first"}), dangerous=True) as held:
+        assert not any("took" in remark for remark in held.remarks), held.remarks
         now = {row.name: row.value for row in guest.knobs()}
         assert {name: now[name] for name in wanted} == {name: str(value) for name, value in wanted.items()}
-        assert (now["sched_tunable_scaling"], now["online_cpus"]) == ("none", "0")
+        assert {name: now[name] for name in switches} == switches
+        assert now["online_cpus"] == "0"
     assert inside() == before
-    assert {row.name: row.value for row in guest.knobs() if row.name in here} == {k: v.value for k, v in here.items()}
+    assert alone() == single, "from which the kernel computes is as before, too"
+
+
+def test_the_slice_of_the_program_alone(guest):
+    """Set in the child and read back there; a kernel without slices is told from one that has them."""
+    work = shell("grep -s slice /proc/self/sched; true")
+    here = next(row for row in guest.knobs() if row.name == "slice_ns")
+    own = {"slice_ns": 3_000_000}
+    if not here.supported:
+        assert here.reason == "it needs Linux 6.12 or later; in reach on --host guest:6.12"
+        with pytest.raises(RefusedError, match=r"it needs Linux 6\.12 or later; in reach on --host guest:6\.12"):
+            said(guest, (work, 0), settings=(own,))
+        return
+    (line,) = said(guest, (work, 0), settings=(own,))
+    assert line.split()[-1:] in ([], ["3000000"]), "kernels since 6.15 show it"
 
 
 def test_all_of_them_by_their_effect_in_one_boot(guest):

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use becalm_core::knob::away::{self, Why};
 use becalm_core::knob::changes::Changes;
-use becalm_core::knob::hold::{Drift, Hold};
+use becalm_core::knob::hold::{Clamped, Drift, Hold};
 use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::journal::{self, Begin, Recorded};
 use becalm_core::knob::lock::{Lock, LockError};
@@ -75,8 +75,8 @@ impl Machine {
                 self.remarks.push(remark);
             }
         }
-        if let Some(set) = wanted.join.as_ref().filter(|_| self.tree.live) {
-            match self.tree.open(&set.tasks(), libc::O_WRONLY, 0) {
+        if let Some(tasks) = wanted.join.as_ref().filter(|_| self.tree.live) {
+            match self.tree.open(tasks, libc::O_WRONLY, 0) {
                 Ok(file) => self.join = Some(file),
                 Err(error) => {
                     // A program that did not join would be measured among all the others.
@@ -94,7 +94,7 @@ impl Machine {
         (found.kept.is_some() && found.begin.boot == journal::boot_id(&self.tree)).then_some(found)
     }
 
-    /// Have programs join the CPUs that such settings keep free: they are on for what becalm starts, too.
+    /// Have programs join the group that such settings made for them: they are on for what becalm starts, too.
     pub fn join_kept(&mut self) {
         // SAFETY: cannot fail.
         if self.hold.is_some() || !self.tree.live || unsafe { libc::geteuid() } != 0 {
@@ -102,6 +102,7 @@ impl Machine {
         }
         let ours = |entry: &journal::Entry| match &entry.place {
             Place::Cpuset(set) if !set.gather => Some(set.tasks()),
+            Place::Weighted(group) => Some(group.tasks()),
             _ => None,
         };
         let tasks = self.kept().and_then(|found| found.entries.iter().find_map(ours));
@@ -175,6 +176,11 @@ impl Machine {
     /// What somebody else has changed since it was set.
     pub fn drift(&mut self) -> Vec<Drift> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
+    }
+
+    /// What the kernel made of values that it was given.
+    pub fn clamped(&mut self) -> Vec<Clamped> {
+        self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.clamped())
     }
 
     /// Put everything back but what somebody else changed.

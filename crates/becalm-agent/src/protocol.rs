@@ -271,6 +271,12 @@ fn refused_setting(name: &str, error: &std::io::Error) -> Failure {
             let why = find(name).map_or("", |knob| knob.absent);
             Failure::new("unsupported", format!("This kernel ignores {name}; {why}. Leave the setting out."))
         }
+        Some(libc::ERANGE) => {
+            let message = format!(
+                "The kernel made another value of {name}: its limits are narrower than usual. Choose one further from them."
+            );
+            Failure::new("domain", message)
+        }
         _ => Failure::new("domain", format!("The kernel does not accept the value of {name}: {error}.")),
     }
 }

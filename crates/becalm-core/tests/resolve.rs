@@ -224,7 +224,8 @@ fn isolation_on_version_2_is_a_partition() {
         spelled(&changes),
         ["isolation cgroup.subtree_control=on", "isolation becalm-isolated=present"]
     );
-    let set = changes.join.clone().unwrap();
+    let Some(Place::Cpuset(set)) = changes.writes.get(1).map(|change| change.place.clone()) else { panic!() };
+    assert_eq!(changes.join, Some(set.tasks()));
     assert_eq!(
         (set.version, set.cpus.as_str(), set.mems.as_str()),
         (2, "0,4", "0-1"),
@@ -263,8 +264,29 @@ fn isolation_on_version_1_moves_all_others_away() {
     let Some(Place::Cpuset(rest)) = changes.writes.get(2).map(|change| change.place.clone()) else {
         panic!()
     };
-    assert!(rest.gather && rest.cpus == "1-7" && !changes.join.unwrap().gather);
+    assert!(
+        rest.gather && rest.cpus == "1-7" && changes.join.unwrap().ends_with("cpuset/becalm-isolated/tasks")
+    );
     assert_eq!(changes.taken, (0..8).collect(), "every task is moved, and forgets its own CPUs");
+}
+
+#[test]
+fn a_share_of_the_cpus_is_a_group_and_its_weight() {
+    let laptop = Laptop::new();
+    let changes = laptop.changes(json!({"cpu_weight": 500}));
+    assert_eq!(spelled(&changes), ["cpu_weight becalm-weighted=500"], "the controller is on");
+    assert_eq!(changes.join.as_deref(), Some("/sys/fs/cgroup/becalm-weighted/cgroup.procs"));
+    laptop.put("sys/fs/cgroup/cgroup.subtree_control", "io");
+    let lines = spelled(&laptop.changes(json!({"cpu_weight": 500})));
+    assert_eq!(lines, ["cpu_weight cgroup.subtree_control=on", "cpu_weight becalm-weighted=500"]);
+    let error = laptop.read(json!({"cpu_weight": 500, "isolation": "2"})).err().unwrap().to_string();
+    assert!(error.contains("with isolation the program has CPUs of its own"), "{error}");
+    laptop.put("sys/fs/cgroup/cgroup.controllers", "io");
+    let error = laptop.read(json!({"cpu_weight": 500})).err().unwrap().to_string();
+    assert!(error.contains("the cpu controller is in no cgroup hierarchy"), "{error}");
+    laptop.put("sys/fs/cgroup/cpu/cpu.shares", "1024");
+    let changes = laptop.changes(json!({"cpu_weight": 500}));
+    assert_eq!(changes.join.as_deref(), Some("/sys/fs/cgroup/cpu/becalm-weighted/tasks"));
 }
 
 #[test]

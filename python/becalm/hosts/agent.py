@@ -286,7 +286,8 @@ class AgentHost:
                 case "done":
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
-                    yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}))
+                    clamped = tuple(event.get("clamped", ()))
+                    yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}), clamped)
 
     def read(self, *, consumers: int = 0) -> Reading:
         """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""

@@ -53,13 +53,15 @@ class Noticed:
     """What steps showed of their settings: sentences on what was put on, and places that somebody else changed.
 
     `switching_ns`: time spent putting settings on and off, ns. `unknown`: why columns of the loads (`becalm.load`), or
-    parts of what could be known, were unknown, by name. A block that needed several boots has one of these for each.
+    parts of what could be known, were unknown, by name. `clamped`: places that the kernel gave another value than was
+    asked for. A block that needed several boots has one of these for each.
     """
 
     remarks: tuple[str, ...] = ()
     drift: tuple[Mapping[str, str], ...] = ()
     switching_ns: int = 0
     unknown: Mapping[str, str] = field(default_factory=dict)
+    clamped: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Knob:
     set ("none", "all", {"below": n}, {"classes": […]}). `boot`: of settings of the next boot.
 
     On a machine, `value` is the present one as text, None when it has none (process settings); `reason` says why the
-    machine does not have it where it is not `supported`.
+    machine does not have it where it is not `supported`; `elsewhere`: a host that has it, where one is known.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Knob:
     privilege: str = ""
     privileged: str | Mapping[str, Any] = "none"
     absent: str = ""
+    elsewhere: str = ""
     source: str = ""
     boot: Boot | None = None
     supported: bool = True

@@ -91,7 +91,10 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One place that the journal knows: its value before becalm, becalm's, and the present one."""
+    """One place that the journal knows: its value before becalm, becalm's, and the present one.
+
+    `asked`: what the kernel made becalm's of, where that was another value.
+    """
 
     knob: str
     place: str
@@ -99,6 +102,7 @@ class Held:
     ours: str | None
     now: str | None
     side_effect: bool
+    asked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -15,6 +16,9 @@ from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings_change import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
 from becalm.wording.measurement import counted, duration
+
+MANY = 3
+"""So many knobs that are missing for one reason are told in one sentence."""
 
 MOST_ROWS = 12
 """So many places of one knob are shown one by one."""
@@ -27,6 +31,8 @@ SCOPES = {
     "live": "Of the running machine (put back when becalm ends)",
     "boot": "At the next boot",
 }
+
+FEATURES = "Features of the scheduler (sched_feature_NAME; put back when becalm ends)"
 
 Place = tuple[str, str, tuple[str, ...]]
 """One line about a place: knob, path, and what it held and holds."""
@@ -43,25 +49,51 @@ def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
     return table
 
 
+FEATURE = "sched_feature_"
+"""How knobs begin that are features of the scheduler: there are many, and they have a table of their own."""
+
+
 def catalogue(rows: Sequence[Knob]) -> RenderableType:
     """All knobs, in groups by where they act; those that are missing with the reason."""
     heads = ("name", "now", "tried", "why it matters, or why it is not here")
-    lines = {scope: [_about(row) for row in rows if row.scope == scope] for scope in SCOPES}
-    everything = [heads, *(line for part in lines.values() for line in part)]
+    features = [row for row in rows if row.name.startswith(FEATURE)]
+    sections = {}
+    for scope, title in SCOPES.items():
+        sections[title] = _lines([row for row in rows if row.scope == scope and row not in features])
+        if scope == "live" and features:
+            sections[FEATURES] = _lines([replace(row, name=row.name.removeprefix(FEATURE)) for row in features])
+    everything = [heads, *(line for part, _ in sections.values() for _, line in part)]
     widths = [max(len(line[column]) for line in everything) for column in range(3)]
     parts: list[RenderableType] = []
-    for scope, title in SCOPES.items():
+    for title, (here, missing) in sections.items():
         table = _table(*heads, widths=widths)
-        for row, line in zip((each for each in rows if each.scope == scope), lines[scope], strict=True):
-            table.add_row(*map(Text, line), style=None if row.supported else "dim")
-        parts += [Text(title, "bold"), table, Text()]
+        for supported, line in here:
+            table.add_row(*map(Text, line), style=None if supported else "dim")
+        absent = _table("")
+        for sentence in missing:
+            absent.add_row(Text(sentence, "dim"))
+        parts += [Text(title, "bold"), *([table] if here else []), *([absent] if missing else []), Text()]
     parts.append(
         Text("One in detail: becalm knobs NAME. Put some on: becalm apply PROFILE. Find yours: becalm tune", "dim")
     )
     return Group(*parts)
 
 
-def _about(row: Knob) -> tuple[str, str, str, str]:
+Line = tuple[str, str, str, str]
+
+
+def _lines(rows: Sequence[Knob]) -> tuple[list[tuple[bool, Line]], list[str]]:
+    """A line a knob, and whether it is here; and a sentence for many that are missing for one reason."""
+    missing: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.supported:
+            missing.setdefault(row.reason or "", []).append(row.name)
+    many = {reason: names for reason, names in missing.items() if len(names) >= MANY}
+    lines = [(row.supported, _about(row)) for row in rows if row.supported or (row.reason or "") not in many]
+    return lines, [f"Not here: {', '.join(names)}: {reason}" for reason, names in many.items()]
+
+
+def _about(row: Knob) -> Line:
     """A knob's line in the catalogue."""
     consent = "(dangerous) " if row.group == "dangerous" else ""
     why = f"{consent}{row.rationale}" if row.supported else f"not here: {row.reason}"
@@ -328,6 +360,9 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
 
 
 def _now(each: Held) -> str:
-    """What a place holds, and what becalm set where somebody else has changed that since."""
+    """What a place holds; what becalm set where somebody else has changed that since, and what was asked for where the
+    kernel made another value of it."""
     now = each.now or "?"
-    return now if each.ours in (None, each.now) else f"{now} (becalm set {each.ours})"
+    if each.ours not in (None, each.now):
+        return f"{now} (becalm set {each.ours})"
+    return now if each.asked is None else f"{now} (asked for {each.asked})"

@@ -16,6 +16,12 @@ from becalm.wording import production as sentences
 
 DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
 
+FEATURES = "features"
+"""The last part of the file of the scheduler's features, in which each place is a word."""
+
+OF_UNIT = ("cpu_weight",)
+"""Settings of the machine that a unit has as a property of its own: its group is there already."""
+
 
 def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
     """What settings mean on a machine, in the order in which they are put on, and those that no file can hold.
@@ -30,7 +36,7 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
         knob = find(rows, name)
         if not knob.supported:
             left.append(Excluded(name, knob.reason or "not supported here"))
-        elif knob.scope == "process":
+        elif knob.scope == "process" or name in OF_UNIT:
             found = list(_of_program(knob, str(value)))
             places += found
             left += [] if found else [Excluded(name, sentences.no_property(name))]
@@ -62,8 +68,18 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
         before = ours.get(change.place, change.before)
         if where is Where.LATENCY:
             before = None
-        places.append(Place(knob.name, where, change.place, change.after, before, knob.rationale, knob.costs))
+        path, _, feature = change.place.partition(FEATURES + " ")
+        if feature:
+            path, after, before = path + FEATURES, _word(feature, change.after), before and _word(feature, before)
+        else:
+            after = change.after
+        places.append(Place(knob.name, where, path, after, before, knob.rationale, knob.costs))
     return [each for each in places if each.knob not in left], list(left.values())
+
+
+def _word(feature: str, value: str) -> str:
+    """What is written to switch a feature of the scheduler."""
+    return feature if value == "on" else f"NO_{feature}"
 
 
 def _where(place: str) -> Where | None:

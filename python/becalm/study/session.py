@@ -39,6 +39,9 @@ class StudySession:
     drifted: dict[str, Finding] = field(default_factory=dict)
     """Places that somebody else changed while they were held, and what is to be said of them."""
 
+    clamped: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    """Places that the kernel gave another value than was asked for, by place and that value."""
+
     unsettled: UnsettledError | None = None
     _said: set[str] = field(default_factory=set)
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -132,6 +135,14 @@ class StudySession:
             if each["place"] not in self.drifted:
                 self.drifted[each["place"]] = finding("setting_changed", dict(each))
                 self.measuring.listener.warned(self.drifted[each["place"]].sentence)
+        for each in found.clamped:
+            # The remark on it was told above.
+            self.clamped.setdefault((each["place"], each["wanted"]), finding("setting_clamped", dict(each)))
+
+    @property
+    def noticed(self) -> tuple[Finding, ...]:
+        """What places that were set showed: somebody else's values, and what the kernel made of ours."""
+        return (*self.drifted.values(), *self.clamped.values())
 
     def settle(self) -> None:
         """Put everything back and end the host. What is not as before is raised when all is concluded and stored."""

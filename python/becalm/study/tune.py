@@ -186,7 +186,7 @@ def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVe
         # Of the measuring loop, or while a method was thinking.
         raise _interrupted(opened, course.trials) from None
     opened.settle()
-    verdict = conclude(course, tuned, opened.shown, (*state.refused, *opened.drifted.values()))
+    verdict = conclude(course, tuned, opened.shown, (*state.refused, *opened.noticed))
     verdict = replace(verdict, production=_production(opened, verdict))
     assert opened.number is not None
     opened.store.conclude(opened.number, verdict.to_json())

@@ -21,6 +21,12 @@ from becalm.units import UNITS_NS
 MEASURING = ("aslr", "aslr_system", "environment_size", "drop_caches")
 """Knobs that say under which circumstances a program is measured, not how it is best run: varied only when named."""
 
+NAMED = (
+    "sched_feature_", "numa_scan_", "sched_rt_", "sched_rr_", "sched_cfs_bandwidth_", "sched_idle_", "cpu_weight",
+)  # fmt: skip
+"""How knobs begin that act only beside what most machines do not have (quotas, several nodes, realtime or competing
+programs), or that are many and small: varied only when named."""
+
 SIZES = {"bytes": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 FREQUENCIES = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 TIMES = {unit: size for unit, size in UNITS_NS.items() if unit}
@@ -74,6 +80,8 @@ def _unsuited(knob: Knob) -> str | None:
     """Why a knob is no factor unless it is named."""
     if knob.name in MEASURING:
         return f"it is about measuring, not about running: --factor {knob.name} varies it all the same"
+    if knob.name.startswith(NAMED):
+        return f"it is of little effect on most machines: --factor {knob.name} varies it all the same"
     if knob.scope == "boot":
         return f"each value costs a boot: --factor {knob.name} varies it all the same"
     domain = knob.domain

@@ -107,6 +107,12 @@ TABLE: tuple[Row, ...] = (
         ("knob", "place", "found", "wanted"),
         study.setting_changed,
     ),
+    Row(
+        "setting_clamped",
+        "the kernel made another value of a setting than was asked for",
+        ("knob", "place", "found", "wanted"),
+        study.setting_clamped,
+    ),
     Row("partial", "a profile measured without some of its settings", ("profile", "knobs"), tune.partial),
     Row("boots", "what restarts of the machine cost and mean", ("boots", "boot_ns", "share"), tune.boots),
     Row("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),

@@ -55,6 +55,11 @@ def setting_changed(program: str, n: Numbers) -> str:
     return measurement.drift(n)
 
 
+def setting_clamped(program: str, n: Numbers) -> str:
+    """A place that the kernel gave another value than was asked for."""
+    return f"Asked for {n['knob']}={n['wanted']}, the kernel set {n['found']} ({n['place']})."
+
+
 def imported(program: str, n: Numbers) -> str:
     """Runs that another tool has measured."""
     return "Imported from another tool: machine, order and conditions of these runs are unknown."

@@ -45,6 +45,9 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
         "proc/sys/kernel/randomize_va_space": "2",
         "proc/sys/kernel/timer_migration": "1",
         "proc/sys/kernel/sched_autogroup_enabled": "1",
+        "proc/sys/kernel/sched_cfs_bandwidth_slice_us": "5000",
+        "proc/sys/kernel/sched_rt_runtime_us": "950000",
+        "proc/sys/kernel/sched_rr_timeslice_ms": "100",
         "sys/devices/virtual/workqueue/cpumask": mask(cpus),
         "proc/irq/default_smp_affinity": mask(cpus),
     }
@@ -63,6 +66,68 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
     if cgroup == 1:
         process(root, 900, "pinned", str(cpus - 1), "/last")
     return root
+
+
+SCHEDULERS = {
+    "5.10": {
+        "proc/sys/kernel/sched_latency_ns": "18000000",
+        "proc/sys/kernel/sched_min_granularity_ns": "2250000",
+        "proc/sys/kernel/sched_wakeup_granularity_ns": "3000000",
+        "proc/sys/kernel/sched_migration_cost_ns": "500000",
+        "proc/sys/kernel/sched_nr_migrate": "32",
+        "proc/sys/kernel/sched_tunable_scaling": "1",
+        "proc/sys/kernel/sched_child_runs_first": "0",
+        "proc/sys/kernel/numa_balancing_scan_delay_ms": "1000",
+        "proc/sys/kernel/numa_balancing_scan_period_min_ms": "1000",
+        "proc/sys/kernel/numa_balancing_scan_period_max_ms": "60000",
+        "proc/sys/kernel/numa_balancing_scan_size_mb": "256",
+        "sys/kernel/debug/sched_features": (
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK "
+            "NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_AVG_CPU SIS_PROP NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI "
+            "NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP "
+        ),
+    },
+    "6.1": {
+        "sys/kernel/debug/sched/latency_ns": "12000000",
+        "sys/kernel/debug/sched/min_granularity_ns": "1500000",
+        "sys/kernel/debug/sched/idle_min_granularity_ns": "750000",
+        "sys/kernel/debug/sched/wakeup_granularity_ns": "2000000",
+        "sys/kernel/debug/sched/features": (
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK "
+            "NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK "
+            "NO_RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST "
+            "UTIL_EST_FASTUP NO_LATENCY_WARN NI_RANDOM ALT_PERIOD BASE_SLICE "
+        ),
+        "proc/sys/kernel/sched_child_runs_first": "0",
+    },
+    "6.12": {
+        "sys/kernel/debug/sched/base_slice_ns": "1400000",
+        "sys/kernel/debug/sched/features": (
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY "
+            "CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO WAKEUP_PREEMPTION NO_HRTICK NO_HRTICK_DL NO_DOUBLE_TICK "
+            "NONTASK_CAPACITY TTWU_QUEUE SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN "
+            "ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST NO_LATENCY_WARN NI_RANDOM "
+        ),
+    },
+}
+"""Files of schedulers by kernel, as machines with these kernels (5.10 on 8 CPUs, the others on 2) show them."""
+
+SINCE_5_13 = {
+    "sys/kernel/debug/sched/migration_cost_ns": "500000",
+    "sys/kernel/debug/sched/nr_migrate": "32",
+    "sys/kernel/debug/sched/tunable_scaling": "1",
+    "sys/kernel/debug/sched/preempt": "none (voluntary) full",
+    "sys/kernel/debug/sched/numa_balancing/scan_delay_ms": "1000",
+    "sys/kernel/debug/sched/numa_balancing/scan_period_min_ms": "1000",
+    "sys/kernel/debug/sched/numa_balancing/scan_period_max_ms": "60000",
+    "sys/kernel/debug/sched/numa_balancing/scan_size_mb": "256",
+}
+
+
+def scheduler(root: Path, kernel: str) -> None:
+    """The files of a kernel's scheduler."""
+    for path, text in {**SCHEDULERS[kernel], **({} if kernel == "5.10" else SINCE_5_13)}.items():
+        put(root, path, text)
 
 
 def mask(cpus: int) -> str:
@@ -129,6 +194,8 @@ def cgroups(root: Path, cpus: int, version: int) -> None:
         put(root, f"{base}/cgroup.procs", "1\n812\n815")
         put(root, f"{base}/cpuset.mems.effective", "0")
         return
+    put(root, f"{base}/cpu/cpu.shares", "1024")
+    put(root, f"{base}/cpu/tasks", "1\n812\n815")
     put(root, f"{base}/cpuset/cpuset.cpus", f"0-{cpus - 1}")
     put(root, f"{base}/cpuset/cpuset.mems", "0")
     put(root, f"{base}/cpuset/cpuset.sched_load_balance", "1")

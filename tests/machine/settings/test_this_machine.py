@@ -122,6 +122,17 @@ def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
     assert os.sched_getaffinity(0) == free
 
 
+def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
+    """The program and what it starts are in it; the weight is read there on the scale that the kernel shows."""
+    if not {each.name: each for each in becalm.knobs()}["cpu_weight"].supported:
+        pytest.skip("no cpu controller here")
+    look = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/becalm-weighted/cpu.shares; true"
+    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=60)
+    assert err == "" or "cpu.shares" in err, "on version 2 there is none"
+    (group,) = [line for line in out.splitlines() if line.endswith("/becalm-weighted")]
+    assert group.startswith("0::") or ("2560" in out and "cpu" in group), out
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, number):
     was = STAT.read_text()

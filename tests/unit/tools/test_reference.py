@@ -46,8 +46,10 @@ def test_knobs_are_those_of_the_catalogue():
     text = told("knobs")
     sections = text.split("\n### ")[1:]
     found = [re.match(r"`(\w+)`", section)[1] for section in sections]
-    catalogue = (CORE / "knob/catalogue.rs").read_text()
-    assert sorted(found) == sorted(re.findall(r'Knob \{\s*name: "(\w+)"', catalogue))
+    rows = "".join((CORE / f"knob/{file}.rs").read_text() for file in ("catalogue", "catalogue/scheduler"))
+    named = re.findall(r'Knob \{\s*name: "(\w+)"', rows)
+    named += [f"sched_feature_{name}" for name in re.findall(r'feature!\("(\w+)"', rows)]
+    assert sorted(found) == sorted(named)
     assert re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", text, re.MULTILINE) == found, "the overviews"
     for section in sections:
         for fact in ("Values", "Group", "Why it matters", "What it costs", "Source"):

@@ -23,7 +23,7 @@ def test_a_range_is_read_in_the_unit_of_the_knob():
     assert one("slice_ns=0.1..100ms:log") == Factor("slice_ns", 1e5, 1e8, "ns", Scale.LOG, True)
     assert one("slice_ns=200000..300000") == Factor("slice_ns", 2e5, 3e5, "ns", Scale.LOG, True)
     assert one("slice_ns=0.5..2 ms:linear").scale is Scale.LINEAR
-    assert one("sched_migration_cost_ns=0..1ms").high == 1e6
+    assert one("sched_migration_cost_ns=0.1..1ms").high == 1e6
     assert one("frequency_floor=1..3GHz").high == 3e6
 
 
@@ -92,6 +92,17 @@ def test_without_any_all_that_the_host_allows_is_varied():
     assert "measuring" in reasons["aslr"]
     assert "boot" in reasons["idle"]
     assert "--factor names" in reasons["cpus"]
+
+
+def test_what_acts_on_few_machines_is_varied_when_it_is_named():
+    found, left_out = factors(catalogue(), ALL)
+    quiet = ("sched_feature_run_to_parity", "numa_scan_size_mb", "sched_rr_timeslice_ms", "cpu_weight")
+    assert not {each.name for each in found} & set(quiet)
+    reasons = {each.knob: each.reason for each in left_out}
+    for name in quiet:
+        assert f"--factor {name}" in reasons[name]
+        assert one(name).name == name
+    assert {"sched_base_slice_ns", "sched_preempt", "autogroup"} <= {each.name for each in found}
 
 
 def test_without_rights_only_what_a_user_may_set_is_varied():

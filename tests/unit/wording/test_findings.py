@@ -65,6 +65,7 @@ EXAMPLES = {
     "budget": {"left_out": ["without nice", "pyperf"]},
     "refused": {"settings": {"nice": -20}, "error": "no."},
     "setting_changed": {"knob": "governor", "place": "/sys/x", "found": "a", "wanted": "b"},
+    "setting_clamped": {"knob": "frequency_floor", "place": "/sys/x", "found": "400000", "wanted": "1"},
     "partial": {"profile": "pyperf", "knobs": ["governor"]},
     "boots": {"boots": 3, "boot_ns": 4e9, "share": 0.1},
     "at_boot": {"knobs": ["isolcpus"], "rationale": {"isolcpus": "keeps tasks away"}},

@@ -53,11 +53,13 @@ impl Machine {
             let now = entry.place.read(&self.tree).ok();
             // A study gives a place several values in turn.
             let same = |ours: &&String| now.as_ref().is_some_and(|now| entry.place.agree(now, ours));
+            let ours = entry.ours.iter().find(same).or(entry.ours.last());
             json!({
                 "knob": entry.knob,
                 "place": entry.place.shown(),
                 "original": entry.original,
-                "ours": entry.ours.iter().find(same).or(entry.ours.last()),
+                "ours": ours,
+                "asked": ours.and_then(|ours| entry.made_of.get(ours)),
                 "now": now,
                 "side_effect": entry.side_effect,
             })
@@ -84,7 +86,7 @@ impl Machine {
 
 /// A row of the catalogue with what the knob is on this machine, its domain as narrow as it is there.
 fn row(knob: &'static Knob, tree: &Tree) -> Value {
-    let state = knob.act.state(tree, knob);
+    let state = knob.state(tree);
     let mut row = json!(knob);
     match (knob.domain.kind, knob.act.limits(tree)) {
         (Kind::Listed { path }, _) => {

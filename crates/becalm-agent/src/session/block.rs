@@ -90,6 +90,7 @@ impl Session {
                 "ran": ran,
                 "switching_ns": switching_ns,
                 "drift": self.machine.drift(),
+                "clamped": self.machine.clamped(),
                 "remarks": std::mem::take(&mut self.machine.remarks),
                 "unknown": unknown,
             })),

@@ -6,7 +6,10 @@
 //! What is set at boot is tried on the last core: the CPU that boots keeps the time, so the kernel takes it out of
 //! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
+mod blank;
+mod cpu_weight;
 mod each_cpu;
+mod feature;
 mod file;
 mod frequency_floor;
 mod interrupts;
@@ -15,11 +18,14 @@ mod latency;
 mod next_boot;
 mod of_process;
 mod online_cpus;
+mod scheduler;
 mod services;
 mod smt;
 mod swap_areas;
 mod value;
 
+use self::blank::{ON_IS_1, PLAIN, ROW};
+use self::cpu_weight::CpuWeight;
 use self::each_cpu::EachCpu;
 use self::file::File;
 use self::frequency_floor::FrequencyFloor;
@@ -27,13 +33,14 @@ use self::interrupts::Interrupts;
 use self::isolation::Isolation as Isolate;
 use self::latency::Latency;
 use self::next_boot::AtBoot;
-use self::of_process::{BeforeRun, EnvironmentSize, InChild};
+use self::of_process::{BeforeRun, EnvironmentSize, InChild, Slice};
 use self::online_cpus::OnlineCpus;
+use self::scheduler::SCHEDULER;
 use self::services::Services;
 use self::smt::Smt;
 use self::swap_areas::SwapAreas;
 use super::domain::Scale::{Linear, Log};
-use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special, ON_OFF};
+use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special};
 use super::place::Place;
 use super::process;
 use super::proof;
@@ -41,45 +48,32 @@ use super::row::Group::*;
 use super::row::Scope::*;
 pub use super::row::{Boot as Words, Form, Knob, Privileged, Scope};
 
-const ROOT: &str = "root";
-const PLAIN: Form = Form(&[]);
-const ON_IS_1: Form = Form(&[("on", "1"), ("off", "0")]);
 const CORE: &[Special] =
     &[special("first-core", "the first core with all its threads"), special("last-core", "the last one")];
 const AWAY: &[Special] = &[special("all", "every CPU"), special("away", "all but the program's")];
-const SCALING: Form = Form(&[("none", "0"), ("log", "1"), ("linear", "2")]);
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
-const NO_CFS: &str = "kernels since 6.6 have sched_base_slice_ns instead";
-const NO_SUCH: &str = "this kernel's scheduler has no such setting";
-
-/// A row that the others are written as differences from.
-const ROW: Knob = Knob {
-    name: "",
-    scope: Live,
-    group: Normal,
-    domain: ON_OFF,
-    act: &BeforeRun,
-    tuned_value: None,
-    order: 50,
-    requires: &[],
-    conflicts: &[],
-    restricts_cpus: false,
-    rationale: "",
-    costs: "",
-    privilege: ROOT,
-    privileged: Privileged::All,
-    absent: "this kernel does not have it",
-    source: "",
-};
 
 /// Words for the next boot that the others are written as differences from.
 const WORDS: Words =
     Words { words: &[], possible: proof::anywhere, proof: proof::untold, known_from: "", binds: false };
 
 /// All knobs, in the order in which they are listed.
+pub const CATALOGUE: &[Knob] = &joined::<{ KNOBS.len() + SCHEDULER.len() }>(KNOBS, SCHEDULER);
+
+const fn joined<const N: usize>(some: &[Knob], others: &[Knob]) -> [Knob; N] {
+    let mut all = [ROW; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < some.len() { some[at] } else { others[at - some.len()] };
+        at += 1;
+    }
+    all
+}
+
+/// All but those of the scheduler as a whole, which are in `scheduler`.
 #[rustfmt::skip]
-pub const CATALOGUE: &[Knob] = &[
+const KNOBS: &[Knob] = &[
     // --- of the measured program -------------------------------------------------------------------------------------
     Knob { name: "nice", scope: Process, group: Essential, tuned_value: Some("-20"),
         domain: range(-20, 19, "", Linear), act: &InChild(process::number, process::renice),
@@ -109,7 +103,7 @@ pub const CATALOGUE: &[Knob] = &[
         privilege: "CAP_SYS_NICE for fifo and rr", privileged: Privileged::Classes(&["fifo", "rr"]), source: "sched(7)", ..ROW },
     Knob { name: "slice_ns", scope: Process, tuned_value: Some("100000000"),
         domain: range(100_000, 100_000_000, "ns", Log).or(&[special("0", "the kernel's default")]),
-        act: &InChild(process::number, process::set_slice), order: 56, absent: "it needs Linux 6.12 or later",
+        act: &Slice, order: 56, absent: "it needs Linux 6.12 or later", elsewhere: "guest:6.12",
         rationale: "how long the program runs before others of its priority get their turn",
         costs: "others wait longer for theirs", privilege: "", privileged: Privileged::None,
         source: "sched_setattr(2), kernel 6.12 and later", ..ROW },
@@ -225,51 +219,6 @@ pub const CATALOGUE: &[Knob] = &[
         rationale: "an interrupt takes a microsecond and a part of the cache from who runs there",
         costs: "the other CPUs handle all devices", absent: "the kernel does not let interrupts be moved",
         source: "Documentation/core-api/irq/irq-affinity.rst", ..ROW },
-    // --- the scheduler -----------------------------------------------------------------------------------------------
-    // CFS up to 6.5: /proc/sys/kernel until 5.12, debugfs since. The bounds of the first three are the kernel's own
-    // (kernel/sysctl.c of 5.12: min_sched_granularity_ns to max_sched_granularity_ns, and from 0 for waking up).
-    Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: NO_CFS,
-        act: &File(&[("/sys/kernel/debug/sched/latency_ns", PLAIN), ("/proc/sys/kernel/sched_latency_ns", PLAIN)]),
-        rationale: "in which time every runnable task gets its turn: long turns spare switches and caches",
-        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
-    Knob { name: "sched_min_granularity_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: NO_CFS,
-        act: &File(&[("/sys/kernel/debug/sched/min_granularity_ns", PLAIN), ("/proc/sys/kernel/sched_min_granularity_ns", PLAIN)]),
-        rationale: "how long a task runs at least before another gets its turn, however many there are",
-        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
-    Knob { name: "sched_wakeup_granularity_ns", domain: range(0, 1_000_000_000, "ns", Linear), absent: NO_CFS,
-        act: &File(&[("/sys/kernel/debug/sched/wakeup_granularity_ns", PLAIN), ("/proc/sys/kernel/sched_wakeup_granularity_ns", PLAIN)]),
-        rationale: "how far behind a task that wakes up must be to interrupt the one that runs",
-        costs: "large: woken programs wait for the end of the other's turn", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
-    Knob { name: "sched_base_slice_ns", domain: range(100_000, 1_000_000_000, "ns", Log),
-        act: &File(&[("/sys/kernel/debug/sched/base_slice_ns", PLAIN)]),
-        rationale: "how long a task runs before others of its priority get their turn, where it asks for no slice of its own",
-        costs: "long: interactive programs wait",
-        absent: "kernels before 6.6 have sched_min_granularity_ns instead",
-        source: "Documentation/scheduler/sched-eevdf.rst", ..ROW },
-    Knob { name: "sched_migration_cost_ns", domain: range(0, 1_000_000_000, "ns", Linear)
-            .or(&[special("4294967295", "a waiting task always counts as cache-hot")]), absent: NO_SUCH,
-        act: &File(&[("/sys/kernel/debug/sched/migration_cost_ns", PLAIN), ("/proc/sys/kernel/sched_migration_cost_ns", PLAIN)]),
-        rationale: "how long after its last run a task counts as cache-hot and is not moved to another CPU",
-        costs: "large: CPUs stay idle while others have a queue", source: "kernel/sched/fair.c, task_hot", ..ROW },
-    Knob { name: "sched_nr_migrate", domain: range(1, 4096, "tasks", Log), absent: NO_SUCH,
-        act: &File(&[("/sys/kernel/debug/sched/nr_migrate", PLAIN), ("/proc/sys/kernel/sched_nr_migrate", PLAIN)]),
-        rationale: "how many tasks one round of load balancing looks at, with interrupts off",
-        costs: "large: longer times without interrupts", source: "kernel/sched/fair.c, detach_tasks", ..ROW },
-    Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_SUCH,
-        act: &File(&[("/sys/kernel/debug/sched/tunable_scaling", SCALING), ("/proc/sys/kernel/sched_tunable_scaling", SCALING)]),
-        rationale: "how the scheduler's times grow with the number of CPUs when that changes",
-        costs: "none: short turns on large machines", source: "kernel/sched/fair.c, get_update_sysctl_factor", ..ROW },
-    Knob { name: "sched_preempt", domain: words(&["none", "voluntary", "full", "lazy"]),
-        act: &File(&[("/sys/kernel/debug/sched/preempt", PLAIN)]),
-        rationale: "where in the kernel a task may be interrupted by another one",
-        costs: "none: long system calls delay others; full: more switches",
-        absent: "this kernel was built without PREEMPT_DYNAMIC",
-        source: "kernel/sched/core.c, sched_dynamic_update; preempt= in Documentation/admin-guide/kernel-parameters.txt", ..ROW },
-    Knob { name: "autogroup", act: &File(&[("/proc/sys/kernel/sched_autogroup_enabled", ON_IS_1)]),
-        rationale: "with it, nice acts only within one terminal session",
-        costs: "off: a session with many processes gets a larger share",
-        source: "sched(7), The autogroup feature", ..ROW },
-
     // --- who else is there -------------------------------------------------------------------------------------------
     Knob { name: "services", group: Dangerous, order: 5, tuned_value: Some("pause"), domain: words(&["run", "pause"]), act: &Services,
         rationale: "tuned, TLP, irqbalance and their like rewrite the settings that are measured",
@@ -281,6 +230,12 @@ pub const CATALOGUE: &[Knob] = &[
         costs: "all others share what is left; the program has the isolated CPUs only",
         absent: "the cpuset controller is in no mounted cgroup hierarchy, or there is only one core",
         source: "cpuset(7); Documentation/admin-guide/cgroup-v2.rst, Cpuset", ..ROW },
+
+    Knob { name: "cpu_weight", order: 75, conflicts: &["isolation"], domain: range(1, 10_000, "", Log), act: &CpuWeight,
+        rationale: "the share of the CPUs of the program with all that it starts, where others want them too: each group has 100",
+        costs: "large: services and sessions wait",
+        absent: "the cpu controller is in no mounted cgroup hierarchy",
+        source: "Documentation/admin-guide/cgroup-v2.rst, cpu.weight; cpu.shares on version 1", ..ROW },
 
     // --- at the next boot --------------------------------------------------------------------------------------------
     Knob { name: "isolcpus", scope: Boot, group: Isolation, tuned_value: Some("last-core"), restricts_cpus: true,
@@ -402,6 +357,7 @@ mod tests {
     fn the_order_is_that_of_the_hardware() {
         let order = |name| find(name).unwrap().order;
         assert!(order("smt") < order("online_cpus") && order("online_cpus") < order("governor"));
+        assert!(order("sched_tunable_scaling") < order("smt") && order("smt") < order("sched_latency_ns"));
         assert!(order("governor") < order("turbo") && order("turbo") < order("frequency_floor"));
         assert!(order("online_cpus") < order("irq_affinity") && order("irq_affinity") < order("isolation"));
     }

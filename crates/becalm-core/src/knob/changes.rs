@@ -2,7 +2,6 @@
 
 use super::affected::affected;
 use super::cpus::Cpus;
-use super::cpuset::Cpuset;
 use super::interrupt::lost;
 use super::place::Place;
 use super::tree::{Tree, CPU};
@@ -29,8 +28,8 @@ pub struct Changes {
     pub offline: Cpus,
     /// What will not be as before when these are taken off again, a sentence each: to be said before they are put on.
     pub lasting: Vec<String>,
-    /// The group that the program joins.
-    pub join: Option<Cpuset>,
+    /// The task file of the group that the program joins.
+    pub join: Option<String>,
 }
 
 impl Changes {

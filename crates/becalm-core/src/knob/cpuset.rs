@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
 
+/// The controller.
+pub const NAME: &str = "cpuset";
+
 pub const PRESENT: &str = "present";
 pub const ABSENT: &str = "absent";
 
@@ -146,25 +149,7 @@ impl Cpuset {
             // Without it the CPUs would stay exclusive until the directory is gone; a failure shows there.
             drop(self.set(tree, "cpuset.cpus.partition", "member"));
         }
-        let mut last = Ok(());
-        for attempt in 0..PASSES as u32 {
-            move_tasks(tree, &self.path, hierarchy(self.version), self.version)?;
-            if !tree.live {
-                // Its files are the kernel's, and go with it.
-                for file in FILES.iter().chain(&[members(self.version)]) {
-                    drop(tree.remove_file(&format!("{}/{file}", self.path)));
-                }
-            }
-            last = tree.remove_directory(&self.path);
-            match &last {
-                // Tasks that are just ending, of a killed agent many; in all a second.
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    std::thread::sleep(Duration::from_millis(1 << attempt));
-                }
-                _ => break,
-            }
-        }
-        last
+        dissolve(tree, &self.path, hierarchy(self.version), self.version, FILES)
     }
 
     /// What a person should know about a set that was just made.
@@ -205,7 +190,31 @@ impl Cpuset {
     }
 }
 
-fn members(version: u8) -> &'static str {
+/// Move the tasks of a group to another one and remove it. `files`: what was written in it.
+pub fn dissolve(tree: &Tree, group: &str, into: &str, version: u8, files: &[&str]) -> io::Result<()> {
+    let mut last = Ok(());
+    for attempt in 0..PASSES as u32 {
+        move_tasks(tree, group, into, version)?;
+        if !tree.live {
+            // Its files are the kernel's, and go with it.
+            for file in files.iter().chain(&[members(version)]) {
+                drop(tree.remove_file(&format!("{group}/{file}")));
+            }
+        }
+        last = tree.remove_directory(group);
+        match &last {
+            // Tasks that are just ending, of a killed agent many; in all a second.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(Duration::from_millis(1 << attempt));
+            }
+            _ => break,
+        }
+    }
+    last
+}
+
+/// The file of a group's tasks.
+pub fn members(version: u8) -> &'static str {
     if version == 2 {
         "cgroup.procs"
     } else {

@@ -6,7 +6,7 @@
 
 mod record;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Write};
 
@@ -38,6 +38,15 @@ pub struct Drift {
     pub found: String,
 }
 
+/// A place that holds another value than it was given: what the kernel or the hardware made of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Clamped {
+    pub knob: &'static str,
+    pub place: String,
+    pub wanted: String,
+    pub found: String,
+}
+
 /// What a place was last given, and what it made of that.
 struct Left {
     asked: String,
@@ -61,6 +70,7 @@ pub struct Hold {
     offline: Cpus,
     /// Seen and not reported yet.
     drifted: Vec<Drift>,
+    clamped: Vec<Clamped>,
     /// Values were announced that are not read back yet.
     announced: bool,
     latency: Option<File>,
@@ -87,6 +97,7 @@ impl Hold {
             taken: Cpus::new(),
             offline: Cpus::new(),
             drifted: Vec::new(),
+            clamped: Vec::new(),
             announced: false,
             latency: None,
         };
@@ -209,19 +220,19 @@ impl Hold {
         };
         let left = self.left[number].as_ref().filter(|left| left.asked == *value);
         // What ends with its holder must be ours, even when somebody else's has the same value.
-        let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_));
+        let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_) | Place::Weighted(_));
         if left.is_some_and(|left| place.agree(&left.found, &now)) {
             return Ok(false);
         }
         if place.agree(&now, value) && !(must_be_ours && left.is_none()) {
             if !place.agree(&now, &self.entries[number].original) {
                 // An interrupt that was on its way back has a mask of ours.
-                self.announce(number, value)?;
+                self.announce(number, value, None)?;
             }
             self.left[number] = Some(Left { asked: value.clone(), found: now });
             return Ok(false);
         }
-        self.announce(number, value)?;
+        self.announce(number, value, None)?;
         self.entries[number].doubtful = true;
         if let Err(error) = self.write(place, value) {
             if change.required {
@@ -243,8 +254,17 @@ impl Hold {
                 let (knob, place, value) = (change.knob.to_owned(), place.shown(), value.clone());
                 return Err(HoldError::NotTaken { knob, place, value, found });
             }
-            remarks.push(format!("{}: {} took {found} for {value}.", change.knob, place.shown()));
-            self.announce(number, &found)?;
+            let clamped = Clamped {
+                knob: change.knob,
+                place: place.shown(),
+                wanted: value.clone(),
+                found: found.clone(),
+            };
+            remarks.push(format!("{}: {} took {found} for {value}.", clamped.knob, clamped.place));
+            self.announce(number, &found, Some(value))?;
+            if !self.clamped.contains(&clamped) {
+                self.clamped.push(clamped);
+            }
         }
         if let Place::Cpuset(set) = place {
             remarks.extend(set.remark(&self.tree));
@@ -254,13 +274,15 @@ impl Hold {
         Ok(true)
     }
 
-    /// Have a value of ours in the journal, once.
-    fn announce(&mut self, number: usize, value: &str) -> Result<(), HoldError> {
-        if self.entries[number].ours.iter().any(|ours| ours == value) {
+    /// Have a value of ours in the journal, once; `asked`: the kernel made it of this one.
+    fn announce(&mut self, number: usize, value: &str, asked: Option<&str>) -> Result<(), HoldError> {
+        let entry = &self.entries[number];
+        let known = entry.made_of.get(value).map(String::as_str);
+        if entry.ours.iter().any(|ours| ours == value) && known == asked {
             return Ok(());
         }
-        self.journaled(|journal| journal.ours(number, value))?;
-        self.entries[number].ours.push(value.to_owned());
+        self.journaled(|journal| journal.ours(number, value, asked))?;
+        self.entries[number].owns_up(value.to_owned(), asked.map(str::to_owned));
         self.announced = true;
         Ok(())
     }
@@ -287,6 +309,11 @@ impl Hold {
         let mut found = std::mem::take(&mut self.drifted);
         found.extend(self.moved());
         found
+    }
+
+    /// Values that places made of others since this was last asked.
+    pub fn clamped(&mut self) -> Vec<Clamped> {
+        std::mem::take(&mut self.clamped)
     }
 
     /// Held places that do not hold what was left there.
@@ -330,8 +357,8 @@ impl Hold {
         if let Some(device) = &self.latency {
             let (place, mut line) = keeper(device)?;
             let (knob, ours) = ("cpu_dma_latency".to_owned(), vec![RUNNING.to_owned()]);
-            let original = GONE.to_owned();
-            let entry = Entry { knob, place, original, ours, side_effect: false, doubtful: false };
+            let (original, made_of) = (GONE.to_owned(), BTreeMap::new());
+            let entry = Entry { knob, place, original, ours, made_of, side_effect: false, doubtful: false };
             let number = self.entries.len();
             self.journaled(|journal| journal.places([(number, &entry)]))?;
             self.numbers.insert(entry.place.clone(), number);

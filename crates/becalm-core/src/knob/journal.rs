@@ -52,10 +52,12 @@ enum Record {
         original: String,
         side_effect: bool,
     },
-    /// The place of this index gets, or has shown, this value of ours.
+    /// The place of this index gets, or has shown, this value of ours; `asked`: for another one, of which the kernel made it.
     Ours {
         index: usize,
         value: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<String>,
     },
     /// All values announced so far have been written and read back.
     Settled {},
@@ -72,9 +74,24 @@ pub struct Entry {
     pub place: Place,
     pub original: String,
     pub ours: Vec<String>,
+    /// Which of them the kernel made of what value it was asked for.
+    pub made_of: BTreeMap<String, String>,
     pub side_effect: bool,
     /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
     pub doubtful: bool,
+}
+
+impl Entry {
+    /// One more value of ours: what was asked for, or what the kernel made of it.
+    pub fn owns_up(&mut self, value: String, asked: Option<String>) {
+        match asked {
+            Some(asked) => drop(self.made_of.insert(value.clone(), asked)),
+            None => drop(self.made_of.remove(&value)),
+        }
+        if !self.ours.contains(&value) {
+            self.ours.push(value);
+        }
+    }
 }
 
 /// What a journal says.
@@ -136,17 +153,21 @@ impl Journal {
     pub fn places<'a>(&mut self, entries: impl IntoIterator<Item = (usize, &'a Entry)>) -> io::Result<()> {
         let mut records = Vec::new();
         for (index, entry) in entries {
-            let Entry { knob, place, original, ours, side_effect, .. } = entry.clone();
+            let Entry { knob, place, original, ours, mut made_of, side_effect, .. } = entry.clone();
             records.push(Record::Place { index, knob, place, original, side_effect });
-            records.extend(ours.into_iter().map(|value| Record::Ours { index, value }));
+            records.extend(ours.into_iter().map(|value| {
+                let asked = made_of.remove(&value);
+                Record::Ours { index, value, asked }
+            }));
         }
         self.append(&records)?;
         self.file.sync_data()
     }
 
-    /// Record another value of ours. Not forced to disk: it matters only while this kernel runs, and it has it.
-    pub fn ours(&mut self, index: usize, value: &str) -> io::Result<()> {
-        self.append(&[Record::Ours { index, value: value.to_owned() }])
+    /// Record another value of ours, and of which it was made, if of another one. Not forced to disk: it matters only while
+    /// this kernel runs, and it has it.
+    pub fn ours(&mut self, index: usize, value: &str, asked: Option<&str>) -> io::Result<()> {
+        self.append(&[Record::Ours { index, value: value.to_owned(), asked: asked.map(str::to_owned) }])
     }
 
     /// Record that what the places hold now is known. Not forced to disk either.
@@ -268,12 +289,12 @@ fn parse(bytes: &[u8]) -> Recorded {
             // A journal that says more is not becalm's, or of another version's.
             Some(Record::Place { place, .. }) if !owns(&place) => found.damaged.push(number + 1),
             Some(Record::Place { index, knob, place, original, side_effect }) => {
-                let ours = Vec::new();
-                entries.insert(index, Entry { knob, place, original, ours, side_effect, doubtful: false });
+                let (ours, made_of, doubtful) = (Vec::new(), BTreeMap::new(), false);
+                entries.insert(index, Entry { knob, place, original, ours, made_of, side_effect, doubtful });
             }
-            Some(Record::Ours { index, value }) => match entries.get_mut(&index) {
+            Some(Record::Ours { index, value, asked }) => match entries.get_mut(&index) {
                 Some(entry) => {
-                    entry.ours.push(value);
+                    entry.owns_up(value, asked);
                     entry.doubtful = true;
                 }
                 None => found.damaged.push(number + 1),
@@ -301,7 +322,7 @@ mod tests {
             original: "60".to_owned(),
             side_effect: false,
         };
-        let ours = |index| Record::Ours { index, value: "1".to_owned() };
+        let ours = |index| Record::Ours { index, value: "1".to_owned(), asked: None };
         [place(0), ours(0), place(1), ours(1)].map(|record| checksum::line(&record).unwrap()).to_vec()
     }
 

@@ -6,9 +6,9 @@
 //! only writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard
 //! of a killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone
 //! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`; `processors`
-//! are those it has, a `choice` is how some of them show a value.
+//! are those it has, a `choice` and `features` are how some files show a value.
 //! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
-//! `member`s of cpusets, of which some have `fallen` out. `cpuset`, `swap` and `task` know one kind of thing each.
+//! `member`s of cpusets, of which some have `fallen` out. `cpuset`, `weight`, `swap` and `task` know one kind of thing each.
 
 pub use crate::cpus;
 
@@ -22,6 +22,7 @@ pub mod cpuset;
 pub mod domain;
 pub mod effect;
 mod fallen;
+pub mod features;
 pub mod hold;
 pub mod hold_error;
 pub mod interrupt;
@@ -43,3 +44,4 @@ mod swap;
 pub mod task;
 pub mod title;
 pub mod tree;
+pub mod weight;

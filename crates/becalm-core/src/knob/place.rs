@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::chosen;
 use super::cpus;
-use super::cpuset::Cpuset;
+use super::cpuset::{self, Cpuset};
+use super::features;
 use super::interrupt;
 use super::member;
 use super::swap;
 use super::task::{affinity, process_state, same_task, set_affinity, signal};
 use super::tree::Tree;
+use super::weight::Weighted;
 
 /// The process that keeps a device open while settings stay on.
 pub const KEEPER: &str = "becalm-keeper";
@@ -26,6 +28,8 @@ pub const LATENCY: &str = "/dev/cpu_dma_latency";
 pub enum Place {
     /// A file that holds one value.
     File { path: String },
+    /// One of the scheduler's features, by the kernel's name, in the file of all of them: "on" or "off".
+    Feature { path: String, name: String },
     /// A file that holds a mask of CPUs.
     Mask { path: String },
     /// A swap area; its value is its priority, or "off".
@@ -36,8 +40,14 @@ pub enum Place {
     Affinity { tid: i32, start: u64 },
     /// A cpuset of ours.
     Cpuset(Cpuset),
-    /// Whether a cgroup hands the cpuset controller to its children: "on" or "off".
-    Controller { path: String },
+    /// Whether a cgroup hands a controller to its children: "on" or "off".
+    Controller {
+        path: String,
+        #[serde(default = "cpuset_controller")]
+        name: String,
+    },
+    /// A group of ours with a weight, its value; or "absent".
+    Weighted(Weighted),
     /// Where an interrupt arrives. Nothing writes it but the kernel: `away` has it go back.
     Arrival { irq: u32, device: String },
     /// The cpuset of v1 that one task is in.
@@ -50,13 +60,15 @@ impl Place {
     /// For messages and tables.
     pub fn shown(&self) -> String {
         match self {
-            Place::File { path } | Place::Mask { path } | Place::Controller { path } => path.clone(),
+            Place::File { path } | Place::Mask { path } | Place::Controller { path, .. } => path.clone(),
+            Place::Feature { path, name } => format!("{path} {name}"),
             Place::Swap { area } => format!("swap area {area}"),
             Place::Process { pid, name, .. } => format!("process {pid} ({name})"),
             Place::Affinity { tid, .. } => format!("CPUs of task {tid}"),
             Place::Arrival { irq, device } => interrupt::shown(*irq, device),
             Place::Member { tid, .. } => format!("cpuset of task {tid}"),
             Place::Cpuset(set) => set.path.clone(),
+            Place::Weighted(group) => group.path.clone(),
             Place::Latency => LATENCY.to_owned(),
         }
     }
@@ -65,6 +77,7 @@ impl Place {
     pub fn read(&self, tree: &Tree) -> io::Result<String> {
         match self {
             Place::File { path } => Ok(chosen(&tree.read(path)?).to_owned()),
+            Place::Feature { path, name } => features::read(tree, path, name),
             Place::Mask { path } => tree.read(path),
             Place::Swap { area } => swap::read(tree, area),
             Place::Process { pid, start, .. } => Ok(process_state(tree, *pid, *start).to_owned()),
@@ -75,8 +88,9 @@ impl Place {
                 member::of_task(tree, *tid)
             }
             Place::Cpuset(set) => Ok(set.read(tree).to_owned()),
-            Place::Controller { path } => {
-                let on = tree.read(path)?.split_ascii_whitespace().any(|name| name == "cpuset");
+            Place::Weighted(group) => group.read(tree),
+            Place::Controller { path, name } => {
+                let on = tree.read(path)?.split_ascii_whitespace().any(|each| each == name);
                 Ok(if on { "on" } else { "off" }.to_owned())
             }
             Place::Latency => latency(tree),
@@ -87,6 +101,7 @@ impl Place {
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         match self {
             Place::File { path } | Place::Mask { path } => tree.write(path, value),
+            Place::Feature { path, name } => features::write(tree, path, name, value),
             Place::Swap { area } => swap::write(tree, area, value),
             Place::Process { pid, start, .. } => signal(tree, *pid, *start, value),
             Place::Affinity { tid, start } => set_affinity(tree, *tid, *start, value),
@@ -96,7 +111,8 @@ impl Place {
                 Err(_) => Ok(()),
             },
             Place::Cpuset(set) => set.write(tree, value),
-            Place::Controller { path } => controller(tree, path, value == "on"),
+            Place::Weighted(group) => group.write(tree, value),
+            Place::Controller { path, name } => controller(tree, path, name, value == "on"),
             Place::Latency if tree.live => Ok(()),
             Place::Latency => {
                 let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -144,7 +160,7 @@ impl Place {
             Place::Affinity { .. } | Place::Arrival { .. } => {
                 cpus::parse(one).is_some_and(|set| Some(set) == cpus::parse(other))
             }
-            Place::File { .. } => numbers(),
+            Place::File { .. } | Place::Weighted(_) => numbers(),
             // Automatic priorities are negative and given out anew.
             Place::Swap { .. } => one.starts_with('-') && other.starts_with('-'),
             _ => false,
@@ -152,13 +168,18 @@ impl Place {
     }
 }
 
-fn controller(tree: &Tree, path: &str, on: bool) -> io::Result<()> {
+/// The controller of journals that name none: they are of a becalm that switched no other.
+fn cpuset_controller() -> String {
+    cpuset::NAME.to_owned()
+}
+
+fn controller(tree: &Tree, path: &str, name: &str, on: bool) -> io::Result<()> {
     if tree.live {
-        return tree.write(path, if on { "+cpuset" } else { "-cpuset" });
+        return tree.write(path, &format!("{}{name}", if on { '+' } else { '-' }));
     }
     let text = tree.read(path)?;
-    let others = text.split_ascii_whitespace().filter(|name| *name != "cpuset");
-    let names: Vec<&str> = others.chain(on.then_some("cpuset")).collect();
+    let others = text.split_ascii_whitespace().filter(|each| *each != name);
+    let names: Vec<&str> = others.chain(on.then_some(name)).collect();
     tree.write(path, &names.join(" "))
 }
 

@@ -19,7 +19,7 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     if interrupt::of_mask_file(path).is_some() && tree.mode(path)? & 0o200 == 0 {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    tree.show(path, value)?;
+    tree.show(path, &limited(tree, path, value))?;
     if let Some(irq) = interrupt::of_mask_file(path) {
         if fires(tree, irq) {
             arrive(tree, irq)?;
@@ -29,6 +29,17 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     match cpu {
         Some(_) if value != "1" => offline(tree),
         _ => Ok(()),
+    }
+}
+
+/// A lowest frequency is bounded by what the processor can (cpufreq_verify_within_cpu_limits in include/linux/cpufreq.h).
+fn limited(tree: &Tree, path: &str, value: &str) -> String {
+    let bound = |name: &str| tree.read(&path.replace("scaling_min_freq", name)).ok()?.parse().ok();
+    match (path.ends_with("/scaling_min_freq"), bound("cpuinfo_min_freq"), bound("cpuinfo_max_freq")) {
+        (true, Some(low), Some(high)) if low <= high => {
+            value.parse().map_or(value.to_owned(), |number: i64| number.clamp(low, high).to_string())
+        }
+        _ => value.to_owned(),
     }
 }
 

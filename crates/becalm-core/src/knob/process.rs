@@ -106,20 +106,32 @@ pub fn set_policy(to: &Operand) -> bool {
     SchedAttr { policy, priority, nice, ..SchedAttr::default() }.set()
 }
 
-/// The slice in ns by sched_setattr(2), 0 for the default; the policy stays.
+/// The slice in ns by sched_setattr(2), 0 for the default; the policy stays. errno is EOPNOTSUPP where the kernel has none
+/// and ERANGE where it made another one of it: it does that without an error (kernel/sched/syscalls.c,
+/// __setparam_fair).
 pub fn set_slice(to: &Operand) -> bool {
     let runtime = to.number as u64;
     let Some(now) = SchedAttr::get() else { return false };
     if !(SchedAttr { size: SIZE, flags: 0, runtime, ..now }).set() {
         return false;
     }
-    // A kernel before 6.12 accepts a slice and forgets it: read it back.
-    let ignored = runtime != 0 && SchedAttr::get().is_none_or(|back| back.runtime != runtime);
-    if ignored {
-        // SAFETY: errno is this thread's.
-        unsafe { *libc::__errno_location() = libc::EOPNOTSUPP };
+    let back = SchedAttr::get().map_or(0, |back| back.runtime);
+    if runtime == 0 || back == runtime {
+        return true;
     }
-    !ignored
+    // SAFETY: errno is this thread's.
+    unsafe { *libc::__errno_location() = if back == 0 { libc::EOPNOTSUPP } else { libc::ERANGE } };
+    false
+}
+
+/// Policies whose programs have slices of their own (kernel/sched/syscalls.c, __setparam_fair; those of idle keep what
+/// they have).
+pub const SLICED: [&str; 2] = ["other", "batch"];
+
+/// Whether this kernel has slices of single tasks; None: it does not tell a process of a realtime policy.
+pub fn has_slices() -> Option<bool> {
+    let found = SchedAttr::get()?;
+    (found.priority == 0).then_some(found.runtime > 0)
 }
 
 /// The first 48 bytes of the kernel's `struct sched_attr` (include/uapi/linux/sched/types.h, version 0).

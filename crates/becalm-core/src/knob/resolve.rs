@@ -23,7 +23,7 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
     ordered.sort_by_key(|(knob, _)| (knob.order, knob.name));
     for (knob, value) in ordered {
         // What the machine lacks is said in the same words as in the list of knobs.
-        let state = knob.act.state(tree, knob);
+        let state = knob.state(tree);
         let done = state.and_then(|_| knob.act.resolve(&mut draft, knob, value));
         done.map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
     }

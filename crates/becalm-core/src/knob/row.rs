@@ -127,8 +127,20 @@ pub struct Knob {
     pub privileged: Privileged,
     /// What it means when the machine has no such parameter.
     pub absent: &'static str,
+    /// A host with which it is in reach where this machine does not have it; empty: none is known.
+    pub elsewhere: &'static str,
     /// Where it is documented.
     pub source: &'static str,
+}
+
+impl Knob {
+    /// What it is on this machine, empty where it has no value of its own there, or why the machine does not have it.
+    pub fn state(&self, tree: &Tree) -> Result<String, String> {
+        self.act.state(tree, self).map_err(|reason| match self.elsewhere {
+            "" => reason,
+            host => format!("{reason}; in reach on --host {host}"),
+        })
+    }
 }
 
 /// Of the way of acting others are told what concerns the next boot; the rest is the agent's own affair.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::catalogue::{find, nearest};
 use super::changes::Changes;
 use super::effect::{effect, supported, Effect};
-use super::process::ProcessSettings;
+use super::process::{ProcessSettings, SLICED};
 use super::resolve::{resolve, Values};
 use super::row::{Group, Knob, Scope};
 pub use super::setting_error::SettingError;
@@ -33,6 +33,8 @@ impl Settings {
                 return Err(out_of_domain(knob, value));
             }
             if knob.scope == Scope::Process {
+                let here = knob.state(tree);
+                here.map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
                 own.push((knob, value));
                 continue;
             }
@@ -42,6 +44,7 @@ impl Settings {
             live.insert(knob.name, (knob, value));
         }
         own.sort_by_key(|(knob, _)| (knob.order, knob.name));
+        sliced(&own)?;
         for (knob, value) in own {
             let taken = knob.act.on_process(&mut settings.process, knob, &value);
             taken.ok_or_else(|| out_of_domain(knob, value))?;
@@ -71,6 +74,19 @@ impl Settings {
             .filter(|(knob, _)| knob.scope == Scope::Boot)
             .filter_map(|each| checked(each).transpose())
             .collect()
+    }
+}
+
+/// A slice of its own is only for programs whose policy has slices; the kernel would ignore it without a word.
+fn sliced(own: &[(&'static Knob, String)]) -> Result<(), SettingError> {
+    let value = |name: &str| own.iter().find(|(knob, _)| knob.name == name).map(|(_, value)| value.as_str());
+    match (value("policy"), value("slice_ns")) {
+        (Some(policy), Some(slice)) if slice != "0" && !SLICED.contains(&policy) => {
+            let reason =
+                format!("a program of policy {policy} has none, only those of {}", SLICED.join(" and "));
+            Err(SettingError::Unsupported { name: "slice_ns", reason })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -116,6 +132,20 @@ mod tests {
         }
         assert!(matches!(read(json!({"aslr": null})), Err(SettingError::Domain { .. })));
         assert!(matches!(read(json!({"swap": "maybe"})), Err(SettingError::Domain { .. })));
+    }
+
+    #[test]
+    fn a_policy_without_slices_takes_none() {
+        let error = read(json!({"policy": "idle", "slice_ns": 3_000_000})).err().unwrap().to_string();
+        assert!(
+            error.contains("a program of policy idle has none, only those of other and batch"),
+            "{error}"
+        );
+        for good in
+            [json!({"policy": "idle", "slice_ns": 0}), json!({"policy": "batch", "slice_ns": 3_000_000})]
+        {
+            assert!(read(good).is_ok());
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub fn scheduler_knobs(evidence: &Evidence) -> Found {
     if reason.contains("(EPERM)") {
         return Found::Barred(
             reason,
-            "boot without the kernel's lockdown (lockdown=none, or secure boot off)",
+            "boot without the kernel's lockdown (lockdown=none, or secure boot off), or try them in a guest (--host guest:6.1)",
         );
     }
     if evidence.in_container() {

@@ -1,13 +1,11 @@
 //! One file that holds the value.
 
-use std::io;
-
 use super::super::changes::Draft;
 use super::super::choice::{choices, chosen};
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::value::{read, DEBUGFS};
+use super::value::{lacking, read, DEBUGFS};
 
 /// The first of these files that exists, and how it spells values.
 #[derive(Debug)]
@@ -19,15 +17,9 @@ impl File {
     }
 
     fn lacking(&self, tree: &Tree, knob: &Knob) -> String {
-        if !self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) {
-            return knob.absent.to_owned();
-        }
-        match tree.open(DEBUGFS, libc::O_RDONLY | libc::O_DIRECTORY, 0) {
-            Ok(_) if !tree.names(DEBUGFS).is_empty() => knob.absent.to_owned(),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                format!("{DEBUGFS} is closed to this user: --sudo")
-            }
-            _ => format!("debugfs is not mounted on {DEBUGFS}"),
+        match self.0.iter().any(|(path, _)| path.starts_with(DEBUGFS)) {
+            true => lacking(tree, knob),
+            false => knob.absent.to_owned(),
         }
     }
 }

@@ -15,7 +15,9 @@ impl Act for Isolation {
     fn owns(&self, place: &Place) -> bool {
         match place {
             Place::Cpuset(set) => set.is_ours(),
-            Place::Controller { path } => *path == format!("{}/cgroup.subtree_control", cpuset::hierarchy(2)),
+            Place::Controller { path, name } => {
+                *path == format!("{}/cgroup.subtree_control", cpuset::hierarchy(2)) && name == cpuset::NAME
+            }
             Place::File { path } => {
                 *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
                     || cpuset::is_cpus_file(path)
@@ -64,8 +66,12 @@ impl Act for Isolation {
         if version == 2 {
             let control = format!("{root}/cgroup.subtree_control");
             let on = draft.tree.read(&control).unwrap_or_default();
-            if !on.split_ascii_whitespace().any(|name| name == "cpuset") {
-                draft.push(knob.name, Place::Controller { path: control }, "on");
+            if !on.split_ascii_whitespace().any(|name| name == cpuset::NAME) {
+                draft.push(
+                    knob.name,
+                    Place::Controller { path: control, name: cpuset::NAME.to_owned() },
+                    "on",
+                );
             }
             draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
         } else {
@@ -82,7 +88,7 @@ impl Act for Isolation {
             // Each set becomes a scheduling domain of its own.
             draft.file(knob.name, &format!("{root}/cpuset.sched_load_balance"), "0".to_owned());
         }
-        draft.changes.join = Some(own);
+        draft.changes.join = Some(own.tasks());
         Ok(())
     }
 }

@@ -1,12 +1,17 @@
 //! What is set for the measured program alone, and ends with it. Nothing of the machine is written.
 
 use super::super::place::Place;
-use super::super::process::{Apply, ProcessSettings, Read};
+use super::super::process::{has_slices, number, set_slice, Apply, ProcessSettings, Read};
 use super::super::row::{Act, Knob};
+use super::super::tree::Tree;
 
 /// By system calls in the child, between clone and exec (`knob::process`).
 #[derive(Debug)]
 pub struct InChild(pub Read, pub Apply);
+
+/// The slice: so, too, where the kernel knows of any.
+#[derive(Debug)]
+pub struct Slice;
 
 /// By the agent before each run.
 #[derive(Debug)]
@@ -24,6 +29,23 @@ impl Act for InChild {
     fn on_process(&self, settings: &mut ProcessSettings, knob: &'static Knob, value: &str) -> Option<()> {
         settings.child.call(knob.name, self.1, (self.0)(&knob.domain, value)?);
         Some(())
+    }
+}
+
+impl Act for Slice {
+    fn owns(&self, _place: &Place) -> bool {
+        false
+    }
+
+    fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
+        match tree.live && has_slices() == Some(false) {
+            true => Err(knob.absent.to_owned()),
+            false => Ok(String::new()),
+        }
+    }
+
+    fn on_process(&self, settings: &mut ProcessSettings, knob: &'static Knob, value: &str) -> Option<()> {
+        InChild(number, set_slice).on_process(settings, knob, value)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What several ways of acting read: the value in a file, the same file of every CPU.
 
+use std::io;
+
 use super::super::choice::chosen;
 use super::super::place::Place;
-use super::super::row::Form;
+use super::super::row::{Form, Knob};
 use super::super::tree::{Tree, CPU};
 
 /// Where the kernel shows what is not for programs. Closed to ordinary users.
@@ -17,6 +19,17 @@ pub fn read(tree: &Tree, path: &str, form: Form) -> Result<String, String> {
             "the kernel's lockdown refuses {path}: boot without it (lockdown=none, or secure boot off)"
         )),
         Err(error) => Err(format!("{path} cannot be read: {error}")),
+    }
+}
+
+/// Why a file of debugfs is not there.
+pub fn lacking(tree: &Tree, knob: &Knob) -> String {
+    match tree.open(DEBUGFS, libc::O_RDONLY | libc::O_DIRECTORY, 0) {
+        Ok(_) if !tree.names(DEBUGFS).is_empty() => knob.absent.to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            format!("{DEBUGFS} is closed to this user: --sudo")
+        }
+        _ => format!("debugfs is not mounted on {DEBUGFS} (as root: mount -t debugfs none {DEBUGFS})"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Before the first write: what every place held, in the journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 use super::super::affected::{bound_tasks, members};
@@ -66,7 +66,7 @@ impl Hold {
         let original = match (entry, place) {
             (Some((_, entry)), _) => entry.original.clone(),
             // One that is there was left by somebody whose journal is lost.
-            (None, Place::Cpuset(_)) => ABSENT.to_owned(),
+            (None, Place::Cpuset(_) | Place::Weighted(_)) => ABSENT.to_owned(),
             (None, _) => match known.original(place) {
                 Ok(original) => original,
                 Err(error) if change.required => return Err(HoldError::refused(change, error)),
@@ -74,7 +74,8 @@ impl Hold {
             },
         };
         let (knob, place, ours) = (change.knob.to_owned(), place.clone(), vec![change.value.clone()]);
-        let new = Entry { knob, place, original, ours, side_effect: false, doubtful: true };
+        let made_of = BTreeMap::new();
+        let new = Entry { knob, place, original, ours, made_of, side_effect: false, doubtful: true };
         fresh.add(entry.map(|(number, _)| number), new);
         Ok(())
     }
@@ -98,7 +99,8 @@ impl Hold {
         };
         let Some(original) = original else { return };
         let (knob, place) = ("side effect".to_owned(), place.clone());
-        let new = Entry { knob, place, original, ours: Vec::new(), side_effect: true, doubtful: true };
+        let (ours, made_of) = (Vec::new(), BTreeMap::new());
+        let new = Entry { knob, place, original, ours, made_of, side_effect: true, doubtful: true };
         fresh.add(entry.map(|(number, _)| number), new);
     }
 }

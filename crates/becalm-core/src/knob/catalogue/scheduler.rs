@@ -1,0 +1,210 @@
+//! Rows of the scheduler as a whole: what it does with all tasks. What it does with one program is among those of the
+//! measured program (`nice`, `policy`, `slice_ns`).
+//!
+//! Times and numbers are in debugfs since 5.13 and were in /proc/sys/kernel before; those of CFS end with 6.5, those of
+//! EEVDF begin with 6.6. Hosts at which a row points are guests that come with becalm's images, so `tests/guest` sees
+//! that they have it.
+
+use super::super::domain::Scale::{Linear, Log};
+use super::super::domain::{range, special, words, Special};
+use super::super::row::Group::Dangerous;
+use super::super::row::{Form, Knob};
+use super::blank::{ON_IS_1, PLAIN, ROW};
+use super::feature::Feature;
+use super::file::File;
+
+const CFS: &str = "kernels since 6.6 have sched_base_slice_ns instead";
+const UP_TO_6_5: &str = "kernels up to 6.5 have it";
+const SINCE_6_6: &str = "kernels since 6.6 have it";
+const NO_SUCH: &str = "this kernel's scheduler has no such setting";
+const NO_NUMA: &str = "this kernel was built without NUMA_BALANCING";
+const WITH_CFS: &str = "guest:6.1";
+const WITH_EEVDF: &str = "guest:6.12";
+const SCALING: Form = Form(&[("none", "0"), ("log", "1"), ("linear", "2")]);
+const AT_ONCE: &[Special] = &[special("0", "at once")];
+const NEVER_HOT: &[Special] =
+    &[special("0", "no waiting task counts as cache-hot"), special("4294967295", "every one does")];
+
+/// A file of debugfs since 5.13, of /proc/sys/kernel before.
+macro_rules! file {
+    ($name:literal, $before:literal, $form:expr) => {
+        &File(&[
+            (concat!("/sys/kernel/debug/sched/", $name), $form),
+            (concat!("/proc/sys/kernel/", $before), $form),
+        ])
+    };
+}
+
+/// A feature: its name here, the kernel's, a guest that has it, what other kernels lack, and what it does.
+macro_rules! feature {
+    ($name:literal, $kernel:literal, $elsewhere:expr, $absent:expr, $does:literal, $costs:literal) => {
+        Knob {
+            name: concat!("sched_feature_", $name),
+            act: &Feature($kernel),
+            rationale: $does,
+            costs: $costs,
+            elsewhere: $elsewhere,
+            absent: $absent,
+            source: concat!("kernel/sched/features.h, ", $kernel),
+            ..ROW
+        }
+    };
+}
+
+#[rustfmt::skip]
+pub const SCHEDULER: &[Knob] = &[
+    // --- times and numbers -------------------------------------------------------------------------------------------
+    // The bounds of the first three are the kernel's own (kernel/sysctl.c of 5.12: min_sched_granularity_ns to
+    // max_sched_granularity_ns, and from 0 for waking up, on the scale on which published experiments vary it). Others that
+    // may be 0 have it beside a range from 1 us on: what is shorter than a switch of tasks is as good as 0, and on a
+    // logarithmic scale there is no 0.
+    Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, elsewhere: WITH_CFS,
+        act: file!("latency_ns", "sched_latency_ns", PLAIN),
+        rationale: "in which time every runnable task gets its turn: long turns spare switches and caches",
+        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_min_granularity_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, elsewhere: WITH_CFS,
+        act: file!("min_granularity_ns", "sched_min_granularity_ns", PLAIN),
+        rationale: "how long a task runs at least before another gets its turn, however many there are",
+        costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_wakeup_granularity_ns", domain: range(0, 1_000_000_000, "ns", Linear), absent: CFS, elsewhere: WITH_CFS,
+        act: file!("wakeup_granularity_ns", "sched_wakeup_granularity_ns", PLAIN),
+        rationale: "how far behind a task that wakes up must be to interrupt the one that runs",
+        costs: "large: woken programs wait for the end of the other's turn", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
+    Knob { name: "sched_idle_min_granularity_ns", domain: range(1_000, 1_000_000_000, "ns", Log).or(AT_ONCE), elsewhere: WITH_CFS,
+        act: &File(&[("/sys/kernel/debug/sched/idle_min_granularity_ns", PLAIN)]),
+        rationale: "the same for tasks of groups with cpu.idle", costs: "long: the other programs wait for them",
+        absent: "kernels from 5.15 to 6.5 have it", source: "kernel/sched/fair.c, sched_slice", ..ROW },
+    Knob { name: "sched_child_runs_first", act: &File(&[("/proc/sys/kernel/sched_child_runs_first", ON_IS_1)]), elsewhere: WITH_CFS,
+        rationale: "a process that forks lets the new one run first",
+        costs: "on: the parent waits", absent: UP_TO_6_5, source: "kernel/sched/fair.c, task_fork_fair", ..ROW },
+    Knob { name: "sched_base_slice_ns", domain: range(100_000, 1_000_000_000, "ns", Log), elsewhere: WITH_EEVDF,
+        act: &File(&[("/sys/kernel/debug/sched/base_slice_ns", PLAIN)]),
+        rationale: "how long a task runs before others of its priority get their turn, where it asks for no slice of its own",
+        costs: "long: interactive programs wait",
+        absent: "kernels before 6.6 have sched_min_granularity_ns instead",
+        source: "Documentation/scheduler/sched-eevdf.rst", ..ROW },
+    Knob { name: "sched_migration_cost_ns", domain: range(1_000, 1_000_000_000, "ns", Log).or(NEVER_HOT), absent: NO_SUCH, elsewhere: WITH_CFS,
+        act: file!("migration_cost_ns", "sched_migration_cost_ns", PLAIN),
+        rationale: "how long after its last run a task counts as cache-hot and is not moved to another CPU",
+        costs: "large: CPUs stay idle while others have a queue", source: "kernel/sched/fair.c, task_hot", ..ROW },
+    Knob { name: "sched_nr_migrate", domain: range(1, 4096, "tasks", Log), absent: NO_SUCH, elsewhere: WITH_CFS,
+        act: file!("nr_migrate", "sched_nr_migrate", PLAIN),
+        rationale: "how many tasks one round of load balancing looks at, with interrupts off",
+        costs: "large: longer times without interrupts", source: "kernel/sched/fair.c, detach_tasks", ..ROW },
+    // Before CPUs come and go and before the times, and after both on the way back: a write here takes the times as they are,
+    // and the CPUs that there are, for that from which the kernel computes the times when CPUs come and go
+    // (kernel/sched/fair.c, sched_update_scaling), and nothing shows what that is.
+    Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_SUCH, elsewhere: WITH_CFS, order: 8,
+        act: file!("tunable_scaling", "sched_tunable_scaling", SCALING),
+        rationale: "how the scheduler's times grow with the number of CPUs when that changes",
+        costs: "none: short turns on large machines", source: "kernel/sched/fair.c, get_update_sysctl_factor", ..ROW },
+    Knob { name: "sched_preempt", domain: words(&["none", "voluntary", "full", "lazy"]), elsewhere: WITH_CFS,
+        act: &File(&[("/sys/kernel/debug/sched/preempt", PLAIN)]),
+        rationale: "where in the kernel a task may be interrupted by another one",
+        costs: "none: long system calls delay others; full: more switches",
+        absent: "this kernel was built without PREEMPT_DYNAMIC",
+        source: "kernel/sched/core.c, sched_dynamic_update; preempt= in Documentation/admin-guide/kernel-parameters.txt", ..ROW },
+    Knob { name: "autogroup", act: &File(&[("/proc/sys/kernel/sched_autogroup_enabled", ON_IS_1)]),
+        rationale: "with it, nice acts only within one terminal session",
+        costs: "off: a session with many processes gets a larger share",
+        source: "sched(7), The autogroup feature", ..ROW },
+    // No quota has a longer period than a second (kernel/sched/core.c, max_cfs_quota_period).
+    Knob { name: "sched_cfs_bandwidth_slice_us", domain: range(1, 1_000_000, "us", Log), absent: "this kernel was built without CFS_BANDWIDTH",
+        act: &File(&[("/proc/sys/kernel/sched_cfs_bandwidth_slice_us", PLAIN)]),
+        rationale: "how much time a CPU takes at once from a group's quota, as containers have one",
+        costs: "large: a group of many threads loses what idle CPUs hold; small: more locking",
+        source: "Documentation/scheduler/sched-bwc.rst", ..ROW },
+
+    // --- who runs in real time ---------------------------------------------------------------------------------------
+    // The kernel takes less than 10 ms too, at which its own threads of realtime priority would starve.
+    Knob { name: "sched_rt_runtime_us", group: Dangerous, domain: range(10_000, 1_000_000, "us", Linear).or(&[special("-1", "no limit")]),
+        act: &File(&[("/proc/sys/kernel/sched_rt_runtime_us", PLAIN)]),
+        rationale: "how much of each sched_rt_period_us (a second) programs of the policies fifo and rr may run; since 6.12 the kernel's fair server sees to that, except with RT_GROUP_SCHED",
+        costs: "-1: nothing else runs beside a busy realtime program, the terminal neither",
+        source: "Documentation/scheduler/sched-rt-group.rst", ..ROW },
+    Knob { name: "sched_rr_timeslice_ms", domain: range(1, 10_000, "ms", Log).or(&[special("0", "the kernel's default")]),
+        act: &File(&[("/proc/sys/kernel/sched_rr_timeslice_ms", PLAIN)]),
+        rationale: "how long a program of the policy rr runs before the next of its priority; counted in ticks",
+        costs: "long: the others of its priority wait", source: "sched(7), SCHED_RR", ..ROW },
+    // The fair server's time (6.12) is not here: when CPUs have come and gone, the kernel forgets what it had accounted for
+    // and refuses every smaller time with EBUSY (kernel/sched/deadline.c, dl_server_apply_params), so that it could not
+    // be put back.
+
+    // --- memory of several nodes -------------------------------------------------------------------------------------
+    // The kernel bounds only the size, from below. They act while numa_balancing is on, on machines of several nodes.
+    Knob { name: "numa_scan_delay_ms", domain: range(1, 1_000_000, "ms", Log).or(AT_ONCE), absent: NO_NUMA, elsewhere: WITH_CFS,
+        act: file!("numa_balancing/scan_delay_ms", "numa_balancing_scan_delay_ms", PLAIN),
+        rationale: "how long a program runs before its memory is looked through the first time",
+        costs: "long: a short program's memory stays where it was first touched",
+        source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing", ..ROW },
+    Knob { name: "numa_scan_period_min_ms", domain: range(1, 1_000_000, "ms", Log), absent: NO_NUMA, elsewhere: WITH_CFS,
+        act: file!("numa_balancing/scan_period_min_ms", "numa_balancing_scan_period_min_ms", PLAIN),
+        rationale: "how soon a program's memory is looked through again at the earliest",
+        costs: "short: more page faults", source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing", ..ROW },
+    Knob { name: "numa_scan_period_max_ms", domain: range(1, 1_000_000, "ms", Log), absent: NO_NUMA, elsewhere: WITH_CFS,
+        act: file!("numa_balancing/scan_period_max_ms", "numa_balancing_scan_period_max_ms", PLAIN),
+        rationale: "how late a program's memory is looked through again where nothing moves",
+        costs: "long: memory in the wrong place is found late", source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing", ..ROW },
+    Knob { name: "numa_scan_size_mb", domain: range(1, 1_048_576, "MB", Log), absent: NO_NUMA, elsewhere: WITH_CFS,
+        act: file!("numa_balancing/scan_size_mb", "numa_balancing_scan_size_mb", PLAIN),
+        rationale: "how much memory is looked through at once",
+        costs: "large: longer interruptions", source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing", ..ROW },
+
+    // --- features ----------------------------------------------------------------------------------------------------
+    // A row each, so that each is a factor. Left out are those that only warn (WARN_DOUBLE_CLOCK, LATENCY_WARN), those of
+    // realtime and deadline tasks, and those that correct the accounting of load (ATTACH_AGE_LOAD, UTIL_EST_FASTUP).
+    feature!("wakeup_preemption", "WAKEUP_PREEMPTION", WITH_CFS, NO_SUCH,
+        "a task that wakes up may interrupt the one that runs", "off: woken programs wait for the end of the other's turn"),
+    feature!("next_buddy", "NEXT_BUDDY", WITH_CFS, NO_SUCH,
+        "the task that was woken last runs next: it may use what its waker left in the cache", "on: others wait longer"),
+    feature!("cache_hot_buddy", "CACHE_HOT_BUDDY", WITH_CFS, NO_SUCH,
+        "tasks that wake each other count as cache-hot and are moved less", "on: CPUs stay idle a little longer"),
+    feature!("hrtick", "HRTICK", WITH_CFS, NO_SUCH,
+        "a turn ends by a timer of its own, not at the next tick", "on: more timer interrupts"),
+    feature!("ttwu_queue", "TTWU_QUEUE", WITH_CFS, NO_SUCH,
+        "a task of another CPU is woken through a queue there, without that CPU's lock", "on: an interrupt between CPUs for each"),
+    feature!("sis_util", "SIS_UTIL", WITH_CFS, NO_SUCH,
+        "the busier the CPUs, the fewer of them are searched for an idle one", "on: an idle CPU is missed sometimes"),
+    feature!("ni_random", "NI_RANDOM", WITH_CFS, NO_SUCH,
+        "a CPU that becomes idle looks for tasks of others only as often as it has found some", "on: it stays idle sometimes"),
+    feature!("wa_idle", "WA_IDLE", WITH_CFS, NO_SUCH,
+        "a woken task goes to its waker's CPU when that is idle", "on: it leaves its own cache"),
+    feature!("wa_weight", "WA_WEIGHT", WITH_CFS, NO_SUCH,
+        "a woken task goes to the less loaded one of its own and its waker's CPU", "on: it leaves its own cache"),
+    feature!("wa_bias", "WA_BIAS", WITH_CFS, NO_SUCH,
+        "in that comparison the waker's CPU has an advantage", "on: programs that wake many gather them"),
+    feature!("nontask_capacity", "NONTASK_CAPACITY", WITH_CFS, NO_SUCH,
+        "a CPU that interrupts keep busy counts as a slower one", "off: programs share a CPU with its interrupts"),
+    feature!("lb_min", "LB_MIN", WITH_CFS, NO_SUCH,
+        "load balancing leaves tasks of little load where they are", "on: small tasks may queue up on one CPU"),
+    feature!("util_est", "UTIL_EST", WITH_CFS, NO_SUCH,
+        "a task that slept is taken for as busy as it was before, at once", "off: frequencies rise later"),
+    feature!("gentle_fair_sleepers", "GENTLE_FAIR_SLEEPERS", WITH_CFS, UP_TO_6_5,
+        "a task that slept makes up for half of the time, not for all of it", "off: those that sleep much delay others"),
+    feature!("start_debit", "START_DEBIT", WITH_CFS, UP_TO_6_5,
+        "a new task waits as if it had had its first turn", "off: programs that start many others starve the rest"),
+    feature!("last_buddy", "LAST_BUDDY", WITH_CFS, UP_TO_6_5,
+        "a task that was interrupted runs next: what it left is still in the cache", "on: others wait longer"),
+    feature!("sis_prop", "SIS_PROP", WITH_CFS, UP_TO_6_5,
+        "the search for an idle CPU is as long as CPUs are usually idle", "on: an idle CPU is missed sometimes"),
+    feature!("alt_period", "ALT_PERIOD", WITH_CFS, UP_TO_6_5,
+        "the period counts all tasks of a CPU, not those of each group", "off: short turns in groups of few tasks"),
+    feature!("base_slice", "BASE_SLICE", WITH_CFS, UP_TO_6_5,
+        "no turn is shorter than the minimum granularity, in groups neither", "off: very short turns in nested groups"),
+    feature!("pick_buddy", "PICK_BUDDY", WITH_EEVDF, SINCE_6_6,
+        "that choice of NEXT_BUDDY comes before the earliest deadline", "on: others wait longer"),
+    feature!("place_lag", "PLACE_LAG", WITH_EEVDF, SINCE_6_6,
+        "a task that wakes up is owed, or owes, what it was when it went to sleep", "off: it begins as if all were even"),
+    feature!("place_deadline_initial", "PLACE_DEADLINE_INITIAL", WITH_EEVDF, SINCE_6_6,
+        "a new task's first turn is half as long, so that it comes sooner", "off: new programs start later"),
+    feature!("place_rel_deadline", "PLACE_REL_DEADLINE", WITH_EEVDF, SINCE_6_6,
+        "a task that is moved to another CPU keeps what was left of its turn", "off: it begins a new turn there"),
+    feature!("run_to_parity", "RUN_TO_PARITY", WITH_EEVDF, SINCE_6_6,
+        "a task runs until it has had its share, whoever wakes up meanwhile", "on: woken programs wait; off: more switches"),
+    feature!("preempt_short", "PREEMPT_SHORT", WITH_EEVDF, SINCE_6_6,
+        "a task with a shorter slice may interrupt nevertheless", "off: short slices spare no waiting"),
+    feature!("delay_dequeue", "DELAY_DEQUEUE", WITH_EEVDF, SINCE_6_6,
+        "a task that sleeps and had too much pays that off while it sleeps", "on: longer queues to search"),
+    feature!("delay_zero", "DELAY_ZERO", WITH_EEVDF, SINCE_6_6,
+        "what such a task would be owed when it wakes up is forgotten", "off: it may interrupt sooner"),
+];

@@ -1,0 +1,136 @@
+//! A control group of the program's own, for its share of the CPUs (cgroup-v2.rst, cpu.weight; cpu.shares of v1).
+//!
+//! Its value is its weight on the scale of v2, where every group has 100 unless told otherwise: on v1, where that is 1024,
+//! it is converted as the kernel does it (kernel/sched/sched.h, sched_weight_from_cgroup and sched_weight_to_cgroup).
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::cpuset::{dissolve, hierarchy, members, ABSENT};
+use super::tree::Tree;
+
+/// Where the controller is mounted on v1.
+const V1: &str = "/sys/fs/cgroup/cpu";
+const NAME: &str = "becalm-weighted";
+
+/// A group that exists only while it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Weighted {
+    pub path: String,
+    pub version: u8,
+}
+
+impl Weighted {
+    /// The group of this machine, on the version of control groups that has the controller; an error says why in none.
+    pub fn of(tree: &Tree) -> Result<Self, String> {
+        let controllers = tree.read(&format!("{}/cgroup.controllers", hierarchy(2)));
+        let second = controllers.is_ok_and(|text| text.split_ascii_whitespace().any(|name| name == "cpu"));
+        if !second && !tree.exists(&format!("{V1}/cpu.shares")) {
+            return Err(
+                "the cpu controller is in no cgroup hierarchy mounted below /sys/fs/cgroup".to_owned()
+            );
+        }
+        let version = if second { 2 } else { 1 };
+        Ok(Self { path: format!("{}/{NAME}", above(version)), version })
+    }
+
+    /// Whether this is a group that becalm makes.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.version, 1 | 2) && self.path == format!("{}/{NAME}", above(self.version))
+    }
+
+    /// Its weight, or that it does not exist.
+    pub fn read(&self, tree: &Tree) -> io::Result<String> {
+        if !tree.is_directory(&self.path) {
+            return Ok(ABSENT.to_owned());
+        }
+        let text = tree.read(&self.file())?;
+        let number = text.parse::<u64>().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        Ok(if self.version == 2 { number } else { (number * 100 + 512) / 1024 }.to_string())
+    }
+
+    /// Make it, or move its tasks back and remove it.
+    pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
+        if value == ABSENT {
+            return match tree.is_directory(&self.path) {
+                true => dissolve(tree, &self.path, above(self.version), self.version, &[self.name()]),
+                false => Ok(()),
+            };
+        }
+        let weight = value.parse::<u64>().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        match tree.make_directory(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let number = if self.version == 2 { weight } else { (weight * 1024 + 50) / 100 };
+        match tree.live {
+            true => tree.write(&self.file(), &number.to_string()),
+            false => tree.replace(&self.file(), format!("{number}\n").as_bytes()),
+        }
+    }
+
+    /// The file that a task is moved in by.
+    pub fn tasks(&self) -> String {
+        format!("{}/{}", self.path, members(self.version))
+    }
+
+    fn file(&self) -> String {
+        format!("{}/{}", self.path, self.name())
+    }
+
+    fn name(&self) -> &'static str {
+        if self.version == 2 {
+            "cpu.weight"
+        } else {
+            "cpu.shares"
+        }
+    }
+}
+
+fn above(version: u8) -> &'static str {
+    if version == 2 {
+        hierarchy(2)
+    } else {
+        V1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_is_on_the_scale_of_version_2_on_both() {
+        for version in [1, 2] {
+            let root = std::env::temp_dir().join(format!("becalm-weight-{version}-{}", std::process::id()));
+            let tree = Tree::new(&root);
+            std::fs::create_dir_all(tree.path(above(version))).unwrap();
+            let group = Weighted { path: format!("{}/{NAME}", above(version)), version };
+            assert!(group.is_ours());
+            assert_eq!(group.read(&tree).unwrap(), ABSENT);
+            for weight in ["1", "50", "100", "3333", "10000"] {
+                group.write(&tree, weight).unwrap();
+                assert_eq!(group.read(&tree).unwrap(), weight, "version {version}");
+            }
+            group.write(&tree, "100").unwrap();
+            let held = tree.read(&group.file()).unwrap();
+            assert_eq!(held, if version == 2 { "100" } else { "1024" });
+            std::fs::write(tree.path(&group.tasks()), "").unwrap();
+            group.write(&tree, ABSENT).unwrap();
+            assert_eq!(group.read(&tree).unwrap(), ABSENT);
+            drop(std::fs::remove_dir_all(&root));
+        }
+    }
+
+    #[test]
+    fn a_group_elsewhere_is_not_ours() {
+        for path in
+            ["/sys/fs/cgroup/becalm-x", "/sys/fs/cgroup/cpu/../becalm-weighted", "/etc/becalm-weighted"]
+        {
+            for version in [1, 2, 3] {
+                assert!(!Weighted { path: path.to_owned(), version }.is_ours());
+            }
+        }
+    }
+}
