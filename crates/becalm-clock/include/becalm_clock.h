@@ -220,6 +220,53 @@ static inline int becalm_clock_init(becalm_clock *clock) {
     return 0;
 }
 
+/* ---- regions kept in memory that the caller gives, one ring a thread ----------------------------------------------- */
+
+typedef struct {
+    uint32_t id; /* the caller's number of the region */
+    becalm_stamp begin, end;
+} becalm_record;
+
+typedef struct {
+    becalm_record *memory;
+    uint64_t capacity;
+    uint64_t next;
+    uint64_t pushed;
+    int drop_oldest; /* when full: 0 keeps what was timed first, 1 what was timed last */
+} becalm_ring;
+
+static inline void becalm_ring_init(becalm_ring *ring, becalm_record *memory, uint64_t capacity, int drop_oldest) {
+    ring->memory = memory;
+    ring->capacity = capacity;
+    ring->next = ring->pushed = 0;
+    ring->drop_oldest = drop_oldest;
+}
+
+static inline void becalm_ring_push(becalm_ring *ring, uint32_t id, becalm_stamp begin, becalm_stamp end) {
+    ring->pushed++;
+    if (ring->next == ring->capacity) {
+        if (!ring->drop_oldest || ring->capacity == 0) return;
+        ring->next = 0;
+    }
+    ring->memory[ring->next].id = id;
+    ring->memory[ring->next].begin = begin;
+    ring->memory[ring->next].end = end;
+    ring->next++;
+}
+
+/* How many are kept, and how many were dropped. */
+static inline uint64_t becalm_ring_kept(const becalm_ring *ring) {
+    return ring->pushed < ring->capacity ? ring->pushed : ring->capacity;
+}
+
+static inline uint64_t becalm_ring_dropped(const becalm_ring *ring) { return ring->pushed - becalm_ring_kept(ring); }
+
+/* The record of an index below becalm_ring_kept, in the order in which they were pushed. */
+static inline const becalm_record *becalm_ring_at(const becalm_ring *ring, uint64_t index) {
+    uint64_t first = ring->drop_oldest && ring->pushed > ring->capacity ? ring->next : 0;
+    return &ring->memory[(first + index) % ring->capacity];
+}
+
 #ifdef __cplusplus
 }
 #endif

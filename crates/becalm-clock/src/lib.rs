@@ -18,7 +18,7 @@
 //!
 //! `instructions` are the reads, one file an architecture, with the reason for each fence; `stamp` is what they return;
 //! `scale` turns ticks into nanoseconds without a division; `quantum` finds the step by which a counter really
-//! advances. With the feature `os` (default): `ability` tells what this machine has and why not, `calibration` finds the
+//! advances; `ring` keeps regions in memory that the caller gives. With the feature `os` (default): `ability` tells what this machine has and why not, `calibration` finds the
 //! frequency with its error, `cycles` reads the core's cycle counter through the page of a perf event, and `clock`
 //! brings them together. Without it the crate needs no operating system at all.
 //!
@@ -38,6 +38,7 @@ pub mod instructions;
 #[cfg(feature = "os")]
 pub mod portable;
 pub mod quantum;
+pub mod ring;
 pub mod scale;
 pub mod stamp;
 

@@ -9,6 +9,21 @@ static double quantum_of(const int64_t *given, int many) {
     return becalm_quantum(copy, many);
 }
 
+/* Whether a ring of four keeps these of `pushed` records, from this one on. */
+static int keeps(int drop_oldest, uint32_t pushed, uint64_t kept, uint32_t first) {
+    becalm_record memory[4];
+    becalm_ring ring;
+    becalm_stamp at;
+    uint32_t id;
+    at.ticks = 1, at.processor = 0;
+    becalm_ring_init(&ring, memory, 4, drop_oldest);
+    for (id = 0; id < pushed; id++) becalm_ring_push(&ring, id, at, at);
+    if (becalm_ring_kept(&ring) != kept || becalm_ring_dropped(&ring) != pushed - kept) return 0;
+    for (id = 0; id < kept; id++)
+        if (becalm_ring_at(&ring, id)->id != first + id) return 0;
+    return 1;
+}
+
 int main(void) {
     /* A scaled counter: 25, 26 and 27 are all one step, and reads within one may differ by the rounding. */
     const int64_t scaled[] = {1, 25, 26, 1, 27, 52, 51, 78, 0, 1, 26};
@@ -29,5 +44,7 @@ int main(void) {
     if (becalm_ticks(from, to) != -40) return 7;
     from.ticks = UINT64_MAX, to.ticks = 9;
     if (becalm_ticks(from, to) != 10) return 8;
+    if (!keeps(1, 3, 3, 0) || !keeps(1, 4, 4, 0) || !keeps(1, 6, 4, 2) || !keeps(1, 8, 4, 4)) return 9;
+    if (!keeps(0, 3, 3, 0) || !keeps(0, 6, 4, 0)) return 10;
     return 0;
 }
