@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+LONGEST = 24
+"""Characters of a name on one line: longer ones would stand outside of their picture."""
+
+
+def folded(name: str, longest: int = LONGEST) -> str:
+    """A long name on two lines, broken behind an underscore, a dash or a space near its middle."""
+    places = [place + 1 for place, each in enumerate(name) if each in "_- " and 0 < place < len(name) - 1]
+    if len(name) <= longest or not places:
+        return name
+    place = min(places, key=lambda each: abs(each - len(name) / 2))
+    return f"{name[:place]}\n{name[place:]}"
+
+
 def natural(found: DesignFit, index: int, coded: float) -> float:
     """The level at a place, without rounding of whole numbers: lines are drawn between them."""
     factor = found.factors[index]
@@ -28,17 +41,17 @@ def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None
     axis = axes.xaxis if across else axes.yaxis
     if factor.categorical:
         axis.set_ticks(range(len(factor.choices)), factor.choices)
-        axis.set_label_text(factor.name)
+        axis.set_label_text(folded(factor.name))
         return
     if factor.scale is Scale.LOG:
         (axes.set_xscale if across else axes.set_yscale)("log")
         plain_ticks(axis, (factor.low, factor.high), most, lambda level, _: tick(factor, level))
-        axis.set_label_text(labelled(factor))
+        axis.set_label_text(folded(labelled(factor)))
         return
     unit, size = _shown(factor)
     axis.set_major_locator(MaxNLocator(min(5, most), steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda level, _: f"{round(level / size, 9):g}"))
-    axis.set_label_text(f"{factor.name}, {unit}" if unit else factor.name)
+    axis.set_label_text(folded(f"{factor.name}, {unit}" if unit else factor.name))
 
 
 def tick(factor: Factor, level: float) -> str:

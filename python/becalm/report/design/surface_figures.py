@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from becalm.nouns.design_fit import DesignFit, ResponseFit
-from becalm.report.design.axes import factor_axis, grid, labelled, natural, tick
+from becalm.report.design.axes import factor_axis, folded, grid, labelled, natural, tick
 from becalm.report.drawing import AFTER, BEFORE, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
@@ -115,7 +115,7 @@ def _edge_names(axes: Axes, found: DesignFit, chosen: list[int]) -> None:
     for index, (place, offset, across, up) in zip(chosen, spots, strict=False):
         factor = found.factors[index]
         low, high = (factor.worded(factor.natural(end)) for end in (-1.0, 1.0))
-        text = f"{factor.name}\n{low} to {high}"
+        text = f"{folded(factor.name, 16)}\n{low} to {high}"
         axes.annotate(text, place, xytext=offset, textcoords="offset points", ha=across, va=up, fontsize=9)
 
 
@@ -187,9 +187,13 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
         axes.set_zlim(floor, float(fitted.max()))
         best = response.best.at
         axes.plot([best.coded[one]], [best.coded[other]], [best.value], "*", color=BEFORE, markersize=13, zorder=9)
+        corner = ""
         for axis, index in ((axes.xaxis, one), (axes.yaxis, other)):
             factor = found.factors[index]
-            axis.set_ticks([-1, 0, 1], [tick(factor, natural(found, index, at)) for at in (-1.0, 0.0, 1.0)])
+            ends = [tick(factor, natural(found, index, at)) for at in (-1.0, 0.0, 1.0)]
+            # Both axes begin in one corner, and two labels there would stand on each other.
+            axis.set_ticks([-1, 0, 1], ["" if ends[0] == corner else ends[0], *ends[1:]])
+            corner = ends[0]
             axis.set_label_text(labelled(factor))
             axis.labelpad = 1
             axis.set_tick_params(pad=-1, labelsize=8.5)

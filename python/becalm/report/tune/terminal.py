@@ -72,7 +72,9 @@ def _surface(fit: DesignFit, plain: bool) -> Iterator[RenderableType]:
     yield Group(Text("What the trials of the search say (time in seconds)", "" if plain else "bold"), *said)
     if fit.findings:
         yield findings(fit.findings, plain)
-    yield from (surface_grid(table, plain) for table in surface_tables(fit))
+    # A constant has a table of models, which says why, and nothing else to tell.
+    flat = all(each.model == "mean" for each in fit.responses)
+    yield from (surface_grid(table, plain) for table in surface_tables(fit) if not flat or table.title == "Models")
 
 
 def _now(found: TuneVerdict, plain: bool) -> RenderableType:

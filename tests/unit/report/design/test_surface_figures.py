@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis.test_design_fit import CHEMREACT, filled, fitted
 
+from becalm.report.design.axes import folded
 from becalm.report.design.html import page
 from becalm.report.design.surface_figures import contours, cube, curves, ranked, solid, values
 from becalm.report.drawing import NAMES
@@ -93,3 +94,9 @@ def test_the_pictures_of_a_phone_fit_its_width(three):
     assert pictures
     assert all('style="width: ' in each for each in pictures)
     assert "svg { display: block; flex: none; max-width: 100%" in page(three)
+
+
+def test_long_names_take_two_lines():
+    assert folded("slice") == "slice"
+    assert folded("sched_wakeup_granularity_ns, s") == "sched_wakeup_\ngranularity_ns, s"
+    assert folded("x" * 40) == "x" * 40
