@@ -27,12 +27,12 @@ RATES = (1, 10)
 KINDS = {"states": "states (load, pressure, frequency)", "all": "everything"}
 
 
-def program() -> str:
-    """Build the example and give its path. Raises SystemExit when cargo fails."""
-    target = ["cargo", "build", "-q", "--release", "--locked", "-p", "becalm-core", "--example", "observe"]
+def built(example: str) -> str:
+    """Build an example of the engine and give its path. Raises SystemExit when cargo fails."""
+    target = ["cargo", "build", "-q", "--release", "--locked", "-p", "becalm-core", "--example", example]
     if subprocess.run(target, cwd=ROOT, check=False).returncode != 0:
         raise SystemExit("The example could not be built; what cargo said is above.")
-    return str(ROOT / "target/release/examples/observe")
+    return str(ROOT / "target/release/examples" / example)
 
 
 def large_machine(root: Path, cpus: int = 1024, disks: int = 2000, interrupts: int = 500) -> None:
@@ -53,7 +53,7 @@ def large_machine(root: Path, cpus: int = 1024, disks: int = 2000, interrupts: i
 
 def measure(samples: int, seconds: float) -> Record:
     """Cost of a sample by source (ns), and the accounts of samplers."""
-    observe = program()
+    observe = built("observe")
     cost: Record = json.loads(timed([observe, "samples", str(samples), "/"]).stdout)
     with tempfile.TemporaryDirectory() as directory:
         large_machine(Path(directory))
