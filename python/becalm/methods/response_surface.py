@@ -308,11 +308,11 @@ def _described(model: Model) -> str:
     """The model in a sentence."""
     best = model.best
     words = {"linear": "a plane", "2fi": "a plane with interactions", "quadratic": "a surface of second order",
-             "cubic": "a surface of third order", "mean": "no surface at all"}  # fmt: skip
+             "cubic": "a surface of third order"}  # fmt: skip
     lack = best.fit.lack.p_value if best.fit.tested else math.nan
-    parts = [f"{words[best.model]} fits the runs best"]
+    parts = ["no surface fits the runs better than their mean does, so they decided"]
     if best.model != "mean":
-        parts.append(f"R² {best.r_squared:.2f}")
+        parts = [f"{words[best.model]} fits the runs best", f"R² {best.r_squared:.2f}"]
     if lack < 0.05:
         parts.append(f"though it misses by more than repeated runs differ (lack of fit, p {lack:.2g}), so runs decided")
     if model.drift_p < 0.05:

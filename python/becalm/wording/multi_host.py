@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
-from becalm.nouns.tune_verdict import Transfer
+from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Answer, Gate, Verdict
+from becalm.wording import tune_time
 from becalm.wording.measurement import counted, duration, listed, percent
 
 FEW = 3
@@ -82,10 +83,18 @@ def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
     )
 
 
-def transfer(found: Transfer, confidence: float) -> str:
-    """Settings found on one host, as measured on another."""
+def transfer(found: Transfer, confidence: float, *, timed: bool = False) -> str:
+    """Settings found on one host, as measured on another; `timed`: the mean time was to be small."""
     ratio = found.ratio
     level = f"{100 * confidence:g} %"
+    if timed:
+        saved = tune_time.gain(ratio)
+        span = f"{level}: {tune_time.between(saved)} less"
+        known = ratio.low > 1 or ratio.high < 1
+        size = percent(abs(saved.value if ratio.low > 1 else 1 / ratio.value - 1))
+        less = "less" if ratio.low > 1 else "more"
+        said = f"it takes {size} % {less} time" if known else "no change of its time is seen"
+        return f"On {found.row} with the settings of {found.column} {said} ({span})."
     span = f"{level}: {ratio.low:.2g} to {ratio.high:.2g}"
     if ratio.low > 1:
         said = f"reduce its spread {ratio.value:.2g}-fold ({span})"
@@ -111,7 +120,8 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
 def several(found: MultiHostVerdict) -> str:
     """The whole in words, one line a statement."""
     lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.times)]
-    lines += [transfer(each, found.confidence) for each in found.transfer]
+    timed = any(isinstance(each.verdict, TuneVerdict) and each.verdict.objective == "time" for each in found.hosts)
+    lines += [transfer(each, found.confidence, timed=timed) for each in found.transfer]
     if not lines:
         lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
                  for line in each.verdict.sentence.splitlines()]  # fmt: skip

@@ -1,14 +1,17 @@
 """What `tune` says of its cost before it starts."""
 
+import dataclasses
 import json
 
 import pytest
 from click.testing import CliRunner
+from tests.places import ROOT
 from tests.unit.small_machine import KNOBS, RANGES
 
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.progress import Quiet
+from becalm.nouns.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.verbs.tune import tune, tune_cost
 
@@ -86,6 +89,12 @@ def test_the_command(trouble):
     assert done.exit_code == 0
     assert done.stdout.count("\n") == 1
     assert json.loads(CliRunner().invoke(group, [*words[:-1], "--json", "p"]).stdout)["kind"] == "tune cost"
+
+
+def test_fields_of_its_json_are_documented():
+    text = (ROOT / "docs/reference/json.md").read_text().split("## What a search takes")[1].split("\n## ")[0]
+    for each in dataclasses.fields(TuneCost):
+        assert f"`{each.name}`" in text, each.name
 
 
 @pytest.mark.parametrize("beside", [("--save", "x"), ("--report", "x.html")])

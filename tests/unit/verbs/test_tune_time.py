@@ -176,3 +176,18 @@ def test_a_budget_too_short_for_a_design_is_said(trouble):
 def test_what_cannot_be_is_refused_before_anything_is_measured(trouble, given, said):
     with pytest.raises(UsageError, match=said):
         fast(**given)
+
+
+def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_time(trouble):
+    found = tune(
+        ["p"],
+        hosts=["sim:fast", "sim:scheduler"],
+        seed=7,
+        minimize="time",
+        factors=RANGES,
+        confirm_loops=8,
+        single_out=False,
+    )
+    assert found.transfer[0].ratio.low > 1
+    assert "On sim:scheduler with the settings of sim:fast it takes" in found.sentence
+    assert "spread" not in found.sentence
