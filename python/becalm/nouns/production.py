@@ -22,6 +22,7 @@ class Where(StrEnum):
     SYSCTL = "sysctl"
     FILE = "file"
     DEBUG = "debug"
+    FEATURE = "feature"
     LATENCY = "latency"
     PROGRAM = "program"
     BOOT = "boot"

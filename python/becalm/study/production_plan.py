@@ -16,6 +16,9 @@ from becalm.wording import production as sentences
 
 DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
 
+OF_PROGRAM = ("cpu_weight",)
+"""Settings of a group of processes: in production the group is that of the program's unit."""
+
 FEATURES = "features"
 """The last part of the file of the scheduler's features, in which each place is a word."""
 
@@ -86,10 +89,17 @@ def _where(place: str) -> Where | None:
     """What kind of file a place is; None for what is no file, and for what has another name after the next start."""
     if place == LATENCY:
         return Where.LATENCY
+    if place.startswith(DEBUGFS) and " " in place:
+        return Where.FEATURE
     for prefix, where in ((SYSCTL, Where.SYSCTL), (DEBUGFS, Where.DEBUG), ("/sys/fs/cgroup/", None)):
         if place.startswith(prefix):
             return where
     return Where.FILE if place.startswith("/sys/") else None
+
+
+def feature(name: str, value: str) -> str:
+    """What the scheduler's file of features takes: a name, or NO_ and the name (kernel/sched/debug.c)."""
+    return name if value == "on" else f"NO_{name}"
 
 
 def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Place]:

@@ -36,6 +36,12 @@ def test_every_kind_of_place_comes_to_its_file(root):
     assert (Path(root) / "proc/sys/vm/swappiness").read_text() == "60\n", "nothing is changed"
 
 
+def test_a_share_of_the_cpus_is_that_of_the_programs_unit(root):
+    (file,) = exported(root, settings={"cpu_weight": 200}).files
+    assert "PROGRAM.service.d" in file.path
+    assert "CPUWeight=200" in file.content
+
+
 def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(root):
     for name in ("llvm-tips", "pyperf"):
         found = exported(root, name)

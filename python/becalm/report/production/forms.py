@@ -40,12 +40,12 @@ FORMS = (
     Form(
         "systemd",
         "a service that puts settings on and, stopped, takes them off; a drop-in for the program's unit",
-        (*_MACHINE, Where.LATENCY, Where.PROGRAM),
-        (Where.DEBUG, Where.LATENCY, Where.PROGRAM),
+        (*_MACHINE, Where.FEATURE, Where.LATENCY, Where.PROGRAM),
+        (Where.DEBUG, Where.FEATURE, Where.LATENCY, Where.PROGRAM),
     ),
     Form("tuned", "a profile of tuned", (*_MACHINE, Where.LATENCY, Where.BOOT)),
     Form("boot", "parameters of the kernel (GRUB)", (Where.BOOT,), (Where.BOOT,)),
-    Form("script", "a shell script with on and off", _MACHINE),
+    Form("script", "a shell script with on and off", (*_MACHINE, Where.FEATURE)),
 )
 
 

@@ -33,7 +33,11 @@ def _service(origin: Origin, places: Sequence[Place]) -> Iterator[ProductionFile
         *_unit(origin, name),
         # What rewrites settings at a start goes first.
         "After=systemd-sysctl.service systemd-tmpfiles-setup.service tuned.service",
-        *([f"RequiresMountsFor={DEBUGFS}"] if any(each.where is Where.DEBUG for each in places) else []),
+        *(
+            [f"RequiresMountsFor={DEBUGFS}"]
+            if any(each.where in (Where.DEBUG, Where.FEATURE) for each in places)
+            else []
+        ),
         "",
         "[Service]",
         "Type=oneshot",

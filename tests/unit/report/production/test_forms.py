@@ -27,6 +27,8 @@ PLACES = (
     Place("transparent_hugepages", Where.FILE, "/sys/kernel/mm/transparent_hugepage/enabled", "never", "madvise", "x"),
     *(Place("governor", Where.FILE, GOVERNOR.format(n), "performance", "powersave", "frequency") for n in range(12)),
     Place("sched_base_slice_ns", Where.DEBUG, "/sys/kernel/debug/sched/base_slice_ns", "3000000", "1400000", "x"),
+    Place("sched_feature_a", Where.FEATURE, "/sys/kernel/debug/sched/features", "NO_A", "A", "x"),
+    Place("sched_feature_b", Where.FEATURE, "/sys/kernel/debug/sched/features", "B", "NO_B", "x"),
     Place("cpu_dma_latency", Where.LATENCY, "/dev/cpu_dma_latency", "20", None, "idle states"),
     Place("nice", Where.PROGRAM, "Nice", "-5", None, "the share of a CPU"),
     Place("policy", Where.PROGRAM, "CPUSchedulingPolicy", "fifo", None, "who may interrupt"),
@@ -163,7 +165,9 @@ def test_a_service_undoes_what_it_did_in_the_opposite_order():
     service = files(ORIGIN, PLACES, "systemd")[0].content
     started = re.findall(r"ExecStart=(.*)", service)
     stopped = re.findall(r"ExecStop=(.*)", service)
-    assert len(started) == len(stopped) == 5
+    assert len(started) == len(stopped) == 7
+    assert "echo NO_A > /sys/kernel/debug/sched/features" in started[5]
+    assert "echo A > /sys/kernel/debug/sched/features" in stopped[1]
     assert "echo 10 > /proc/sys/vm/swappiness" in started[0]
     assert "echo 60 > /proc/sys/vm/swappiness" in stopped[-1]
     assert "RequiresMountsFor=/sys/kernel/debug" in service
