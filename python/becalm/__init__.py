@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from becalm.nouns.knob import catalogue as catalogue
     from becalm.nouns.metric import Metric as Metric
     from becalm.nouns.metric import Response as Response
+    from becalm.nouns.metric import Work as Work
     from becalm.nouns.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.nouns.option import Option as Option
     from becalm.nouns.option import options as options
@@ -109,7 +110,7 @@ _VALUES = {
     "becalm.nouns.diagnosis": "Diagnosis",
     "becalm.nouns.factor": "Factor",
     "becalm.nouns.knob": "Knob catalogue",
-    "becalm.nouns.metric": "Metric Response",
+    "becalm.nouns.metric": "Metric Response Work",
     "becalm.nouns.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",

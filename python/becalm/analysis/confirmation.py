@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Sample
+from becalm.nouns.metric import Metric
 from becalm.nouns.objective import TIME, find
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import (
@@ -38,7 +39,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t
 from becalm.stats.spread import Ratio
 from becalm.wording import tune as sentences
-from becalm.wording import tune_time
+from becalm.wording import tune_metric, tune_time
 from becalm.wording.findings import finding
 
 Arms = Mapping[str, Sequence[Sample]]
@@ -89,13 +90,20 @@ def _without(chosen: Settings, gone: set[str]) -> Settings:
 
 
 def judge(
-    arms: Arms, programs: Sequence[str], *, objective: str = "cv", confidence: float = 0.95, margin: float = 0.1
+    arms: Arms,
+    programs: Sequence[str],
+    *,
+    objective: str = "cv",
+    confidence: float = 0.95,
+    margin: float = 0.1,
+    metric: Metric | None = None,
 ) -> Confirmation:
     """Read a confirmation: arms BASELINE and TUNED, and any of "without …", RECOMMENDED and profiles by their name.
 
     Intervals are each at `confidence`, not all together. A knob may be dropped when the upper end of its ratio is at
     most 1 + `margin` for every program: undecided means keep. Settings are recommended only when some program is
-    shown to vary less with them, none to vary more, and none fails more often. Raises ValueError when BASELINE
+    shown to vary less with them, none to vary more, and none fails more often. `metric`: what the samples hold, turned
+    where a mean is made small; None for wall times. Raises ValueError when BASELINE
     or TUNED is missing or an arm does not have one sample a program.
     """
     for name in (BASELINE, TUNED):
@@ -120,15 +128,15 @@ def judge(
     droppable = tuple(knob for knob in _droppable(contributions, len(programs)) if not _fails(arms, WITHOUT + knob))
     settings = _recommended(arms, comparisons, objective, alpha, margin)
     described = tuple(
-        _arm(name, program, sample, objective, alpha)
+        _arm(name, program, sample, objective, alpha, metric)
         for name, samples in arms.items()
         for program, sample in zip(programs, samples, strict=True)
     )
     return Confirmation(
         arms=described,
-        comparisons=tuple(_worded(each, described, confidence, objective) for each in comparisons),
+        comparisons=tuple(_worded(each, described, confidence, objective, metric) for each in comparisons),
         contributions=tuple(
-            replace(each, sentence=_words(objective).contribution(each, margin, confidence)) for each in contributions
+            replace(each, sentence=_contributes(each, margin, confidence, objective, metric)) for each in contributions
         ),
         droppable=droppable,
         chosen=chosen,
@@ -185,6 +193,11 @@ def _common(first: Sample, second: Sample) -> tuple[list[Floats], list[Floats]]:
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
+def _times(first: Sample, second: Sample) -> tuple[list[Floats], list[Floats]]:
+    """The wall times of the loops that `_common` gives."""
+    return _common(replace(first, loops=first.times), replace(second, loops=second.times))
+
+
 def _ratio(first: Sample, second: Sample, objective: str, alpha: float) -> Ratio | None:
     a, b = _common(first, second)
     return find(objective).ratio(a, b, alpha) if a else None
@@ -193,7 +206,7 @@ def _ratio(first: Sample, second: Sample, objective: str, alpha: float) -> Ratio
 def _compared(name: str, program: str, baseline: Sample, arm: Sample, objective: str, alpha: float) -> ArmComparison:
     before, after = _common(baseline, arm)
     ratio = find(objective).ratio(before, after, alpha)
-    shift = TIME.ratio(after, before, alpha)
+    shift = TIME.ratio(*_times(arm, baseline), alpha)
     x, y = np.concatenate(before), np.concatenate(after)
     f = _larger_over_smaller(x / x.mean(), y / y.mean())
     needed = None if ratio.value == 1.0 or not 0 < ratio.value < math.inf else ratio.loops_for(ratio.value)
@@ -225,7 +238,7 @@ def _contribution(
     knob: str, program: str, tuned: Sample, without: Sample, objective: str, alpha: float, margin: float
 ) -> AblationEffect:
     left_out, chosen = _common(without, tuned)
-    ratio, cost = find(objective).ratio(left_out, chosen, alpha), TIME.ratio(chosen, left_out, alpha)
+    ratio, cost = find(objective).ratio(left_out, chosen, alpha), TIME.ratio(*_times(tuned, without), alpha)
     return AblationEffect(
         knob=knob,
         value=_values(tuned.settings, knob),
@@ -250,7 +263,7 @@ def _to_decide(ratio: Ratio, margin: float) -> int | None:
     return ratio.loops_for(distance) if 0.0 < distance < math.inf and distance != 1.0 else None
 
 
-def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) -> Arm:
+def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float, metric: Metric | None) -> Arm:
     loops = [loop for loop in sample.loops if len(loop) >= 2]
     wall: Floats = np.concatenate(loops) if loops else np.empty(0)
     unknown = Interval(math.inf, 0.0, math.inf)
@@ -266,12 +279,19 @@ def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float) 
         settings=settings,
         runs=len(wall),
         failed=sample.failed,
-        mean_ns=Interval(*TIME.typical(loops, alpha)),
+        mean_ns=Interval(*TIME.typical([loop for loop in sample.times if len(loop) >= 2], alpha)),
         spread=Interval(*row.typical(loops, alpha)),
         overall=float(wall.std(ddof=1) / wall.mean()),
         loops=tuple(row.typical([loop], alpha)[0] for loop in loops),
         deviations=tuple(float(q) for q in np.quantile(around, QUANTILES)),
+        metric=None if metric is None else Interval(*_printed(loops, alpha, objective, metric)),
     )
+
+
+def _printed(loops: Sequence[Floats], alpha: float, objective: str, metric: Metric) -> tuple[float, float, float]:
+    """The mean of a metric as it was printed; only where a mean is made small are its values turned."""
+    found = TIME.typical(loops, alpha)
+    return metric.back(found) if find(objective) is TIME else found
 
 
 def _interval(ratio: Ratio) -> Interval:
@@ -282,9 +302,20 @@ def _change(ratio: Ratio) -> Interval:
     return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1)
 
 
-def _worded(each: ArmComparison, arms: Sequence[Arm], confidence: float, objective: str) -> ArmComparison:
+def _worded(
+    each: ArmComparison, arms: Sequence[Arm], confidence: float, objective: str, metric: Metric | None
+) -> ArmComparison:
     mine = {arm.name: arm for arm in arms if arm.program == each.program}
-    return replace(each, sentence=_words(objective).comparison(each, mine[BASELINE], mine[each.arm], confidence))
+    before, after = mine[BASELINE], mine[each.arm]
+    if metric is not None and find(objective) is TIME:
+        return replace(each, sentence=tune_metric.comparison(each, before, after, confidence, metric))
+    return replace(each, sentence=_words(objective).comparison(each, before, after, confidence))
+
+
+def _contributes(each: AblationEffect, margin: float, confidence: float, objective: str, metric: Metric | None) -> str:
+    if metric is not None and find(objective) is TIME:
+        return tune_metric.contribution(each, margin, confidence, metric)
+    return str(_words(objective).contribution(each, margin, confidence))
 
 
 def _words(objective: str) -> ModuleType:

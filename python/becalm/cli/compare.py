@@ -14,6 +14,7 @@ VALUES = (
     becalm.CompareOptions,
     becalm.ComparedPrograms,
     becalm.Response,
+    becalm.Work,
     becalm.SeveralHosts,
     becalm.WithProfile,
     becalm.SessionOptions,

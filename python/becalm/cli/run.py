@@ -13,6 +13,7 @@ from becalm.errors import UsageError
 VALUES = (
     becalm.RunOptions,
     becalm.Response,
+    becalm.Work,
     becalm.SeveralHosts,
     becalm.WithProfile,
     becalm.SessionOptions,

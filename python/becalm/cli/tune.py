@@ -14,7 +14,14 @@ from becalm.cli.config import config
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 
-VALUES = (becalm.TuneOptions, becalm.SeveralHosts, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)
+VALUES = (
+    becalm.TuneOptions,
+    becalm.Response,
+    becalm.SeveralHosts,
+    becalm.SessionOptions,
+    becalm.CommandLine,
+    becalm.Workload,
+)
 
 WHILE_RESUMING = frozenset(("resume", "save", "report", "sudo", "root", "store", "user", *output.NAMES, "config"))
 """Options that go with --resume; what and how is measured is the study's own."""
@@ -58,6 +65,7 @@ def command_tune(
     becalm tune --sudo -- ./bench input
     becalm tune --sudo --minimize time --factor slice_ns=0.1..100ms:log -- ./bench
     becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
+    becalm tune --minimize metric --metric 'json:p99,unit=us' -- ./bench
     becalm tune --try llvm-tips --try 12 -- ./other
     becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
 

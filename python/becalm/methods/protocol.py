@@ -76,12 +76,19 @@ class Ask:
 class Sample:
     """What one arm of an Ask gave: wall times in ns of its counted good runs, one array a loop.
 
+    With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
     `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
     """
 
     settings: Settings
     loops: tuple[Floats, ...]
     failed: int = 0
+    wall_ns: tuple[Floats, ...] = ()
+
+    @property
+    def times(self) -> tuple[Floats, ...]:
+        """Wall times in ns, whatever is measured."""
+        return self.wall_ns or self.loops
 
     def value(self, objective: str = "cv") -> float:
         """What an objective comes to over all loops; infinite for a failed trial."""

@@ -7,6 +7,7 @@ finds the number in what a run has written (crates/becalm-core/src/metric.rs) an
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,13 @@ class Metric:
     def higher(self) -> bool:
         """Whether larger values are better."""
         return self.better is Better.HIGHER
+
+    def back(self, ends: tuple[float, float, float]) -> tuple[float, float, float]:
+        """A mean and the ends of its interval as it was printed; `ends` are of turned values where larger is better."""
+        value, low, high = ends
+        if not self.higher:
+            return ends
+        return 1.0 / value, 1.0 / high, 1.0 / low if low > 0 else math.inf
 
     @property
     def path(self) -> tuple[str | int, ...] | None:
@@ -166,7 +174,7 @@ def tasks(given: str | float | Tasks) -> Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is measured of a program, where that is not its wall time alone."""
+    """What is measured of a program in place of its wall time."""
 
     metrics: tuple[Metric, ...] = option(
         (),
@@ -178,6 +186,17 @@ class Response:
         repeats=True,
         parse=metrics,
     )
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Response:
+        """The value for what a person gave by keyword. Raises UsageError."""
+        return cls(**parsed(cls, given))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much one run of a program gets done, where that is known."""
+
     tasks: Tasks | None = option(
         None,
         "What one run gets done, to say how much that is a second: 1000 or '800000 messages'.",
@@ -187,6 +206,6 @@ class Response:
     )
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Response:
+    def of(cls, given: Mapping[str, object]) -> Work:
         """The value for what a person gave by keyword. Raises UsageError."""
         return cls(**parsed(cls, given))

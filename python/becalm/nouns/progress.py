@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from becalm.nouns.metric import Metric
     from becalm.nouns.stopping_rule import StoppingRule
     from becalm.nouns.tune_verdict import TuneVerdict
     from becalm.nouns.verdict import Verdict
@@ -32,8 +33,8 @@ class SearchProgress:
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
     this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
-    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns. `cost`: what
-    the study will take, in a sentence, where it is told first.
+    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns, or of the turned
+    `metric` (`becalm.nouns.metric`). `cost`: what the study will take, in a sentence, where it is told first.
     """
 
     phase: str
@@ -48,6 +49,7 @@ class SearchProgress:
     left_ns: float | None = None
     timed: bool = False
     cost: str = ""
+    metric: Metric | None = None
 
 
 class ProgressListener(Protocol):

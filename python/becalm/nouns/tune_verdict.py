@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from becalm._version import VERSION
-from becalm.nouns.codec import fields_of, finite
+from becalm.nouns.codec import decode, fields_of, finite
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.metric import Metric
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.settings import Settings
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
@@ -69,7 +70,7 @@ class Arm:
     `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
     `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
     the QUANTILES quantiles of single runs about the mean of their loop, fractions of it. Infinite where every run
-    failed.
+    failed. `metric`: mean of what the program prints, in its unit, where that is measured; spreads are then of it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Arm:
     overall: float
     loops: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
+    metric: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ class TuneVerdict:
     fit: DesignFit | None = None
     production: ProductionPlan | None = None
     sentence: str = ""
+    metric: Metric | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md)."""
@@ -217,6 +220,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
             "overall": number(found["overall"], math.inf),
             "loops": tuple(found["loops"]),
             "deviations": tuple(found["deviations"]),
+            "metric": None if found.get("metric") is None else interval(found["metric"]),
         }
         return Arm(**{**found, **changed})
 
@@ -249,6 +253,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
         "excluded": tuple(Excluded(**found) for found in value["excluded"]),
         "findings": tuple(Finding(**found) for found in value["findings"]),
+        "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
     }
     return TuneVerdict(**{**fields, **changed})
 

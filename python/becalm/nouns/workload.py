@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, decode, encode, unwire, wire
-from becalm.nouns.metric import Metric, Response, Tasks
+from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parsed, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
@@ -150,10 +150,10 @@ class Workload:
             **({"copies": self.copies} if self.copies != 1 else {}),
         }
 
-    def measuring(self, response: Response) -> Workload:
-        """The same with what is measured of it, where that was asked for."""
-        metrics, tasks = response.metrics or self.metrics, response.tasks or self.tasks
-        return replace(self, metrics=metrics, tasks=tasks)
+    def measuring(self, response: Response, work: Work | None = None) -> Workload:
+        """The same with what is measured of it and what it gets done, where that was asked for."""
+        done = self.tasks if work is None else work.tasks or self.tasks
+        return replace(self, metrics=response.metrics or self.metrics, tasks=done)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Workload:

@@ -25,7 +25,7 @@ from becalm.nouns.verdict import Difference, Verdict
 from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
 from becalm.wording.measurement import counted, duration, percent, spent
-from becalm.wording.metric import measured
+from becalm.wording.metric import measured, quantity
 
 REFRESHES = 2.0
 """Times a second that the display is drawn."""
@@ -251,6 +251,8 @@ def search(state: SearchProgress) -> list[str]:
 
 
 def _seen(state: SearchProgress, value: float) -> str:
+    if state.timed and state.metric is not None:
+        return quantity(state.metric.back((value, value, value))[0], state.metric.unit)
     return duration(value) if state.timed else f"{percent(value)} %"
 
 

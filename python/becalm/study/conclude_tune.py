@@ -8,7 +8,7 @@ from dataclasses import replace
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
 from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, TuneVerdict
+from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, Trial, TuneVerdict
 from becalm.nouns.verdict import Finding, Stopped
 from becalm.report.document import Document
 from becalm.tuning.course import Course, replay
@@ -36,13 +36,14 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         confirm_runs=tuned.confirm_runs,
         settings=judged.settings.to_json(),
         chosen=tuned.choice.settings.to_json(),
-        trials=tuple(tuned.trials),
+        trials=tuple(_printed(each, options) for each in tuned.trials),
         arms=judged.arms,
         comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
         fit=tuned.fit,
         margin=options.margin,
+        metric=options.metric,
         excluded=options.allowed.excluded,
         findings=(
             *tuned.findings,
@@ -81,6 +82,13 @@ def conclude_stored(document: Document) -> TuneVerdict:
             f"Continue it with becalm tune --resume {document.number}."
         )
     return conclude(course, tuned, document.number)
+
+
+def _printed(trial: Trial, options: TuneOptions) -> Trial:
+    """A trial with its metric as it was printed, where a search made the mean of that small."""
+    if options.metric is None or options.minimize != "time" or trial.spread is None:
+        return trial
+    return replace(trial, spread=options.metric.back((trial.spread,) * 3)[0])
 
 
 def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:

@@ -200,7 +200,7 @@ class ProfileKeywords(TypedDict, total=False):
 
 
 class ResponseKeywords(TypedDict, total=False):
-    """The options of Response as type checkers see them."""
+    """The options of Response and Work as type checkers see them."""
 
     metric: str | Sequence[str]
     tasks: float | str | None

@@ -145,6 +145,7 @@ class TuneStudy:
                 baseline=self._spread(NO_SETTINGS),
                 cost=self.cost if request.phase == "look" else "",
                 timed=self.course.options.minimize == "time",
+                metric=self.course.options.metric,
                 left_ns=None if budget_ns is None else max(0.0, budget_ns - self.course.trials.elapsed_ns),
             )
         )

@@ -121,6 +121,7 @@ class _Confirming:
             by_arm,
             self.programs,
             objective=options.objective,
+            metric=options.metric,
             confidence=options.confidence,
             margin=options.margin,
         )

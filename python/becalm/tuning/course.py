@@ -30,6 +30,12 @@ class Course:
     settings: list[Settings] = field(default_factory=list)
     next_loop: int = 0
 
+    def __post_init__(self) -> None:
+        if self.options.metric is not None:
+            found = enumerate(self.study.workloads)
+            self.trials.metrics = {index: each.metrics[0] for index, each in found if each.metrics}
+            self.trials.turned = self.options.minimize == "time"
+
     @property
     def programs(self) -> tuple[int, ...]:
         """Positions of the programs among the study's workloads; the reference kernel is none of them."""
@@ -91,7 +97,10 @@ class Course:
         return PhaseResult(
             samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
             together=tuple(self.trials.together(asked, self.programs)),
-            cpu=tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
+            # What CPU time and kernel tell is of wall time.
+            cpu=()
+            if self.options.metric is not None
+            else tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
             floor=tuple(floor),
             took_ns=float(self.trials.took_ns(asked, self.programs)),
         )

@@ -77,7 +77,7 @@ def tune_phases(
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         took_ns, chosen, trials = yield from _search(search, tuned, rule.objective)
         if space.factors:
-            tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed)
+            tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
             tuned.gain = 1 - _mean(chosen) / _mean(look.together[0].loops) if chosen else 0.0
             tuned.noise = _noise([*look.together, *(each for _, _, each in trials if each.settings == NO_SETTINGS)])

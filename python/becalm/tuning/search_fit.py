@@ -1,6 +1,7 @@
 """The trials of a search as a designed experiment: drift taken off, fitted as `becalm design fit` fits a spreadsheet.
 
-The response is called `time`, in seconds. Failed trials have no value there: they are censored, and say so as missing.
+The response is called `time`, in seconds, or like the metric, turned where larger is better. Failed
+trials have no value there: they are censored, and say so as missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
 from becalm.methods.surface_model import LEVEL, Model, Place
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
+from becalm.nouns.metric import Metric
 from becalm.nouns.options.design import FitOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.sheet import Sheet
@@ -31,7 +33,7 @@ Tried = Sequence[tuple[int, Ask, Sample]]
 
 
 def search_fit(
-    space: Space, tried: Tried, objective: str, confidence: float, seed: int
+    space: Space, tried: Tried, objective: str, confidence: float, seed: int, metric: Metric | None = None
 ) -> tuple[DesignFit | None, list[Finding]]:
     """The fit of those trials that varied the same factors, as most at the end did; None where there is nothing to fit.
 
@@ -42,7 +44,7 @@ def search_fit(
     factors = tuple(each for each in space.factors if len({some.get(each.name) for some in values}) > 1)
     places, order = [], []
     for number, index, ask, sample in alike:
-        value = sample.value(objective) / UNIT_NS
+        value = sample.value(objective) / (UNIT_NS if metric is None else 1.0)
         if sample.settings != NO_SETTINGS:
             order.append(number)
             places.append(Place(_place(factors, sample), index if ask.block is None else ask.block, value))
@@ -56,7 +58,7 @@ def search_fit(
     varied = [each for each in places if each.coded is not None]
     responses = tuple(float(next(known)) if math.isfinite(each.value) else math.nan for each in varied)
     coded = tuple(each.coded for each in varied if each.coded is not None)
-    sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {RESPONSE: responses})
+    sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {_response(metric): responses})
     noticed = []
     if model.drift_p < LEVEL:
         noticed.append(finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
@@ -66,6 +68,12 @@ def search_fit(
         return fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed)), noticed
     except UsageError as error:
         return None, [*noticed, finding("no_fit", {"why": str(error)})]
+
+
+def _response(metric: Metric | None) -> str:
+    if metric is None:
+        return RESPONSE
+    return f"1/{metric.name}" if metric.higher else metric.name
 
 
 def _alike(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.methods.protocol import Ask, Sample
+from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
 from becalm.plans.trials import Wanted
 from becalm.stats.arrays import Floats
@@ -25,11 +26,14 @@ PAUSE_NS = 600_000_000_000
 class Cell:
     """The counted runs of one program under one set of settings in one loop. Times in ns; NaN where unknown.
 
+    `printed`: the metric of each, turned where a mean is made small and larger is better; empty without a metric.
+
     `took_ns`: of all its runs, warm-ups too, with what came before each: starting, and putting the settings on.
     """
 
     wall: list[int] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    printed: list[float] = field(default_factory=list)
     warmups: int = 0
     failed: int = 0
     took_ns: int = 0
@@ -76,6 +80,10 @@ class TrialLog:
         """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
         self.own_boots: set[int] = set()
         """Loops that have boots of their own (`Ask.boots`)."""
+        self.metrics: dict[int, Metric] = {}
+        """What programs print that is measured in place of their wall time, by the position of the program."""
+        self.turned = False
+        """Whether values of metrics of which larger ones are better are turned."""
         self._last: tuple[int, int] | None = None
         self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
 
@@ -95,13 +103,16 @@ class TrialLog:
             self._last = loop, run.settings
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
             cell.took_ns += took_ns
-            if run.outcome != Outcome.OK:
+            metric = self.metrics.get(run.workload)
+            if run.outcome != Outcome.OK or (metric is not None and run.metrics is None):
                 cell.failed += 1
                 self._failures[run.settings] = run
             elif run.round < 0:
                 cell.warmups += 1
             else:
                 cell.wall.append(run.wall_ns)
+                if metric is not None and run.metrics is not None:
+                    cell.printed.append(1.0 / run.metrics[0] if self.turned and metric.higher else run.metrics[0])
                 known = run.user_ns is not None and run.system_ns is not None
                 cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
 
@@ -148,9 +159,13 @@ class TrialLog:
         found = []
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             cells = [self.cell(loop, settings, program) for loop in asked.loops]
-            loops = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
+            wall = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
             failed = max(int(settings in self.refused), sum(cell.failed for cell in cells))
-            found.append(Sample(arm, loops, failed))
+            if program in self.metrics:
+                printed = tuple(np.array(cell.printed, dtype=np.float64) for cell in cells if cell.wall)
+                found.append(Sample(arm, printed, failed, wall))
+            else:
+                found.append(Sample(arm, wall, failed))
         return found
 
     def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
@@ -160,7 +175,12 @@ class TrialLog:
         """
         by_program = [self.samples(asked, program) for program in programs]
         return [
-            Sample(arm[0].settings, tuple(loop for each in arm for loop in each.loops), max(e.failed for e in arm))
+            Sample(
+                arm[0].settings,
+                tuple(loop for each in arm for loop in each.loops),
+                max(each.failed for each in arm),
+                tuple(loop for each in arm for loop in each.wall_ns),
+            )
             for arm in zip(*by_program, strict=True)
         ]
 

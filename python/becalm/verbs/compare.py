@@ -11,7 +11,7 @@ from becalm.analysis.ranking import LEAST
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.history import History
-from becalm.nouns.metric import Metric, Response
+from becalm.nouns.metric import Metric, Response, Work
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
@@ -63,6 +63,7 @@ def compare(
     CompareOptions,
     ComparedPrograms,
     Response,
+    Work,
     CommandLine,
     Workload,
     WithProfile,
@@ -87,12 +88,11 @@ def compare(
     """
     several = hosts is not None or cluster is not None
     options, session, program = asked(
-        CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response
+        CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response, Work
     )
-    response = Response.of(given)
-    programs = [
-        each.measuring(response) for each in _programs(commands, given.get("names"), given.get("parameters"), program)
-    ]
+    response, work = Response.of(given), Work.of(given)
+    made = _programs(commands, given.get("names"), given.get("parameters"), program)
+    programs = [each.measuring(response, work) for each in made]
     metric = _metric(programs)
     refuse_several(several, programs)
     if not programs or (len(programs) == 1 and options.baseline is None):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Unpack, overload
 
 from becalm.hosts import Host
-from becalm.nouns.metric import Response
+from becalm.nouns.metric import Response, Work
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.signature import takes
@@ -35,7 +35,7 @@ def run(
     cluster: str,
     **options: Unpack[MeasureKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, RunOptions, Response, CommandLine, Workload, WithProfile, SessionOptions)
+@takes(SeveralHosts, RunOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions)
 def run(
     command: str | Iterable[str] | Workload,
     *,
@@ -53,9 +53,9 @@ def run(
 
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
-    options, session, program = asked(RunOptions, given, WithProfile, Response)
+    options, session, program = asked(RunOptions, given, WithProfile, Response, Work)
     refuse_source(command)
-    workload = Workload.of(command, **program).measuring(Response.of(given))
+    workload = Workload.of(command, **program).measuring(Response.of(given), Work.of(given))
     refuse_several(hosts is not None or cluster is not None, [workload])
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:

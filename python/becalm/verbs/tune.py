@@ -16,6 +16,7 @@ from becalm.hosts import Ability, Host, Runs
 from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.metric import Response
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
 from becalm.nouns.run import Run
@@ -64,6 +65,7 @@ class _Own(TypedDict, total=False):
     single_out: bool
     compare_profiles: bool
     tried: str | Sequence[str]
+    metric: str | Sequence[str]
 
 
 class TuneKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
@@ -91,7 +93,7 @@ def tune(
     cluster: str,
     **options: Unpack[TuneKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, TuneOptions, CommandLine, Workload, SessionOptions, without=("settings",))
+@takes(SeveralHosts, TuneOptions, Response, CommandLine, Workload, SessionOptions, without=("settings",))
 def tune(
     programs: Programs = (),
     *,
@@ -122,7 +124,8 @@ def tune(
             f"{', '.join(WHILE_RESUMING)}."
         )
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, given)
+    options, session, program = asked(TuneOptions, given, Response)
+    response = Response.of(given)
     options = complete(options)
     several = hosts is not None or cluster is not None
     if resume is not None:
@@ -133,17 +136,15 @@ def tune(
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
-        return _measure(programs, program, chosen, where)
+        made = sources.open(list(programs), user=where.user, **program)
+        return _measure([each.measuring(response) for each in made], chosen, where)
 
     if not several:
         return measure(options, session)
     return transferred(hosts or (), cluster, options, session, measure)
 
 
-def _measure(
-    programs: Programs, program: ProgramKeywords, options: TuneOptions, session: SessionOptions
-) -> TuneVerdict:
-    made = sources.open(list(programs), user=session.user, **program)
+def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
     tried = _tried(options.tried, session)
     with open_session(session, _title(made)) as opened:
         options, kernel, pilots = _prepared(opened, options, made, tried)

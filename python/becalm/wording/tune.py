@@ -228,10 +228,12 @@ def verdict(found: TuneVerdict) -> str:
         lines += [f"But: {each.sentence}" for each in _lists(found)]
     elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
-        what = "time is" if timed else "spread is"
+        what = f"{found.metric.name if timed and found.metric else 'time' if timed else 'spread'} is"
+        worse = "longer" if timed else "larger"
+        worse = "worse" if timed and found.metric else worse
         lines.append(
             f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the {what} less than "
-            f"{percent(found.margin)} % {'longer' if timed else 'larger'}, if at all."
+            f"{percent(found.margin)} % {worse}, if at all."
         )
     elif len(found.droppable) > 1:
         lines.append(
@@ -246,7 +248,9 @@ def _nothing_faster(found: TuneVerdict) -> str:
     tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
     who = found.programs[0] if len(found.programs) == 1 else "the programs together"
     why = next((str(each.numbers["why"]) for each in found.findings if each.kind == "choice"), "")
-    return f"Nothing that was tried makes {who} run faster: {tried}. {why}".rstrip()
+    what = "makes {who} run faster" if found.metric is None else "improves {metric} of {who}"
+    said = what.format(who=who, metric="" if found.metric is None else found.metric.name)
+    return f"Nothing that was tried {said}: {tried}. {why}".rstrip()
 
 
 def _lists(found: TuneVerdict) -> list[ArmComparison]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, metric, metrics, path, tasks
+from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, Work, metric, metrics, path, tasks
 from becalm.nouns.workload import Workload
 
 
@@ -75,8 +75,9 @@ def test_a_workload_keeps_its_metrics(name, unit, better, take):
 
 
 def test_the_agent_is_asked_for_no_more_than_where_the_number_is():
-    response = Response.of({"metric": ["Time: ([0-9.]+),unit=s", "json:a[1].b"], "tasks": 5})
-    made = Workload.of("x").measuring(response)
+    response = Response.of({"metric": ["Time: ([0-9.]+),unit=s", "json:a[1].b"]})
+    made = Workload.of("x").measuring(response, Work.of({"tasks": 5}))
+    assert made.tasks == Tasks(5.0)
     assert made.to_wire()["metrics"] == [{"pattern": "Time: ([0-9.]+)", "take": "last"}, {"json": ["a", 1, "b"]}]
     assert "metrics" not in Workload.of("x").to_wire(), "an agent of before is asked what it knows"
     assert made.measuring(Response()) == made

@@ -10,7 +10,7 @@ from tests.places import ROOT
 
 import becalm
 from becalm.nouns.demand import Demand, DemandKeywords
-from becalm.nouns.metric import Response
+from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
@@ -31,13 +31,13 @@ from becalm.verbs.watch_run import WatchKeywords
 
 PROGRAM = (CommandLine, Workload)
 VERBS = [
-    (becalm.run, MeasureKeywords, (RunOptions, Response, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.run, MeasureKeywords, (RunOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (
         becalm.compare,
         CompareKeywords,
-        (CompareOptions, ComparedPrograms, Response, WithProfile, SessionOptions, *PROGRAM),
+        (CompareOptions, ComparedPrograms, Response, Work, WithProfile, SessionOptions, *PROGRAM),
     ),
-    (becalm.tune, TuneKeywords, (TuneOptions, SessionOptions, *PROGRAM)),
+    (becalm.tune, TuneKeywords, (TuneOptions, Response, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
     (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),

@@ -9,6 +9,7 @@ from typing import Self
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.metric import EXAMPLE, Metric, Response
 from becalm.nouns.objective import find, goals, names
 from becalm.nouns.option import StudyOptions, option, options
 from becalm.nouns.options.measuring import budget, confidence
@@ -24,6 +25,9 @@ LEAST_RUNS = 60
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
+
+METRIC = "metric"
+"""What `minimize` is for the mean of what programs print; kept as `time` beside `metric`."""
 
 SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs", "path", "probes", "swarm", "sampler")
 """Options of a search: what only tries settings has no use for them."""
@@ -41,14 +45,22 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         )
     if "factors" in meant and "only" in meant:
         raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
-    if given.get("minimize", "spread") != "time":
+    if (given.get("minimize") == METRIC) and "metric" not in meant:
+        raise UsageError(f"--minimize metric needs the metric: --metric SPEC, for example {EXAMPLE}.")
+    if given.get("minimize") == "time" and "metric" in meant:
+        raise UsageError(
+            "--minimize time is about wall time, and --metric about what is printed: use --minimize metric."
+        )
+    if given.get("minimize", "spread") not in ("time", METRIC):
         if "factors" in meant:
             raise UsageError(
                 "--factor is for --minimize time: a search for little variation tries one value of each setting. Add "
                 "--minimize time, or name the settings: --only KNOB."
             )
     elif "threshold" in meant:
-        raise UsageError("--threshold is a variation, and --minimize time makes the mean time small. Leave one out.")
+        raise UsageError(
+            f"--threshold is a variation, and --minimize {given['minimize']} makes a mean small. Leave one out."
+        )
     if given.get("single_out") is False and "margin" in meant:
         raise UsageError(
             "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
@@ -83,7 +95,8 @@ class TuneOptions(StudyOptions):
 
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
     `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `heeded`: whether
-    every method went by `loops`, `runs` and `warmups`; a race once did not.
+    every method went by `loops`, `runs` and `warmups`; a race once did not. `metric`: what is measured in place of wall
+    time; `minimize` is then `spread`, or `time` for its mean.
     """
 
     budget_ns: int | None = budget("30min")
@@ -96,7 +109,11 @@ class TuneOptions(StudyOptions):
         kept="",
     )
     minimize: str = option(
-        "spread", "What to make small: the variation from run to run, or the mean time.", str, choices=goals()
+        "spread",
+        "What to make small: the variation from run to run, the mean time, or the mean of --metric (large where that "
+        "is better).",
+        str,
+        choices=(*goals(), METRIC),
     )
     objective: str = option(
         names("spread")[0],
@@ -204,11 +221,15 @@ class TuneOptions(StudyOptions):
     allow_reboot: bool = False
     allowed: Allowed = field(default_factory=Allowed)
     heeded: bool = True
+    metric: Metric | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
         """As of every kind; without a budget the search has a least number of runs."""
-        found = super(TuneOptions, cls).of(given)
+        first = Response.of(given).metrics[:1]
+        # The mean of what is measured is made small; that is the metric where there is one.
+        goal = {**given, "minimize": "time"} if given.get("minimize") == METRIC else given
+        found = replace(super(TuneOptions, cls).of(goal), metric=first[0] if first else None)
         return found if given.get("budget") is not None else replace(found, least_runs=LEAST_RUNS)
 
     @classmethod

@@ -13,7 +13,7 @@ from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, Arm
 from becalm.nouns.verdict import Interval
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain_ticks, svg
 from becalm.report.drawing import figure as picture
-from becalm.report.tune import tables
+from becalm.report.tune import response, tables
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import duration
 
@@ -34,7 +34,8 @@ def course(found: TuneVerdict) -> str:
         return ""
     with picture(3.3) as (figure, axes):
         shown = partial(_seconds, _scale(found)) if tables.timed(found) else _percent
-        best = np.minimum.accumulate([shown(step.spread) for step in tried])
+        higher = found.metric is not None and found.metric.higher and tables.timed(found)
+        best = (np.maximum if higher else np.minimum).accumulate([shown(step.spread) for step in tried])
         numbers = [step.number for step in tried]
         axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
         for kept, face in ((False, "none"), (True, AFTER)):
@@ -48,15 +49,18 @@ def course(found: TuneVerdict) -> str:
         axes.set_yscale("log")
         _marks(axes, _confirmed(found))
         axes.set_xlabel("trial")
-        axes.set_ylabel(f"time, {_scale(found)[0]}" if tables.timed(found) else "spread, %")
+        axes.set_ylabel(
+            f"{response.name(found)}, {_scale(found)[0]}".rstrip(", ") if tables.timed(found) else "spread, %"
+        )
         plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
         failed = sum(step.spread is None for step in found.trials)
         if tables.timed(found):
-            first, last = (
-                duration(value) for value in (tried[0].spread or 0.0, min(step.spread or 0.0 for step in tried))
-            )
-            told = f"Time of each of {len(found.trials)} trials in the order of the search: from {first} in the first"
+            values = [step.spread or 0.0 for step in tried]
+            first, last = (response.shown(found, each) for each in (values[0], max(values) if higher else min(values)))
+            what = response.name(found).capitalize()
+            course = f"of each of {len(found.trials)} trials in the order of the search"
+            told = f"{what} {course}: from {first} in the first"
             return svg(figure, "course", f"{told} to {last} at best; {failed} failed.")
         return svg(
             figure,
@@ -73,7 +77,7 @@ def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
     arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
     chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
     if tables.timed(found):
-        times = {name: _seconds(_scale(found), arm.mean_ns.value) for name, arm in arms.items()}
+        times = {name: _seconds(_scale(found), response.level(found, arm).value) for name, arm in arms.items()}
     else:
         times = {name: _percent(arm.spread.value) for name, arm in arms.items()}
     return [(times[name], tables.arm_name(name), color) for name, color in chosen if name in arms]
@@ -81,6 +85,8 @@ def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
 
 def _scale(found: TuneVerdict) -> tuple[str, float]:
     """The unit of an axis of times, and its ns: that in which the baseline is said."""
+    if found.metric is not None:
+        return found.metric.unit, 1.0
     usual = next((arm.mean_ns.value for arm in found.arms if arm.name == BASELINE and arm.runs), None)
     least = usual or min((step.spread for step in found.trials if step.spread), default=1e9)
     unit = duration(least).rpartition(" ")[2]
@@ -124,7 +130,8 @@ def scatter(found: TuneVerdict, program: str) -> str:
             color = _color(arm)
             _box(runs, row, arm.deviations, color, 100 * reach)
             if tables.timed(found):
-                ends = (_seconds(_scale(found), ns) for ns in (arm.mean_ns.value, arm.mean_ns.low, arm.mean_ns.high))
+                mean = response.level(found, arm)
+                ends = (_seconds(_scale(found), each) for each in (mean.value, mean.low, mean.high))
                 _interval(spreads, row, Interval(*ends), color)
                 continue
             spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
@@ -135,9 +142,13 @@ def scatter(found: TuneVerdict, program: str) -> str:
         runs.set_xlabel("single runs, % from the mean of their loop")
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
         if tables.timed(found):
-            spreads.set_xlabel(f"mean time, {_scale(found)[0]}")
-            told = "; ".join(f"{tables.arm_name(arm.name)} {duration(arm.mean_ns.value)}" for arm in arms)
-            return svg(figure, f"variation-{program}", f"Single runs of {program}, and mean times: {told}.")
+            spreads.set_xlabel(f"mean {response.name(found)}, {_scale(found)[0]}".rstrip(", "))
+            told = "; ".join(
+                f"{tables.arm_name(arm.name)} {response.shown(found, response.level(found, arm).value)}" for arm in arms
+            )
+            return svg(
+                figure, f"variation-{program}", f"Single runs of {program}, and mean {response.name(found)}: {told}."
+            )
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
         plain_ticks(spreads.xaxis, spreads.get_xlim())
@@ -172,10 +183,10 @@ def contributions(found: TuneVerdict, program: str) -> str:
         seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
         plain_ticks(axes.xaxis, axes.get_xlim())
-        what = "time" if tables.timed(found) else "spread"
-        axes.set_xlabel(f"times the {what} that the chosen settings have")
+        what = response.without(found) if tables.timed(found) else "times the spread"
+        axes.set_xlabel(f"{what} that the chosen settings have")
         told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, found)}" for c in mine)
-        return svg(figure, f"contributions-{program}", f"Times the {what} of {program} when left out: {told}.")
+        return svg(figure, f"contributions-{program}", f"{what.capitalize()} of {program} when left out: {told}.")
 
 
 def costs(found: TuneVerdict, program: str) -> str:

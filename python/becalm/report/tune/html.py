@@ -9,11 +9,9 @@ from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
 from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
-from becalm.report.tune import figures, scaling, tables, time_tables
+from becalm.report.tune import figures, response, scaling, tables
 from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
-from becalm.wording import tune_time
-from becalm.wording.measurement import duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def _answers(found: TuneVerdict) -> Iterator[Answer]:
     for each in sentences.headline(found):
         before, after = arms[BASELINE, each.program], arms[each.arm, each.program]
         mood = "good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open"
-        numbers = _times(each, before, after) if tables.timed(found) else _spreads(each, before, after)
+        numbers = _times(found, each, before, after) if tables.timed(found) else _spreads(each, before, after)
         yield Answer(each.program, mood, numbers, each.sentence)
 
 
@@ -77,13 +75,14 @@ def _spreads(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]
     )
 
 
-def _times(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
-    saved = Figure(f"time saved ({tune_time.between(tune_time.gain(each.ratio))})", time_tables.saved(each.ratio))
+def _times(found: TuneVerdict, each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
+    size, ends = response.gain(found, each)
+    means = [response.shown(found, response.level(found, arm).value) for arm in (before, after)]
     return (
-        Figure("mean time before", duration(before.mean_ns.value), "before"),
-        Figure("mean time after", duration(after.mean_ns.value), "after"),
-        saved,
-        Figure(f"standard deviation, from {time_tables.deviation(before)}", time_tables.deviation(after)),
+        Figure(f"mean {response.name(found)} before", means[0], "before"),
+        Figure(f"mean {response.name(found)} after", means[1], "after"),
+        Figure(f"{response.gained(found)} ({ends})", size),
+        Figure(f"standard deviation, from {response.deviation(found, before)}", response.deviation(found, after)),
     )
 
 
@@ -97,7 +96,7 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
         title = f": {program}" if len(found.programs) > 1 else ""
         compared = tables.compared(found, program)
         right = (
-            f"mean time with its {level} interval"
+            f"mean {response.name(found)} with its {level} interval"
             if tables.timed(found)
             else f"spread of a typical loop with its {level} interval; each stroke is one loop"
         )
@@ -108,7 +107,8 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
         if compared.rows:
             yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
         knobs = tables.knobs(found, program)
-        what = "long a run" if tables.timed(found) else "large the spread"
+        worse = "long a run" if found.metric is None else f"bad {found.metric.name}"
+        what = worse if tables.timed(found) else "large the spread"
         ratios = (
             f"How many times as {what} is when one setting is left out, with the interval. Right of the line "
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
 from becalm.report.drawing import AFTER, BEFORE, FAINT, figure, svg
 from becalm.report.table import Table
-from becalm.report.tune.time_tables import saved
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import duration
-from becalm.wording.tune_time import between, gain
+from becalm.wording.tune_time import between, gain, sized
 
 NUMBER = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)(?![A-Za-z0-9.])")
 
@@ -32,9 +31,9 @@ class Curve:
 
 
 def curve(found: TuneVerdict) -> Curve | None:
-    """The programs as points of a curve; None where they are none."""
+    """The programs as points of a curve of times; None where they are none."""
     series = numbered(found.programs)
-    if series is None:
+    if series is None or found.metric is not None:
         return None
     name, numbers = series
     arms = {(arm.name, arm.program): arm for arm in found.arms if arm.runs}
@@ -71,7 +70,7 @@ def table(made: Curve, level: str) -> Table:
             f"{number:g}",
             duration(before.mean_ns.value),
             duration(after.mean_ns.value),
-            saved(each.ratio),
+            sized(gain(each.ratio)),
             between(gain(each.ratio)),
         )
         for number, before, after, each in made.points

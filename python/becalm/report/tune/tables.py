@@ -14,9 +14,10 @@ from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEff
 from becalm.nouns.verdict import Interval
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
-from becalm.report.tune import scaling, time_tables
+from becalm.report.tune import response, scaling, time_tables
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
+from becalm.wording.metric import quantity
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
@@ -72,8 +73,15 @@ def compared(found: TuneVerdict, program: str) -> Table:
         "runs of the measurement together, drift included. Reduction: spread without settings over spread with them, "
         f"with its {level} interval. Every figure is from fresh runs, none from the search."
     )
-    head = ("", "spread", "all runs", "reduction", level, "mean time", "change")
-    return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note)
+    head: tuple[str, ...] = ("", "spread", "all runs", "reduction", level, "mean time", "change")
+    if found.metric is not None:
+        head = (*head, found.metric.name)
+        rows = [
+            (*row, "" if arm.metric is None else quantity(arm.metric.value, found.metric.unit))
+            for row, arm in zip(rows, shown(found, program), strict=True)
+        ]
+        note = f"Spread and reduction are those of {found.metric.name}, which the program prints. {note}"
+    return Table("Before and after", head, tuple(rows), tuple(range(1, len(head))), note)
 
 
 def decision(each: AblationEffect, found: TuneVerdict) -> str:
@@ -152,7 +160,10 @@ def textbook(found: TuneVerdict, program: str) -> Table:
         return f"{size} ({each.f_df[0]}, {each.f_df[1]})"
 
     rows = (
-        (f"{'time' if timed(found) else 'spread'}: paired loops, p", *(p_text(each.p_value) for each in mine)),
+        (
+            f"{response.name(found) if timed(found) else 'spread'}: paired loops, p",
+            *(p_text(each.p_value) for each in mine),
+        ),
         ("F (degrees of freedom)", *map(f, mine)),
         ("F, p", *(p_text(each.f_p) for each in mine)),
         ("Levene, p", *(p_text(each.levene_p) for each in mine)),
@@ -198,14 +209,14 @@ def trials(found: TuneVerdict) -> Table:
     rows = tuple(
         (
             f"{each.number} *" if each.best else str(each.number),
-            "failed" if each.spread is None else duration(each.spread),
+            "failed" if each.spread is None else response.shown(found, each.spread),
             *(level_text(name, each.settings[name]) if name in each.settings else "" for name in names),
         )
         for each in chosen
     )
     some = f" Of {len(found.trials)} trials those that were best or failed; --json has all." if _many(found) else ""
     note = f"Few runs each: noisy numbers, of which the lowest is lucky. Empty: as it was. * the best so far.{some}"
-    return Table("What was tried", ("trial", "time", *names), rows, tuple(range(2 + len(names))), note)
+    return Table("What was tried", ("trial", response.name(found), *names), rows, tuple(range(2 + len(names))), note)
 
 
 def level_text(knob: str, value: Value) -> str:

@@ -18,7 +18,7 @@ from becalm.report.design.terminal import grid as surface_grid
 from becalm.report.fitted import Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
-from becalm.report.tune import tables
+from becalm.report.tune import response, tables
 from becalm.wording import tune as sentences
 from becalm.wording.tune import factor
 
@@ -133,7 +133,7 @@ def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: 
         if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
             axis[start : start + len(label)] = label
     grid.add_row(
-        "times the time" if tables.timed(found) else "times the spread",
+        response.without(found) if tables.timed(found) else "times the spread",
         Text("".join(axis).rstrip(), "" if plain else "dim"),
     )
     return grid

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from becalm.nouns.tune_verdict import AND, AblationEffect, Arm, ArmComparison, TuneVerdict
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
+from becalm.report.tune import response
 from becalm.wording import tune as sentences
-from becalm.wording.measurement import duration
-from becalm.wording.tune_time import between, gain, sized
 
 Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
 """Arms in their order: what each is called, and how it compares with the baseline."""
@@ -21,28 +19,25 @@ def compared(found: TuneVerdict, arms: Compared) -> Table:
     level = f"{100 * found.confidence:g} %"
     rows = []
     for name, arm, each in arms:
-        cells = [name, duration(arm.mean_ns.value)]
-        cells += ["", ""] if each is None else [saved(each.ratio), between(gain(each.ratio))]
-        cells += [deviation(arm), "" if each is None or each.deviation is None else _ratio(each.deviation)]
+        cells = [name, response.shown(found, response.level(found, arm).value)]
+        cells += ["", ""] if each is None else response.gain(found, each)
+        cells += [
+            response.deviation(found, arm),
+            "" if each is None or each.deviation is None else _ratio(each.deviation),
+        ]
         rows.append((*cells, f"{arm.runs:,}"))
     note = (
         f"Mean time of a run. Time saved: of that without settings, with its {level} interval from paired loops. "
         "Deviation: standard deviation of runs in a typical loop; reduced: that without settings over that with them. "
         "Every figure is from fresh runs, interleaved with the baseline, none from the search."
     )
-    head = ("", "mean time", "time saved", level, "deviation", "reduced", "runs")
+    if found.metric is not None:
+        note = (
+            f"Mean {found.metric.name} of a run, and its change from that without settings, with its {level} interval "
+            f"from paired loops; {found.metric.better} is better. {note.partition('loops. ')[2]}"
+        )
+    head = ("", f"mean {response.name(found)}", response.gained(found), level, "deviation", "reduced", "runs")
     return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note, spare=(6, 5, 4))
-
-
-def saved(ratio: Interval) -> str:
-    """Time saved as a share: "16.5 %"; less than nothing where it takes longer."""
-    return sized(gain(ratio))
-
-
-def deviation(arm: Arm) -> str:
-    """The standard deviation of an arm's runs as a time."""
-    size = arm.spread.value * arm.mean_ns.value
-    return duration(size) if math.isfinite(size) else "unknown"
 
 
 def _ratio(ratio: Interval) -> str:
@@ -57,8 +52,10 @@ def knobs(found: TuneVerdict, program: str, title: str, decided: Sequence[str]) 
         (f"{each.knob} = {sentences.value_text(each.value)}", longer(each), longer_ends(each), what)
         for each, what in zip(mine, decided, strict=True)
     )
+    worse = "longer a run takes" if found.metric is None else f"worse {found.metric.name} is"
     note = (
-        "Without it: how much longer a run takes when only this setting is left out; above 0 it helps. It is "
+        f"Without it: how much {worse} when only this "
+        "setting is left out; above 0 it helps. It is "
         f"expendable when that is below {100 * found.margin:g} % for certain ({level}); undecided ones are kept."
     )
     if any(AND in each.knob for each in mine):

@@ -1,0 +1,58 @@
+"""What a search for the best mean has made small or large, as text: the time of a run, or what the programs print."""
+
+from __future__ import annotations
+
+import math
+
+from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
+from becalm.nouns.verdict import Interval
+from becalm.wording import tune_metric, tune_time
+from becalm.wording.measurement import duration
+from becalm.wording.metric import quantity
+from becalm.wording.tune import change as signed
+
+
+def name(found: TuneVerdict) -> str:
+    """What it is called: "time", or as the metric."""
+    return "time" if found.metric is None else found.metric.name
+
+
+def axis(found: TuneVerdict, unit: str) -> str:
+    """What an axis of it is called."""
+    return f"{name(found)}, {unit}" if unit else name(found)
+
+
+def level(found: TuneVerdict, arm: Arm) -> Interval:
+    """Its mean in one arm, in ns or the unit of the metric."""
+    return arm.mean_ns if found.metric is None or arm.metric is None else arm.metric
+
+
+def shown(found: TuneVerdict, value: float) -> str:
+    """A value of it."""
+    if not math.isfinite(value):
+        return "unknown"
+    return duration(value) if found.metric is None else quantity(value, found.metric.unit)
+
+
+def gained(found: TuneVerdict) -> str:
+    """What the column of gains is called."""
+    return "time saved" if found.metric is None else "change"
+
+
+def gain(found: TuneVerdict, each: ArmComparison) -> tuple[str, str]:
+    """Time saved, or change of the metric, and the ends of its interval."""
+    if found.metric is None:
+        saved = tune_time.gain(each.ratio)
+        return tune_time.sized(saved), tune_time.between(saved)
+    change = tune_metric.change(each.ratio, found.metric)
+    return signed(change), tune_time.between(change)
+
+
+def without(found: TuneVerdict) -> str:
+    """What a ratio of it without a setting over with it says."""
+    return "times the time" if found.metric is None else f"times as bad in {found.metric.name}"
+
+
+def deviation(found: TuneVerdict, arm: Arm) -> str:
+    """The standard deviation of an arm's runs."""
+    return shown(found, arm.spread.value * level(found, arm).value)

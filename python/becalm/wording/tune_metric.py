@@ -1,0 +1,61 @@
+"""Sentences about a search for the best mean of a number that programs print."""
+
+from __future__ import annotations
+
+from becalm.nouns.metric import Metric
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison
+from becalm.nouns.verdict import Interval
+from becalm.wording.measurement import counted, percent
+from becalm.wording.metric import quantity
+from becalm.wording.tune import named, value_text
+from becalm.wording.tune_time import between, seen, sized
+
+
+def change(ratio: Interval, metric: Metric) -> Interval:
+    """Change of what is printed, a fraction of it, from a ratio of turned values, without over with."""
+    if metric.higher:
+        return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1)
+    ends = [1 / each - 1 if each > 0 else float("inf") for each in (ratio.value, ratio.high, ratio.low)]
+    return Interval(*ends)
+
+
+def _size(found: Interval) -> str:
+    """Size and interval of a change whose direction is said beside."""
+    if found.high < 0:
+        found = Interval(-found.value, -found.high, -found.low)
+    return f"{sized(found)} ({{level}}: {between(found)})"
+
+
+def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float, metric: Metric) -> str:
+    """Whether the metric of a program is better with an arm than with the baseline."""
+    level = f"{100 * confidence:g} %"
+    basis = f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    means = [quantity(one.metric.value, metric.unit) for one in (arm, baseline) if one.metric is not None]
+    values, found = " instead of ".join(means), change(each.ratio, metric)
+    if each.ratio.low > 1 or each.ratio.high < 1:
+        way = "higher" if found.value > 0 else "lower"
+        judged = "better" if each.ratio.low > 1 else "worse"
+        size = _size(found).format(level=level)
+        return (
+            f"With {named(arm.name)} {metric.name} of {each.program} is {size.replace(' %', f' % {way}', 1)}, "
+            f"which is {judged}: {values}; {basis}."
+        )
+    return (
+        f"No gain in {metric.name} of {each.program} is shown with {named(arm.name)}: {values} "
+        f"({level}: {between(found)}); {basis}{seen(each)}."
+    )
+
+
+def contribution(each: AblationEffect, margin: float, confidence: float, metric: Metric) -> str:
+    """What one knob contributes, and whether it can be left out."""
+    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
+    worse = Interval(each.ratio.value - 1, each.ratio.low - 1, each.ratio.high - 1)
+    without = f"without it {metric.name} is {sized(worse)} worse ({level}: {between(worse)})"
+    if each.droppable:
+        return f"{about} can be left out: {without}, less than {percent(margin)} %."
+    if each.ratio.low > 1:
+        return f"{about} helps: {without}."
+    loops = ""
+    if each.loops_needed is not None and each.loops_needed <= 10_000:
+        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
+    return f"{about} is undecided and kept: {without}{loops}."

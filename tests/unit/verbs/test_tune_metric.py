@@ -1,0 +1,91 @@
+"""`tune` of a number that programs print, on a simulated machine whose programs print what follows from their time."""
+
+import json
+
+import pytest
+from tests.unit.small_machine import RANGES, Repeatable
+
+from becalm.errors import UsageError
+from becalm.hosts import Runs
+from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
+from becalm.report import drawn
+from becalm.store import Store
+from becalm.verbs.records import show
+from becalm.verbs.tune import tune
+
+USUAL = {"host": "sim:fast", "seed": 7, "factors": RANGES, "confirm_loops": 8}
+RATE = "rate=([0-9.]+),name=rate,unit=req/s,better=higher"
+LATENCY = "latency=([0-9.]+),name=latency,unit=ms"
+
+
+@pytest.fixture
+def prints(trouble, monkeypatch):
+    """Programs that print their rate, or their latency: of what they are asked for, by its name."""
+    measure = Repeatable.measure
+
+    def printed(workload, run):
+        if not workload.metrics or run.outcome != "ok":
+            return run
+        rate = workload.metrics[0].name == "rate"
+        return run._replace(metrics=(1e9 / run.wall_ns if rate else run.wall_ns / 1e6,))
+
+    def printing(self, request):
+        for event in measure(self, request):
+            if isinstance(event, Runs):
+                event = Runs([printed(self.programs[run.workload], run) for run in event.rows])
+            yield event
+
+    monkeypatch.setattr(Repeatable, "measure", printing)
+
+
+def best(found):
+    (mine,) = [each for each in found.comparisons if each.arm == TUNED]
+    return mine
+
+
+@pytest.mark.parametrize(("metric", "unit", "way"), [(RATE, "req/s", "higher"), (LATENCY, "ms", "lower")])
+def test_what_is_printed_is_made_as_good_as_the_time(prints, store, metric, unit, way):
+    timed = tune(["p"], **USUAL, minimize="time")
+    found = tune(["p"], **USUAL, minimize="metric", metric=metric)
+    # What is printed says no more and no less than the time, so the search takes the same way.
+    assert found.settings == timed.settings
+    assert best(found).ratio.value == pytest.approx(best(timed).ratio.value)
+    assert found.metric.unit == unit
+    assert f"% {way} (95 %:" in found.sentence
+    assert "which is better" in found.sentence
+    assert unit in found.sentence
+    arms = {each.name: each for each in found.arms}
+    means = [arms[name].metric.value for name in (TUNED, BASELINE)]
+    assert (means[0] > means[1]) is (way == "higher")
+    assert arms[TUNED].mean_ns.value == pytest.approx({each.name: each for each in timed.arms}[TUNED].mean_ns.value)
+    assert found.metric.name in found.contributions[0].sentence
+    (response,) = found.fit.responses
+    assert response.name == ("1/rate" if way == "higher" else "latency")
+    with Store.open(store) as opened:
+        assert from_json(opened.verdict(found.study)).to_json() == found.to_json()
+    assert show(found.study).verdict.to_json() == found.to_json()
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))
+    drawn.tried(found)
+    assert found.metric.name in drawn.as_markdown(found)
+
+
+def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
+    found = tune(["p"], **USUAL, minimize="metric", metric=RATE)
+    with Store.open(store) as opened, opened._writing() as db:
+        db.exec_driver_sql("DELETE FROM verdict")
+    assert show(found.study).verdict.settings == found.settings
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"minimize": "metric"}, "needs the metric: --metric SPEC"),
+        ({"minimize": "time", "metric": LATENCY}, "use --minimize metric"),
+        ({"minimize": "metric", "metric": LATENCY, "threshold": "1%"}, "--minimize metric makes a mean small"),
+        ({"metric": LATENCY}, "--factor is for --minimize time"),
+        ({"minimize": "metric", "metric": "nothing"}, "no group around the number"),
+    ],
+)
+def test_what_does_not_go_together_is_said(options, words):
+    with pytest.raises(UsageError, match=words):
+        tune(["p"], **{**USUAL, **options})
