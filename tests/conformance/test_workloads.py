@@ -45,6 +45,9 @@ def text(request, tmp_path, monkeypatch):
     monkeypatch.setattr(pyperf, "WORK_S", 0.001)  # calibrating for longer would promise nothing more
     if request.param == "phoronix":
         return phoronix_text(tmp_path, monkeypatch)
+    row = next(each for each in workloads.TABLE if each.kind == request.param)
+    if row.alone:
+        return row.example
     return {"command": lambda _: "command:true", "pyperf": pyperf_text, "suite": suite_text}[request.param](tmp_path)
 
 

@@ -92,3 +92,26 @@ def test_only_the_end_of_much_output_is_looked_at(store):
 def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):
     with pytest.raises(UsageError, match=words):
         becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)
+
+
+def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
+    verdict = becalm.run("wakeups:workers=2,requests=200,work=100", runs=3)
+    (summary,) = verdict.summaries
+    values = {each.name: each.mean.value for each in summary.metrics}
+    assert 0 < values["wake-up p50"] <= values["wake-up p99"] <= values["wake-up p99.9"]
+    assert values["requests/s"] > 0
+    assert "wake-up p99 of" in verdict.sentence
+    rates = becalm.compare(
+        ["wakeups:workers={n},requests=50,work=100"],
+        parameters={"n": "1,2"},
+        metric="json:requests_per_second,name=rate,better=higher",
+        runs=5,
+    )
+    assert rates.metric.name == "rate"
+    assert [dict(each.numbers) for each in rates.findings if each.kind == "failure"] == []
+
+
+def test_a_program_that_is_not_here_is_said_with_its_package(store, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(WorkloadError, match=r'no program "hackbench".*package rt-tests'):
+        becalm.run("hackbench:groups=1,loops=1", runs=1)

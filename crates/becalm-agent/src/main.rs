@@ -6,8 +6,9 @@
 //! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
-//! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `clock` evaluates its timers, `copies`
-//! starts programs several times at once, `overhead` measures the agent itself, `tables` prints what it knows, `init`
+//! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `clock`
+//! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
+//! `overhead` measures the agent itself, `tables` prints what it knows, `init`
 //! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
 
 mod accounts;
@@ -43,6 +44,7 @@ mod setup;
 mod spool;
 mod streams;
 mod tables;
+mod wakeups;
 
 use std::process::ExitCode;
 
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Ok(options::Command::Copies(copies)) => return copies::run(&copies),
         Ok(options::Command::Load(options)) => return load::run(options),
         Ok(options::Command::Clock(request)) => return clock::run(&request),
+        Ok(options::Command::Wakeups(wakeups)) => return wakeups::run(&wakeups),
         Ok(options::Command::Tables) => {
             println!("{}", tables::tables());
             return ExitCode::SUCCESS;

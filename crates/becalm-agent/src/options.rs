@@ -19,6 +19,8 @@ pub enum Command {
     Load(crate::load::Options),
     /// Evaluate the timers of the machine.
     Clock(becalm_core::clock::evaluate::Request),
+    /// Show how soon woken threads run.
+    Wakeups(becalm_core::wakeups::Wakeups),
     /// Print the engine's tables.
     Tables,
     Version,
@@ -88,6 +90,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
         Some("copies") => return crate::copies::parse(arguments).map(Command::Copies),
         Some("clock") => return crate::clock::parse(arguments).map(Command::Clock),
         Some("load") => return crate::load::parse(arguments).map(Command::Load),
+        Some("wakeups") => return crate::wakeups::parse(arguments).map(Command::Wakeups),
         Some("tables") => return Ok(Command::Tables),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),

@@ -3,7 +3,8 @@
 //! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program once, `knob` is the table of settings,
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
 //! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `stress` makes it
-//! busy, `clock` evaluates timers, `beneath` opens files below a directory.
+//! busy, `clock` evaluates timers, `beneath` opens files below a directory,
+//! `wakeups` is a workload that shows how soon woken threads run.
 //! Nothing here prints, and nothing here knows the protocol's framing.
 
 pub mod beneath;
@@ -20,3 +21,4 @@ pub mod run_columns;
 pub mod source;
 pub mod stress;
 pub mod types;
+pub mod wakeups;

@@ -21,7 +21,7 @@ from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
-from becalm.workloads import refuse_source
+from becalm.workloads import single
 from becalm.workloads.parameters import expand
 
 
@@ -132,14 +132,13 @@ def _programs(
 ) -> list[Workload]:
     """What is compared: the commands, or their variants; each by its name."""
     commands = list(commands)
-    for each in commands:
-        refuse_source(each)
     if parameters:
         variants = [each for each in commands if isinstance(each, str)]
         if len(variants) < len(commands):
             raise UsageError("Parameters stand in command lines: give the programs as text, with {name} in it.")
-        commands = expand(variants, parameters, shell=bool(program.get("shell")))
-    made = [Workload.of(command, **program) for command in commands]
+        made = expand(variants, parameters, make=lambda text: single(text, **program))
+    else:
+        made = [single(command, **program) for command in commands]
     if not names:
         return made
     if len(names) != len(made):

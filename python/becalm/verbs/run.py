@@ -14,7 +14,7 @@ from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
-from becalm.workloads import refuse_source
+from becalm.workloads import single
 
 
 @overload
@@ -54,8 +54,7 @@ def run(
     Raises UsageError, WorkloadError (the program cannot be run or fails at once), MachineError, StoreError.
     """
     options, session, program = asked(RunOptions, given, WithProfile, Response, Work)
-    refuse_source(command)
-    workload = Workload.of(command, **program).measuring(Response.of(given), Work.of(given))
+    workload = single(command, **program).measuring(Response.of(given), Work.of(given))
     refuse_several(hosts is not None or cluster is not None, [workload])
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:

@@ -26,13 +26,17 @@ from becalm.workloads.asked import Asked
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of source: the prefix of its texts, where its opener is, what it is for, and a text as an example."""
+    """One kind of source: the prefix of its texts, where its opener is, what it is for, and a text as an example.
+
+    `alone`: its program is made of the text alone, one of each, and nothing is asked or run for it.
+    """
 
     kind: str
     module: str
     opener: str
     what: str
     example: str
+    alone: bool = False
 
 
 TABLE = (
@@ -46,17 +50,42 @@ TABLE = (
         "phoronix:pts/compress-gzip",
     ),
     Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
+    Row(
+        "hackbench",
+        "becalm.workloads.hackbench",
+        "open_hackbench",
+        "hackbench of rt-tests by its numbers: tasks that pass messages",
+        "hackbench:groups=20,loops=1000",
+        alone=True,
+    ),
+    Row(
+        "wakeups",
+        "becalm.workloads.wakeups",
+        "open_wakeups",
+        "how soon woken threads run, and requests a second",
+        "wakeups:workers=4,requests=10000",
+        alone=True,
+    ),
 )
 
 
 def refuse_source(command: Text) -> None:
     """Raises UsageError for a text that names programs by a source, where one command line is asked for."""
     kind = command.partition(":")[0] if isinstance(command, str) else ""
-    if kind in {row.kind for row in TABLE[1:]}:
+    if kind in {row.kind for row in TABLE[1:] if not row.alone}:
         raise UsageError(
             f"{command!r} names programs by a source, which `becalm tune --program {command}` takes. Here a command "
             "line is asked for, for example: becalm run 'gzip -9 -c FILE'"
         )
+
+
+def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
+    """The program of a command line, or of a text whose source makes one of it alone. Raises UsageError."""
+    refuse_source(command)
+    kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
+    if colon and any(row.alone and row.kind == kind for row in TABLE):
+        return gather([command], Asked.of(None, None, program))[0]
+    return Workload.of(command, **program)
 
 
 Opener = Callable[[str, Asked], tuple[Workload, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -39,8 +39,17 @@ def values(text: str) -> list[str]:
     return [str(first + number * step) for number in range(count)]
 
 
-def expand(commands: Sequence[str], parameters: Mapping[str, str], *, shell: bool = False) -> list[Workload]:
-    """All combinations of the parameters' values in all commands. Raises UsageError for an unused parameter."""
+def expand(
+    commands: Sequence[str],
+    parameters: Mapping[str, str],
+    *,
+    shell: bool = False,
+    make: Callable[[str], Workload] | None = None,
+) -> list[Workload]:
+    """All combinations of the parameters' values in all commands. Raises UsageError for an unused parameter.
+
+    `make`: makes a program of a command [default: a command line].
+    """
     for name in parameters:
         if not any("{" + name + "}" in command for command in commands):
             raise UsageError(f"The parameter {name!r} appears in no command. Write it as {{{name}}}.")
@@ -53,7 +62,8 @@ def expand(commands: Sequence[str], parameters: Mapping[str, str], *, shell: boo
             text = command
             for name, value in chosen.items():
                 text = text.replace("{" + name + "}", value)
-            made.append(replace(Workload.of(text, shell=shell), parameters=tuple(sorted(chosen.items()))))
+            program = Workload.of(text, shell=shell) if make is None else make(text)
+            made.append(replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items()))))
     if len(made) > MOST:
         raise UsageError(f"These parameters make {len(made)} programs; {MOST} are the most.")
     return made

@@ -25,10 +25,20 @@ const PADDING: &[u8] = b"BECALM_PADDING";
 /// Where programs are found when PATH is not set (confstr(3), _CS_PATH, with sbin).
 const USUAL_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
+/// Programs whose package has another name, in Debian, Ubuntu and Fedora alike.
+const PACKAGES: [(&str, &str); 3] =
+    [("hackbench", "rt-tests"), ("cyclictest", "rt-tests"), ("sar", "sysstat")];
+
+/// Where a program comes from, where its name does not tell.
+fn package(name: &str) -> String {
+    let known = PACKAGES.iter().find(|(program, _)| *program == name);
+    known.map_or(String::new(), |(_, package)| format!(" It is in the package {package}."))
+}
+
 /// Why a command cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    #[error("There is no program {0:?}: it is in none of the directories of PATH ({1}).")]
+    #[error("There is no program {0:?}: it is in none of the directories of PATH ({1}).{hint}", hint = package(.0))]
     NotInPath(String, String),
     #[error("There is no program {0:?}.")]
     NotFound(String),

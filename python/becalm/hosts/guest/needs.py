@@ -61,7 +61,8 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
             raise WorkloadError(f"There is no directory {directory} to run {workload.name or workload.argv[0]} in.")
         needs |= Needs(directories=frozenset([directory]))
         for command in (workload.argv, workload.prepare, workload.cleanup):
-            if command:
+            # What the kernel shows, such as the agent as /proc/self/exe, is there.
+            if command and not command[0].startswith(KERNELS_OWN):
                 needs |= search.command(command)
         if workload.input:
             needs |= Needs(files=frozenset([os.path.normpath(os.path.join(directory, workload.input))]))

@@ -13,7 +13,7 @@ from becalm.nouns.excluded import Excluded
 from becalm.nouns.production import Place, ProductionPlan, Where
 from becalm.nouns.tune_verdict import TUNED, from_json
 from becalm.report.drawn import as_html, as_markdown, on_terminal
-from becalm.report.tune import figures, tables, time_tables
+from becalm.report.tune import figures, response, tables
 from becalm.verbs.tune import tune
 
 FACTORS = (
@@ -50,7 +50,7 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
     best = next(each for each in found.comparisons if each.arm == TUNED)
     row = next(line for line in lines if line.startswith("chosen settings"))
     arm = next(each for each in found.arms if each.name == best.arm)
-    for cell in (time_tables.saved(best.ratio), time_tables.deviation(arm), "2."):
+    for cell in (response.gain(found, best)[0], response.deviation(found, arm), "2."):
         assert cell in row
     answers = "Before and after", "What each setting does", "(time in seconds)", "becalm export-settings"
     for part in (*answers, "Best place", "Models", "Analysis of variance", "lack of fit", "Coefficients"):

@@ -1,0 +1,36 @@
+"""The source `hackbench`: rt-tests' hackbench by its numbers, and how many messages one run of it passes.
+
+In each group `fds` senders send `loops` messages to each of `fds` receivers over sockets, or pipes (hackbench(8)); so
+groups x fds x fds x loops messages are passed, and groups x 2 x fds tasks take part.
+"""
+
+from __future__ import annotations
+
+from becalm.nouns.metric import Tasks
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+from becalm.workloads.keyed import keyed
+
+FLAGS = {"groups": "-g", "loops": "-l", "fds": "-f", "size": "-s"}
+"""Options of hackbench with a number."""
+
+WORDS = {"threads": "-T", "pipe": "-p", "fifo": "-F"}
+"""Options of hackbench that stand alone."""
+
+FDS = 20
+"""Of each group, when nothing is said (rt-tests, hackbench.c, num_fds)."""
+
+
+def open_hackbench(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """One workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default but for
+    groups and loops, which are 10 and 100. Raises UsageError."""
+    given = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
+    argv = ["hackbench"]
+    for name, value in given.numbers.items():
+        argv += [FLAGS[name], str(value)]
+    argv += [flag for word, flag in WORDS.items() if word in given.words]
+    fds = given.numbers.get("fds", FDS)
+    messages = given.numbers["groups"] * fds * fds * given.numbers["loops"]
+    parameters = tuple(sorted((name, str(value)) for name, value in given.numbers.items()))
+    tasks = Tasks(float(messages), "messages")
+    return (asked.workload(argv, name=f"hackbench:{text}", parameters=parameters, tasks=tasks),)

@@ -1,0 +1,40 @@
+"""What follows the colon of a source that makes its program of numbers: `groups=20,loops=1000,threads`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Numbers by name, in the order of what is known, and words that stand alone."""
+
+    numbers: Mapping[str, int]
+    words: frozenset[str]
+
+
+def keyed(kind: str, text: str, known: Mapping[str, int | None], words: tuple[str, ...] = ()) -> Given:
+    """Read a text of `kind`; `known` has the default of each number, None for none. Raises UsageError."""
+    found = dict(known)
+    alone = set()
+    for part in (each.strip() for each in text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals and name in words:
+            alone.add(name)
+        elif name not in known:
+            raise UsageError(_unknown(kind, name, (*known, *words)))
+        elif not (value.isascii() and value.isdigit() and 0 < int(value) < 2**31):
+            raise UsageError(f"{kind}: {name} is a whole number above zero, not {value!r}. Write it like {name}=10")
+        else:
+            found[name] = int(value)
+    return Given({name: value for name, value in found.items() if value is not None}, frozenset(alone))
+
+
+def _unknown(kind: str, name: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"{kind} has no option {name!r}.{hint} It has {', '.join(known)}."

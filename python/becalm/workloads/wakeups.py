@@ -1,0 +1,37 @@
+"""The source `wakeups`: the agent's own program that shows how soon threads run that were woken, beside throughput.
+
+Messengers wake workers, which do a little work and answer: the pattern of schbench (crates/becalm-core/src/wakeups.rs).
+It prints percentiles of the time from waking a worker until it runs and until its work is done, and requests a second.
+"""
+
+from __future__ import annotations
+
+from becalm.nouns.metric import metrics
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+from becalm.workloads.keyed import keyed
+
+OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
+"""With their defaults; `requests` of each worker, `work` in dependent additions a request."""
+
+AGENT = "/proc/self/exe"
+"""Whoever starts the program: the agent, on every host."""
+
+METRICS = metrics(
+    [
+        "json:wakeup_us.p99,unit=us,name=wake-up p99",
+        "json:wakeup_us.p50,unit=us,name=wake-up p50",
+        "json:wakeup_us.p99_9,unit=us,name=wake-up p99.9",
+        "json:request_us.p99,unit=us,name=request p99",
+        "json:requests_per_second,name=requests/s,better=higher",
+    ]
+)
+"""What it prints; the first is compared unless another one is asked for."""
+
+
+def open_wakeups(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """One workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
+    given = keyed("wakeups", text, dict(OPTIONS))
+    argv = [AGENT, "wakeups", *(word for name, value in given.numbers.items() for word in (f"--{name}", str(value)))]
+    parameters = tuple(sorted((name, str(value)) for name, value in given.numbers.items()))
+    return (asked.workload(argv, name=f"wakeups:{text}", parameters=parameters, metrics=METRICS),)

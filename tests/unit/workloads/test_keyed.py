@@ -1,0 +1,74 @@
+"""Sources that make their program of numbers: hackbench, and wake-ups."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.metric import Tasks
+from becalm.workloads import open as sources
+from becalm.workloads import single
+from becalm.workloads.keyed import keyed
+from becalm.workloads.parameters import expand
+
+
+def test_numbers_and_words_with_their_defaults():
+    found = keyed("x", "b=3, quick", {"a": 1, "b": 2, "c": None}, ("quick",))
+    assert found.numbers == {"a": 1, "b": 3}
+    assert found.words == {"quick"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("group=3", "no option 'group'. Did you mean groups?"),
+        ("groups", "a whole number above zero, not ''"),
+        ("groups=0", "a whole number above zero, not '0'"),
+        ("groups=-1", "not '-1'"),
+        ("groups=many", "not 'many'"),
+        ("groups=99999999999", "not '99999999999'"),
+        ("", "has no option ''"),
+    ],
+)
+def test_what_is_no_option_is_said(text, words):
+    with pytest.raises(UsageError) as caught:
+        keyed("hackbench", text, {"groups": 10})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "argv", "messages"),
+    [
+        ("groups=20,loops=1000", "hackbench -g 20 -l 1000", 8_000_000),
+        ("groups=2,loops=10,fds=5,size=64,threads,pipe", "hackbench -g 2 -l 10 -f 5 -s 64 -T -p", 500),
+        ("loops=7", "hackbench -g 10 -l 7", 28_000),
+    ],
+)
+def test_hackbench_by_its_numbers_passes_so_many_messages(text, argv, messages):
+    made = single(f"hackbench:{text}")
+    assert " ".join(made.argv) == argv
+    assert made.tasks == Tasks(float(messages), "messages")
+    assert made.name == f"hackbench:{text}"
+
+
+def test_wakeups_are_a_program_of_the_agent_and_say_what_is_compared():
+    made = single("wakeups:workers=8,seconds=5", timeout=9)
+    assert made.argv[:2] == ("/proc/self/exe", "wakeups")
+    assert made.argv[made.argv.index("--workers") + 1] == "8"
+    assert made.metrics[0].name == "wake-up p99"
+    assert made.metrics[-1].higher
+    assert made.timeout_ns == 9 * 10**9
+
+
+def test_options_of_programs_win_and_several_texts_are_several_programs():
+    made = sources(["hackbench:groups=2", "wakeups:workers=2"], name=None, environment={"K": "v"})
+    assert [each.environment for each in made] == [(("K", "v"),)] * 2
+
+
+def test_parameters_stand_in_these_texts_too():
+    made = expand(["hackbench:groups={g},loops=5"], {"g": "2..6..2"}, make=single)
+    assert [dict(each.parameters)["g"] for each in made] == ["2", "4", "6"]
+    assert [each.argv[2] for each in made] == ["2", "4", "6"]
+
+
+def test_a_source_of_several_programs_is_no_single_one():
+    with pytest.raises(UsageError, match="names programs by a source"):
+        single("suite:programs.toml")
