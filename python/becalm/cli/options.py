@@ -114,7 +114,7 @@ def _type(each: Any) -> Any:
         return Setting()
     if each.choices:
         return click.Choice(list(each.choices))
-    if each.metavar == "KNOB":
+    if each.metavar.partition("[")[0] == "KNOB":
         return Knob()
     if _is(each.given, str):
         return (

@@ -51,6 +51,7 @@ def bash(*words):
         (("becalm", "run", "--set", "transparent_hugepages=m"), ["madvise"]),
         (("becalm", "apply", "--set", "isolation="), ["first-core", "last-core"]),
         (("becalm", "tune", "--only", "io_"), ["io_priority"]),
+        (("becalm", "tune", "--factor", "slice"), ["slice_ns"]),
     ],
 )
 def test_bash_replaces_the_last_word_only(words, expected):
