@@ -16,12 +16,6 @@ from becalm.wording import production as sentences
 
 DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
 
-OF_PROGRAM = ("cpu_weight",)
-"""Settings of a group of processes: in production the group is that of the program's unit."""
-
-FEATURES = "features"
-"""The last part of the file of the scheduler's features, in which each place is a word."""
-
 OF_UNIT = ("cpu_weight",)
 """Settings of the machine that a unit has as a property of its own: its group is there already."""
 
@@ -71,18 +65,13 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
         before = ours.get(change.place, change.before)
         if where is Where.LATENCY:
             before = None
-        path, _, feature = change.place.partition(FEATURES + " ")
-        if feature:
-            path, after, before = path + FEATURES, _word(feature, change.after), before and _word(feature, before)
-        else:
-            after = change.after
+        path, after = change.place, change.after
+        if where is Where.FEATURE:
+            # Each word of one file is a place of its own.
+            path, _, name = path.partition(" ")
+            after, before = feature(name, after), None if before is None else feature(name, before)
         places.append(Place(knob.name, where, path, after, before, knob.rationale, knob.costs))
     return [each for each in places if each.knob not in left], list(left.values())
-
-
-def _word(feature: str, value: str) -> str:
-    """What is written to switch a feature of the scheduler."""
-    return feature if value == "on" else f"NO_{feature}"
 
 
 def _where(place: str) -> Where | None:
