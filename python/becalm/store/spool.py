@@ -87,6 +87,7 @@ class Spool:
         self._store = store
         self._path = path
         self._descriptor = descriptor
+        self._assigned = False
 
     @classmethod
     def create(cls, store: Store) -> Spool:
@@ -124,6 +125,7 @@ class Spool:
                 f"{self._path} cannot be renamed: {error.strerror}. Nothing was run; study {number} stays empty."
             ) from error
         self._path = named
+        self._assigned = True
 
     def lacking(self, rows: Sequence[Run]) -> list[Run]:
         """Those of these runs that the file does not hold: all of them where there is no file, or it cannot be read."""
@@ -152,7 +154,8 @@ class Spool:
             return
         os.close(self._descriptor)
         self._descriptor = None
-        if error is None:
+        # What was run before there was a study (pilots of one that was then refused) belongs to none.
+        if error is None or not self._assigned:
             with contextlib.suppress(OSError):
                 self._path.unlink()
             return
