@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
@@ -22,6 +22,7 @@ from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
+from becalm.nouns.swarm import SwarmParameters
 from becalm.nouns.tune_cost import TuneCost
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
@@ -54,7 +55,7 @@ class _Own(TypedDict, total=False):
     most_runs: int | None
     path: str
     probes: int
-    swarm: str | Mapping[str, float]
+    swarm: str | SwarmParameters
     sampler: str
     only: str | Sequence[str]
     factors: str | Sequence[str]

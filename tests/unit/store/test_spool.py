@@ -39,10 +39,16 @@ def test_a_spool_goes_with_its_study(store, tmp_path):
     assert spools(tmp_path) == []
 
 
-def test_a_spool_of_what_never_became_a_study_goes_with_its_error(store, tmp_path):
-    with pytest.raises(MachineError), Spool.create(store) as spool:
+def refused(store):
+    """Pilot runs, and then no study."""
+    with Spool.create(store) as spool:
         os.write(spool.fileno(), line(run(0)))
         raise MachineError("refused")
+
+
+def test_a_spool_of_what_never_became_a_study_goes_with_its_error(store, tmp_path):
+    with pytest.raises(MachineError, match="refused"):
+        refused(store)
     assert spools(tmp_path) == []
     assert recover(store) == []
 

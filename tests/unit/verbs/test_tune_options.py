@@ -1,8 +1,12 @@
 """No option of `tune` is ignored by any method: each changes what is measured or said, or is refused."""
 
+import re
+
 import pytest
+from click.testing import CliRunner
 from tests.unit.tuning.course import World
 
+from becalm.cli.main import becalm
 from becalm.errors import UsageError
 from becalm.methods import TABLE
 from becalm.nouns.option import options
@@ -54,7 +58,7 @@ USUAL = {"host": "sim:small", "seed": 3, "budget": "20min"}
 def plan(trouble, monkeypatch):
     """What a study with some options measures and concludes, on a world that answers at once."""
 
-    def conducted(opened, course):
+    def conducted(opened, course, expected=""):
         # Settings off the list do harm, so that every method has something to choose.
         world = World({"aslr": 0.4, "governor": 0.5, "swap": 1.5, "turbo": 1.3})
         tuned, requests, _ = world.conduct(course.phases())
@@ -123,3 +127,20 @@ def test_options_that_contradict_each_other_are_refused(plan, given, said):
 def test_options_beside_resume_are_refused(plan, given):
     with pytest.raises(UsageError, match=f"leave out '{next(iter(given))}'"):
         verb.tune(resume=1, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--method", "swarm", "--swarm", "omega=0.4,speed=3"], "--swarm has no 'speed'"),
+        (["--method", "golden", "--path", "diagonal:fast"], ":log or :linear, not :fast"),
+        (["--method", "swarm", "--path", "slice"], "--path is for --method golden, not for swarm"),
+        (["--method", "bayes", "--sampler", "gauss"], "--sampler is one of tpe, gp|Invalid value for '--sampler'"),
+    ],
+)
+def test_options_of_one_method_are_read_from_the_command_line(given, said):
+    ran = CliRunner().invoke(
+        becalm,
+        ["tune", "--minimize", "time", "--factor", "sched_latency_ns", "--host", "sim:scheduler", *given, "--", "p"],
+    )
+    assert re.search(said, f"{ran.output}{ran.exception}")

@@ -157,7 +157,7 @@ class TuneOptions(StudyOptions):
     swarm: SwarmParameters = option(
         "",
         "Of --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
-        str | Mapping[str, float],
+        str | SwarmParameters,
         metavar="NAME=NUMBER,…",
         parse=SwarmParameters.parse,
         kept=SwarmParameters(),
