@@ -42,7 +42,8 @@ WITHOUT = "without "
 """Names of arms that leave one chosen knob out begin with this: "without nice"."""
 
 AND = " and "
-"""Between the names of knobs that are left out as one, because each costs a boot: "without isolcpus and nohz_full"."""
+"""Between the names of knobs that are left out as one, because each costs a boot or one does what the other does:
+"without isolcpus and nohz_full"."""
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """Which quantiles of the single runs an Arm keeps for its picture."""

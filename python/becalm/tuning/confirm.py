@@ -6,52 +6,33 @@ since each costs a boot; they are taken apart only when they help. Pure: wishes 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from becalm.analysis import confirmation
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice
+from becalm.methods.protocol import NO_SETTINGS, Choice
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT, AblationEffect
 from becalm.nouns.verdict import Finding
-from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.confirming import (
+    BOOT_LOOPS,
+    BOOT_RUNS,
+    FEWEST_LOOPS,
+    MOST_LOOPS,
+    ConfirmationRun,
+    Confirming,
+    distinct,
+    with_contributions,
+)
+from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
+from becalm.tuning.together import leave_out_together
 from becalm.wording.findings import finding
 from becalm.wording.tune import named
 
-FEWEST_LOOPS = 4
-"""Confirming with fewer loops would say nothing with any certainty."""
-
-FEWEST_TIMED = 6
-"""Loops of a confirmation of times, at least: of four, Student's interval is wide however little they scatter."""
-
-Z = 1.96
-"""Of a normal distribution: 95 % lie within."""
-
-MOST_LOOPS = 60
-"""Of a confirmation that is to show that nothing is lost: enough for a margin of a quarter with five runs a loop."""
-
 SLIMMING = 3
 """Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
-
-BOOT_RUNS = 30
-"""Runs a loop, at most, when a boot takes longer than they do."""
-
-BOOT_LOOPS = 10
-"""Of a confirmation with boots that is to show that nothing is lost, of twice as many runs: boots are what costs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How a confirmation is made: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
-
-    loops: int
-    runs: int
-    boots: bool = False
 
 
 def confirm(
@@ -63,7 +44,7 @@ def confirm(
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
-    here = _Confirming(space, options, programs, tuned, run_ns, left_ns)
+    here = ConfirmationRun(space, options, programs, tuned, run_ns, left_ns)
     if not options.allowed.tried and not tuned.choice.settings.values:
         yield from _strongest(here)
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
@@ -76,114 +57,18 @@ def confirm(
             arms |= confirmation.leave_one_out(tuned.choice.settings, here.requires, space.boot)
     else:
         return
-    wanted = _distinct(arms)
+    wanted = distinct(arms)
     arms, shape = here.affordable(wanted)
     if missing := [name for name in wanted if name not in arms]:
         tuned.findings.append(_too_short(missing))
     tuned.judged = yield from here.measured(arms, shape, "fresh runs of what was chosen")
     yield from _unbundle_boot(here)
     yield from _decide(here)
+    yield from leave_out_together(here)
     yield from _backward_elimination(here)
 
 
-@dataclass(slots=True)
-class _Confirming:
-    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget."""
-
-    space: Space
-    options: TuneOptions
-    programs: Sequence[str]
-    tuned: SearchResult
-    run_ns: float
-    left_ns: float | None
-
-    @property
-    def requires(self) -> dict[str, tuple[str, ...]]:
-        """Knobs that each knob needs."""
-        return {each.knob: each.requires for each in self.space.candidates}
-
-    def without(self, knobs: Sequence[str]) -> Settings:
-        """What was chosen but for some knobs, and what needs these."""
-        return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
-
-    def measured(
-        self, arms: Mapping[str, Settings], shape: Shape, why: str
-    ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
-        """Fresh runs of these arms, and what they say."""
-        ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
-        gained = yield PhaseRequest(ask, "confirm")
-        self.tuned.confirm_runs += counted(gained)
-        if self.left_ns is not None:
-            self.left_ns -= gained.took_ns
-        by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
-        options = self.options
-        return confirmation.judge(
-            by_arm,
-            self.programs,
-            objective=options.objective,
-            metric=options.metric,
-            confidence=options.confidence,
-            margin=options.margin,
-        )
-
-    def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
-        """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
-        shape = self.shape(arms)
-        if self.left_ns is None:
-            return arms, shape
-        dispensable = (
-            lambda _: False,
-            lambda name: name.startswith(WITHOUT),
-            lambda name: name not in (BASELINE, TUNED),
-        )
-        loops = 0
-        for may_go in dispensable:
-            arms = {name: settings for name, settings in arms.items() if not may_go(name)}
-            shape = self.shape(arms)
-            loops = self.loops_left(arms, shape) or 0
-            if loops >= FEWEST_LOOPS:
-                break
-        return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
-
-    def shape(self, arms: Mapping[str, Settings]) -> Shape:
-        """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
-
-        A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
-        """
-        options = self.options
-        boots = len({self.space.at_boot(each) for each in arms.values()})
-        if boots < 2:
-            return Shape(self.enough(), options.confirm_runs)
-        even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
-        runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
-        return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
-
-    def enough(self) -> int:
-        """Loops of a confirmation: what was asked for, or fewer where the times hardly scatter.
-
-        Jain 1991 (The Art of Computer Systems Performance Analysis, 13.9): n = (100 z s / (r x))^2 runs tell a mean to
-        r percent; here to a third of the gain that the search saw, of which the difference of two means is told.
-        """
-        most, noise, gain = self.options.confirm_loops, self.tuned.noise, self.tuned.gain
-        if not noise > 0 or not gain > 0:
-            return most
-        runs = 2 * (Z * noise / (gain / 3)) ** 2
-        return min(most, max(min(most, FEWEST_TIMED), math.ceil(runs / self.options.confirm_runs)))
-
-    def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
-        """What one loop of these arms takes, with its boots."""
-        boots = len({self.space.at_boot(each) for each in arms.values()}) if shape.boots else 0
-        return max(1.0, self.run_ns * shape.runs * len(arms) + boots * self.options.allowed.boot_ns)
-
-    def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
-        """How many loops the time allows, if so much of it is kept for later; None without a budget."""
-        return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
-
-
-Confirming = Generator[PhaseRequest, PhaseResult, None]
-
-
-def _strongest(here: _Confirming) -> Confirming:
+def _strongest(here: ConfirmationRun) -> Confirming:
     """Where a search chose nothing: the strongest settings there are, before it is said that none help.
 
     They are what any of the known profiles sets, and everything. What helps of them is chosen, and then confirmed as
@@ -196,7 +81,7 @@ def _strongest(here: _Confirming) -> Confirming:
     if not everything.values:
         return
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
-    arms, shape = here.affordable(_distinct(wanted | dict(space.profiles)))
+    arms, shape = here.affordable(distinct(wanted | dict(space.profiles)))
     found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
     strongest = LISTED if union.values else EVERYTHING
     judged = _renamed(found, strongest)
@@ -224,7 +109,7 @@ def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confi
     return replace(judged, arms=arms, comparisons=comparisons)
 
 
-def _unbundle_boot(here: _Confirming) -> Confirming:
+def _unbundle_boot(here: ConfirmationRun) -> Confirming:
     """Take settings of the boot apart, once they are shown to help as a whole: what each of them contributes.
 
     Each needs a boot of its own in every loop, so this is done only now.
@@ -237,7 +122,7 @@ def _unbundle_boot(here: _Confirming) -> Confirming:
     if len(boot) < 2 or not here.options.single_out or not helped:
         return
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
-    arms = _distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in boot})
+    arms = distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in boot})
     shape = replace(here.shape(arms), boots=True, loops=FEWEST_LOOPS)
     # Doing without what does not help comes after it, and is worth as much.
     most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(bare | dict(space.profiles), shape))
@@ -246,28 +131,7 @@ def _unbundle_boot(here: _Confirming) -> Confirming:
     if shape.loops < FEWEST_LOOPS or len(arms) == len(bare):
         return
     found = yield from here.measured(arms, shape, f"fresh runs without each of {unit}")
-    tuned.judged = _with_contributions(tuned.judged, found, {unit})
-
-
-def _with_contributions(
-    first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
-) -> confirmation.Confirmation:
-    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself."""
-    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT)}
-    return replace(
-        first,
-        arms=(
-            *(each for each in first.arms if each.name not in measured),
-            *(each for each in again.arms if each.name in measured),
-        ),
-        comparisons=(
-            *(each for each in first.comparisons if each.arm not in measured),
-            *(each for each in again.comparisons if each.arm in measured),
-        ),
-        contributions=(*(each for each in first.contributions if each.knob not in instead), *again.contributions),
-        droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
-        spare=(*(each for each in first.spare if each not in instead), *again.spare),
-    )
+    tuned.judged = with_contributions(tuned.judged, found, {unit})
 
 
 def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
@@ -282,7 +146,7 @@ def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
     }
 
 
-def _decide(here: _Confirming) -> Confirming:
+def _decide(here: ConfirmationRun) -> Confirming:
     """More loops, all fresh, of what is undecided, as far as the time allows.
 
     The new loops alone say what those settings contribute: to look, go on and look at all again would find something
@@ -292,7 +156,7 @@ def _decide(here: _Confirming) -> Confirming:
     if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
         return
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
-    arms = _distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in open_ones})
+    arms = distinct(bare | {WITHOUT + knob: here.without((knob,)) for knob in open_ones})
     shape = here.shape(arms)
     loops = max(shape.loops, min(MOST_LOOPS, 2 * max(open_ones.values())))
     if shape.boots:
@@ -305,7 +169,7 @@ def _decide(here: _Confirming) -> Confirming:
         return
     why = f"more fresh runs without each of {', '.join(open_ones)}, which are undecided"
     found = yield from here.measured(arms, replace(shape, loops=loops), why)
-    tuned.judged = _with_contributions(tuned.judged, found, open_ones.keys())
+    tuned.judged = with_contributions(tuned.judged, found, open_ones.keys())
 
 
 def _too_short(missing: Sequence[str]) -> Finding:
@@ -313,7 +177,7 @@ def _too_short(missing: Sequence[str]) -> Finding:
     return finding("budget", {"left_out": list(missing)})
 
 
-def _backward_elimination(here: _Confirming) -> Confirming:
+def _backward_elimination(here: ConfirmationRun) -> Confirming:
     """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
 
     Fewer arms than before, so each round may have more loops for the time that the confirmation took so far. Ends when
@@ -332,7 +196,7 @@ def _backward_elimination(here: _Confirming) -> Confirming:
             fewer = here.without(spare)
         if not spare:
             return
-        arms = _distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | profiles)
+        arms = distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | profiles)
         shape = here.shape(arms)
         if shape.boots:
             shape = replace(shape, runs=min(BOOT_RUNS, 2 * shape.runs))
@@ -353,12 +217,3 @@ def _backward_elimination(here: _Confirming) -> Confirming:
             )
             return
         spare = spare[: len(spare) // 2]
-
-
-def _distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
-    """Arms without those that set the same as an earlier one: a profile of which this machine has nothing."""
-    found: dict[str, Settings] = {}
-    for name, settings in arms.items():
-        if settings not in found.values():
-            found[name] = settings
-    return found

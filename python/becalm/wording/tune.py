@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.nouns.tune_verdict import (
+    AND,
     BASELINE,
     EVERYTHING,
     LISTED,
@@ -144,11 +145,15 @@ def _cost(each: ArmComparison) -> str:
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
     """What one knob contributes, costs, and whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
-    between = f"without it the spread is {factor(each.ratio)} times as large ({level}: {ends(each.ratio)})"
+    several = AND in each.knob
+    between = (
+        f"without {'them' if several else 'it'} the spread is {factor(each.ratio)} times as large "
+        f"({level}: {ends(each.ratio)})"
+    )
     if each.droppable:
         return f"{about} can be left out: {between}, less than {percent(margin)} % more. {_paid(each)}"
     if each.ratio.low > 1:
-        return f"{about} helps: {between}. {_paid(each)}"
+        return f"{about} {'help' if several else 'helps'}: {between}. {_paid(each)}"
     loops = ""
     if each.loops_needed is not None and each.loops_needed <= 10_000:
         loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
@@ -160,7 +165,7 @@ def _paid(each: AblationEffect) -> str:
         return f"It costs time: {change(each.cost)} ({change_ends(each.cost)})."
     if each.cost.high < -COST:
         return f"It saves time: {change(each.cost)} ({change_ends(each.cost)})."
-    return "No cost in time is seen."
+    return f"No cost in time is seen{'' if AND in each.knob else ' when it alone is left out'}."
 
 
 def boots(count: int, boot_ns: float, share: float) -> str:

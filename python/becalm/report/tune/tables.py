@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from becalm.analysis import attribution
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
 from becalm.nouns.knob import known
 from becalm.nouns.objective import find
 from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
-from becalm.nouns.verdict import Interval
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
 from becalm.report.tune import response, scaling, time_tables
@@ -95,22 +95,11 @@ def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
     return not found.settings or any(knob in found.settings for knob in each.knob.split(AND))
 
 
-def unattributed(found: TuneVerdict, program: str) -> bool:
-    """Whether the chosen settings cost more (or less) mean time than leaving them out one by one accounts for.
-
-    Then some do the same: leaving out one of them shows nothing, and that it costs nothing would be wrong.
-    """
-    whole = next((each.shift for each in found.comparisons if (each.arm, each.program) == (TUNED, program)), None)
-    costs = [each.cost for each in found.contributions if each.program == program]
-    if whole is None or not costs:
-        return False
-    sum_ = math.prod(1 + each.value for each in costs) - 1
-    slack = sum((each.high - each.low) / 2 for each in costs)
-    return whole.low > max(sum_ + slack, 0.0) or whole.high < min(sum_ - slack, 0.0)
-
-
-def _cost(cost: Interval, unknown: bool) -> str:
-    return "not known" if unknown and cost.low <= 0 <= cost.high else sentences.give_or_take(cost)
+def _cost(each: AblationEffect, found: TuneVerdict, unknown: bool) -> str:
+    if attribution.shared(each, found.contributions):
+        return "shared"
+    nothing = each.cost.low <= 0 <= each.cost.high
+    return "not known" if unknown and nothing else sentences.give_or_take(each.cost)
 
 
 def knobs(found: TuneVerdict, program: str) -> Table:
@@ -118,13 +107,15 @@ def knobs(found: TuneVerdict, program: str) -> Table:
     if timed(found):
         mine = [each for each in found.contributions if each.program == program]
         return time_tables.knobs(found, program, KNOBS, [decision(each, found) for each in mine])
-    level, unknown = f"{100 * found.confidence:g} %", unattributed(found, program)
+    level = f"{100 * found.confidence:g} %"
+    unknown = attribution.unattributed_time(found.comparisons, found.contributions, program)
+    together = any(AND in each.knob for each in found.contributions)
     rows = tuple(
         (
             f"{each.knob} = {value_text(each.value)}",
             factor(each.ratio),
             ends(each.ratio),
-            _cost(each.cost, unknown),
+            _cost(each, found, unknown),
             decision(each, found),
         )
         for each in found.contributions
@@ -134,11 +125,8 @@ def knobs(found: TuneVerdict, program: str) -> Table:
         "Without it: how many times as large the spread is when only this setting is left out; above 1 it helps. It is "
         f"expendable when that is below {1 + found.margin:g} for certain ({level}); undecided ones are kept. Cost: how "
         f"much longer the program takes because of it ({level}); negative: it saves time."
-        + (
-            " Not known: some of these settings do the same, so leaving out one by one does not show what they cost."
-            if unknown
-            else ""
-        )
+        + (" Shared: leaving out it alone shows no cost; the row of several has what they cost together." * together)
+        + (" Not known: some of these settings do the same, and which was not found." * unknown)
     )
     head = ("setting", "without it", level, "cost in time", "")
     return Table(KNOBS, head, rows, (1, 2, 3), note)

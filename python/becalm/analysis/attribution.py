@@ -1,0 +1,78 @@
+"""Which settings account for what the chosen ones do: leaving out one of two that do the same shows nothing.
+
+Pure: comparisons and contributions of a confirmation in, units (knobs, or several joined by AND) out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from becalm.nouns.tune_verdict import AND, TUNED, AblationEffect, ArmComparison
+from becalm.nouns.verdict import Interval
+from becalm.wording.tune import COST
+
+
+def knobs_of(unit: str) -> frozenset[str]:
+    """The knobs of a unit."""
+    return frozenset(unit.split(AND))
+
+
+def costs(each: AblationEffect) -> bool:
+    """Whether leaving this out is shown to change the mean time by what is worth a word."""
+    return each.cost.low > COST or each.cost.high < -COST
+
+
+def helps(each: AblationEffect) -> bool:
+    """Whether the program is shown to vary more without this."""
+    return each.ratio.low > 1
+
+
+def shared(each: AblationEffect, contributions: Sequence[AblationEffect]) -> bool:
+    """Whether what this costs is what it and others cost together: alone it shows no cost, with them it does."""
+    around = (one for one in contributions if one.program == each.program and knobs_of(one.knob) > knobs_of(each.knob))
+    return not costs(each) and any(costs(one) for one in around)
+
+
+def unattributed_time(
+    comparisons: Iterable[ArmComparison], contributions: Iterable[AblationEffect], program: str
+) -> bool:
+    """Whether the chosen settings cost more (or less) mean time than leaving them out accounts for.
+
+    Then some do the same: leaving out one of them shows nothing, and that it costs nothing would be wrong.
+    """
+    whole = _whole(comparisons, program)
+    parts = [each.cost for each in _outermost(contributions, program)]
+    if whole is None or not parts:
+        return False
+    sum_ = math.prod(1 + each.value for each in parts) - 1
+    slack = sum((each.high - each.low) / 2 for each in parts)
+    return whole.shift.low > max(sum_ + slack, COST) or whole.shift.high < min(sum_ - slack, -COST)
+
+
+def unattributed_spread(
+    comparisons: Iterable[ArmComparison], contributions: Iterable[AblationEffect], program: str
+) -> bool:
+    """Whether the spread falls by more than what it would rise without each, by their logarithms, accounts for."""
+    whole = _whole(comparisons, program)
+    parts = [each.ratio for each in _outermost(contributions, program)]
+    if whole is None or not parts or whole.ratio.low <= 1:
+        return False
+    sum_ = sum(max(0.0, math.log(each.value)) for each in parts if 0 < each.value < math.inf)
+    slack = math.sqrt(sum(_half(each) ** 2 for each in parts))
+    return math.log(whole.ratio.low) > sum_ + slack
+
+
+def _half(ratio: Interval) -> float:
+    """Half the width of the interval of a ratio's logarithm."""
+    return (math.log(ratio.high) - math.log(ratio.low)) / 2 if ratio.low > 0 and ratio.high < math.inf else math.inf
+
+
+def _whole(comparisons: Iterable[ArmComparison], program: str) -> ArmComparison | None:
+    return next((each for each in comparisons if (each.arm, each.program) == (TUNED, program)), None)
+
+
+def _outermost(contributions: Iterable[AblationEffect], program: str) -> list[AblationEffect]:
+    """Those of a program that are part of no other: several together stand for each of them."""
+    mine = [each for each in contributions if each.program == program]
+    return [each for each in mine if not any(knobs_of(one.knob) > knobs_of(each.knob) for one in mine)]

@@ -1,0 +1,174 @@
+"""A confirmation under way: what it is of, the time that is left for it, and how its arms are measured and read.
+
+`becalm.tuning.confirm` and `becalm.tuning.together` say which arms are measured, and in which order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from becalm.analysis import confirmation
+from becalm.methods.protocol import Ask
+from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.search_space import Space
+from becalm.nouns.settings import Settings
+from becalm.nouns.tune_verdict import BASELINE, TUNED, WITHOUT
+from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
+
+FEWEST_LOOPS = 4
+"""Confirming with fewer loops would say nothing with any certainty."""
+
+FEWEST_TIMED = 6
+"""Loops of a confirmation of times, at least: of four, Student's interval is wide however little they scatter."""
+
+Z = 1.96
+"""Of a normal distribution: 95 % lie within."""
+
+MOST_LOOPS = 60
+"""Of a confirmation that is to show that nothing is lost: enough for a margin of a quarter with five runs a loop."""
+
+BOOT_RUNS = 30
+"""Runs a loop, at most, when a boot takes longer than they do."""
+
+BOOT_LOOPS = 10
+"""Of a confirmation with boots that is to show that nothing is lost, of twice as many runs: boots are what costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a confirmation is made: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
+
+    loops: int
+    runs: int
+    boots: bool = False
+
+
+@dataclass(slots=True)
+class ConfirmationRun:
+    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget."""
+
+    space: Space
+    options: TuneOptions
+    programs: Sequence[str]
+    tuned: SearchResult
+    run_ns: float
+    left_ns: float | None
+
+    @property
+    def requires(self) -> dict[str, tuple[str, ...]]:
+        """Knobs that each knob needs."""
+        return {each.knob: each.requires for each in self.space.candidates}
+
+    def without(self, knobs: Sequence[str]) -> Settings:
+        """What was chosen but for some knobs, and what needs these."""
+        return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
+
+    def measured(
+        self, arms: Mapping[str, Settings], shape: Shape, why: str
+    ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
+        """Fresh runs of these arms, and what they say."""
+        ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
+        gained = yield PhaseRequest(ask, "confirm")
+        self.tuned.confirm_runs += counted(gained)
+        if self.left_ns is not None:
+            self.left_ns -= gained.took_ns
+        by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
+        options = self.options
+        return confirmation.judge(
+            by_arm,
+            self.programs,
+            objective=options.objective,
+            metric=options.metric,
+            confidence=options.confidence,
+            margin=options.margin,
+        )
+
+    def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
+        """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
+        shape = self.shape(arms)
+        if self.left_ns is None:
+            return arms, shape
+        dispensable = (
+            lambda _: False,
+            lambda name: name.startswith(WITHOUT),
+            lambda name: name not in (BASELINE, TUNED),
+        )
+        loops = 0
+        for may_go in dispensable:
+            arms = {name: settings for name, settings in arms.items() if not may_go(name)}
+            shape = self.shape(arms)
+            loops = self.loops_left(arms, shape) or 0
+            if loops >= FEWEST_LOOPS:
+                break
+        return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
+
+    def shape(self, arms: Mapping[str, Settings]) -> Shape:
+        """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
+
+        A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
+        """
+        options = self.options
+        boots = len({self.space.at_boot(each) for each in arms.values()})
+        if boots < 2:
+            return Shape(self.enough(), options.confirm_runs)
+        even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
+        runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
+        return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
+
+    def enough(self) -> int:
+        """Loops of a confirmation: what was asked for, or fewer where the times hardly scatter.
+
+        Jain 1991 (The Art of Computer Systems Performance Analysis, 13.9): n = (100 z s / (r x))^2 runs tell a mean to
+        r percent; here to a third of the gain that the search saw, of which the difference of two means is told.
+        """
+        most, noise, gain = self.options.confirm_loops, self.tuned.noise, self.tuned.gain
+        if not noise > 0 or not gain > 0:
+            return most
+        runs = 2 * (Z * noise / (gain / 3)) ** 2
+        return min(most, max(min(most, FEWEST_TIMED), math.ceil(runs / self.options.confirm_runs)))
+
+    def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
+        """What one loop of these arms takes, with its boots."""
+        boots = len({self.space.at_boot(each) for each in arms.values()}) if shape.boots else 0
+        return max(1.0, self.run_ns * shape.runs * len(arms) + boots * self.options.allowed.boot_ns)
+
+    def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
+        """How many loops the time allows, if so much of it is kept for later; None without a budget."""
+        return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
+
+
+Confirming = Generator[PhaseRequest, PhaseResult, None]
+
+
+def with_contributions(
+    first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
+) -> confirmation.Confirmation:
+    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself."""
+    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT)}
+    return replace(
+        first,
+        arms=(
+            *(each for each in first.arms if each.name not in measured),
+            *(each for each in again.arms if each.name in measured),
+        ),
+        comparisons=(
+            *(each for each in first.comparisons if each.arm not in measured),
+            *(each for each in again.comparisons if each.arm in measured),
+        ),
+        contributions=(*(each for each in first.contributions if each.knob not in instead), *again.contributions),
+        droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
+        spare=(*(each for each in first.spare if each not in instead), *again.spare),
+    )
+
+
+def distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
+    """Arms without those that set the same as an earlier one: a profile of which this machine has nothing."""
+    found: dict[str, Settings] = {}
+    for name, settings in arms.items():
+        if settings not in found.values():
+            found[name] = settings
+    return found

@@ -1,0 +1,123 @@
+"""Settings that do the same are left out together, where leaving out each alone does not account for the whole.
+
+Where one of two settings does all that the other does, the program is as steady, and as slow, without either; only
+without both does it show. So, when the chosen settings reduce the spread or change the mean time by more than their
+parts do, those of one family (`becalm.tuning.kinship`) are left out together, and all that show nothing; a group that
+shows something is halved until its halves show nothing any more (as delta debugging does: Zeller & Hildebrandt 2002,
+IEEE Trans. Softw. Eng. 28:183). The smallest groups that show something are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable
+from dataclasses import replace
+
+from becalm.analysis import attribution, confirmation
+from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT, AblationEffect
+from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, distinct
+from becalm.tuning.exchange import PhaseRequest, PhaseResult
+from becalm.tuning.kinship import families
+
+ROUNDS = 4
+"""Of halving: enough to find two of some twenty settings."""
+
+Group = tuple[str, ...]
+"""Units (knobs, or several that cost one boot together) that are left out as one."""
+
+
+def leave_out_together(here: ConfirmationRun) -> Confirming:
+    """Fresh runs without groups of settings, as far as the time allows, and what they say in the confirmation."""
+    tuned = here.tuned
+    if not here.options.single_out or not confirmation.helps(tuned.judged.comparisons, TUNED):
+        return
+    silent = _silent(here)
+    wanted = [*families(silent), *_all_or_halves(here, silent)]
+    asked: set[Group] = set()
+    telling: dict[Group, tuple[AblationEffect, ...]] = {}
+    for _ in range(ROUNDS):
+        wanted = [each for each in dict.fromkeys(wanted) if len(each) > 1 and each not in asked]
+        asked |= set(wanted)
+        found = yield from _without(here, wanted)
+        telling |= {group: effects for group, effects in found.items() if any(map(_tells, effects))}
+        wanted = [half for group in _smallest(telling) for half in _halves(group)]
+    smallest = {group: telling[group] for group in _smallest(telling)}
+    if smallest:
+        tuned.judged = _with_groups(tuned.judged, smallest)
+
+
+def _smallest(groups: Collection[Group]) -> list[Group]:
+    """Those that no other is a part of."""
+    return [group for group in groups if not any(set(other) < set(group) for other in groups)]
+
+
+def _silent(here: ConfirmationRun) -> Group:
+    """Units that show next to nothing when they are left out alone, of what is not accounted for: spread, or time.
+
+    In the order of the chosen settings. Next to nothing of spread is not more than the margin.
+    """
+    judged, margin, silent = here.tuned.judged, here.options.margin, set[str]()
+    units = {each.knob for each in judged.contributions}
+    if any(attribution.unattributed_spread(judged.comparisons, judged.contributions, each) for each in here.programs):
+        silent |= units - {each.knob for each in judged.contributions if each.ratio.low > 1 + margin}
+    if any(attribution.unattributed_time(judged.comparisons, judged.contributions, each) for each in here.programs):
+        silent |= units - {each.knob for each in judged.contributions if attribution.costs(each)}
+    order = [name for name, _ in here.tuned.choice.settings.values]
+    return tuple(sorted(silent, key=lambda unit: min(map(order.index, attribution.knobs_of(unit)))))
+
+
+def _all_or_halves(here: ConfirmationRun, silent: Group) -> list[Group]:
+    """All of them; their halves where nothing chosen would be left without all, which is the baseline."""
+    return [silent] if here.without(silent).values else _halves(silent)
+
+
+def _halves(group: Group) -> list[Group]:
+    middle = (len(group) + 1) // 2
+    return [half for half in (group[:middle], group[middle:]) if len(half) > 1]
+
+
+def _tells(effect: AblationEffect) -> bool:
+    return attribution.helps(effect) or attribution.costs(effect)
+
+
+def _without(
+    here: ConfirmationRun, groups: Iterable[Group]
+) -> Generator[PhaseRequest, PhaseResult, dict[Group, tuple[AblationEffect, ...]]]:
+    """What each of these groups contributes, one effect a program; nothing when the time does not allow it.
+
+    Doing without what does not help comes after it, and is left the time for that.
+    """
+    tuned = here.tuned
+    bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
+    names = {WITHOUT + AND.join(group): group for group in groups}
+    arms = distinct(bare | {name: here.without(group) for name, group in names.items()})
+    if len(arms) == len(bare):
+        return {}
+    shape = here.shape(arms)
+    rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(here.space.profiles)
+    most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(rest, shape))
+    loops = shape.loops if most is None else min(shape.loops, most)
+    if loops < FEWEST_LOOPS:
+        return {}
+    why = "fresh runs without several settings at once, which may do the same"
+    found = yield from here.measured(arms, replace(shape, loops=loops), why)
+    return {
+        names[arm]: tuple(each for each in found.contributions if WITHOUT + each.knob == arm)
+        for arm in arms
+        if arm in names
+    }
+
+
+def _with_groups(
+    judged: confirmation.Confirmation, groups: dict[Group, tuple[AblationEffect, ...]]
+) -> confirmation.Confirmation:
+    """A confirmation with what groups contribute. Of one that helps, its most useful member is not spare any more."""
+    kept: set[str] = set()
+    for group, effects in groups.items():
+        if any(map(attribution.helps, effects)) and not kept.intersection(group):
+            kept |= set([each for each in judged.spare if each in group][-1:])
+    return replace(
+        judged,
+        contributions=(*judged.contributions, *(each for effects in groups.values() for each in effects)),
+        spare=tuple(each for each in judged.spare if each not in kept),
+    )
