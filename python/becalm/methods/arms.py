@@ -138,10 +138,11 @@ class Arms:
         candidates = enumerate(self.space.candidates)
         return {i for i, each in candidates if all(wanted.get(one.knob) == one.value for one in each.all)}
 
-    def near(self, leaders: Sequence[Arm], rng: np.random.Generator) -> list[Arm]:
-        """Arms worth a thought: those tried, and neighbours, mixtures and random changes of the leaders."""
+    def near(self, leaders: Sequence[Arm], drawn: Iterable[Arm], rng: np.random.Generator) -> list[Arm]:
+        """Arms worth a thought: those tried, some that were `drawn`, and neighbours, mixtures and random changes of the
+        leaders."""
         count = len(self.space.candidates)
-        found = {arm for arm in self.tried if self.hopeful(arm)}
+        found = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(each) for each in drawn}
         for arm in self._changed(leaders, count, rng):
             found.add(self.sensible(arm))
         return [arm for arm in sorted(found, key=sorted) if self.hopeful(arm)]

@@ -1,12 +1,14 @@
 """The race: many combinations on few runs each, and runs only where they can still change the choice.
 
 1. A portfolio (nothing, everything, parts by group, known profiles), each arm a few runs in one random order.
-2. The baseline and the leaders again. Where all arms look alike (`Surface.evidence`), a duel follows: the
-   baseline against the leader and the strongest settings there are, which are all together and the union of
-   the known profiles. Where none of them wins it, not counting the first look at each, no settings help: the race ends.
-3. Batches of arms near the leaders, drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response
-   surface that all runs support together: an arm gets runs as often as it may be the best.
-4. A final on the last quarter of the runs: the leaders against each other, and against the baseline.
+2. The baseline and the leaders again.
+3. Batches of arms drawn by Thompson sampling (Thompson 1933, Biometrika 25:285) from a response surface that all runs
+   support together: an arm gets runs as often as it may be the best. They are near the leaders, or all that helps where
+   the effect of each setting is drawn from what is known of it, which is far from them as long as little is known.
+4. A final on the last third of the runs: the leaders against each other, and against the baseline. Where all arms look
+   alike (`Surface.evidence`), a duel instead: the baseline against the leader and the strongest settings there are,
+   which are all together and the union of the known profiles. Where they still look alike, and none of them wins
+   it, not counting the first look at each, no settings help: the race ends.
 5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
    one chance in twenty that one of the next best is better by the resolution, or the baseline at all. After
    ten times only 4, which ends after thirty.
@@ -41,11 +43,20 @@ ENOUGH = 3 * ROUNDS
 AGAIN, BATCH, FINALISTS = 2, 3, 3
 """Leaders of the portfolio that run again; arms of a batch, and of the first round of the final, at most."""
 
-FINAL = 0.25
+FINAL = 0.35
 """Share of the runs that is kept for the final."""
 
 TENTH, FEWEST = 6, 50
 """Runs for each trial that greedy search would make, a tenth of 3 x 15 + 15; and for however small a space."""
+
+DRAWN = 8
+"""Arms that all settings which help make together, by draws of their effects, among those a batch is chosen from."""
+
+PRIOR = math.log(0.6)
+"""Log of a Bayes factor below which no setting helps: that one does is the likelier by so much, before the runs."""
+
+ALIKE = 0.3
+"""Share of the resolution by which an arm may be worse than the leader, and be chosen for having fewer settings."""
 
 PROMISING = 0.7
 """A gain in log spread, a factor of two, with which no duel is needed."""
@@ -81,15 +92,14 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
 
 
 def _round(here: _Race, wide: bool) -> Asking:
-    """Batches near the leaders, when `wide`, and a final on the last quarter of the runs."""
-    while wide and here.left > FINAL * here.size and here.open():
-        if here.alike():
-            yield from here.duel()
-            continue
+    """Batches, when `wide`, and a final on the last third of the runs."""
+    while wide and here.left > here.kept() and here.open():
         batch = here.sampled()
         if not batch:
             break
         yield from here.ask(batch, "combinations that may be better, as all runs together suggest")
+    if here.open() and here.alike():
+        yield from here.duel()
     width = FINALISTS
     while here.open():
         finalists = here.finalists(width)
@@ -154,21 +164,30 @@ class _Race:
             self.arms.told(arm, sample)
         self._surface = self._expected = None
 
+    def kept(self) -> float:
+        """Runs that batches leave: for the final, or for a duel where all arms look alike."""
+        final = FINAL * self.size
+        return max(final, self._duel_cost() + BATCH * self.cost) if self.alike() else final
+
+    def _duel_cost(self) -> int:
+        return (1 + len(self._rivals())) * (2 * self.cost - self.rule.warmup_runs)
+
     def alike(self) -> bool:
         """Whether the arms look alike; asked until a duel has settled it."""
-        affordable = self.left >= (1 + len(self._rivals())) * (2 * self.cost - self.rule.warmup_runs)
+        affordable = self.left >= self._duel_cost()
         if self._duelled or not affordable or len(self.arms.tried) < FEW or UNTOUCHED not in self.arms.tried:
             return False
         expected = self.expected()
         gain = expected[UNTOUCHED] - min(expected.values())
-        return gain < PROMISING and self.surface().evidence() < 0.0
+        return gain < PROMISING and self.surface().evidence() < PRIOR
 
     def duel(self) -> Asking:
         """The leader and the strongest settings against the baseline, not judged by the first look at them."""
         self._duelled = True
         rivals = self._rivals()
         yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the baseline", times=2)
-        self._futile = rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
+        alike = self.surface().evidence() < PRIOR
+        self._futile = alike and rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
 
     def _rivals(self) -> list[Arm]:
         """Who may beat the baseline: the leader, and the strongest settings as far as they work."""
@@ -216,7 +235,10 @@ class _Race:
 
     def sampled(self) -> list[Arm]:
         """Arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
-        pool = self.arms.near(self.leaders(3), self.rng)
+        effect, spread = self.surface().effects()
+        drawn = self.rng.multivariate_normal(effect, spread, DRAWN)
+        helping = [frozenset(np.flatnonzero(each < 0).tolist()) for each in drawn]
+        pool = self.arms.near(self.leaders(3), helping, self.rng)
         mean, covariance = self.surface().predict(self.arms.matrix(pool))
         root = np.linalg.cholesky(covariance + 1e-6 * np.eye(len(pool)))
         draws = mean[:, None] + root @ self.rng.standard_normal((len(pool), BATCH))
@@ -281,9 +303,10 @@ class _Race:
         expected = self.expected()
         known = [arm for arm in expected if self.arms.again(arm)[1]] or list(expected)
         least = min(expected[arm] for arm in known)
-        alike = [arm for arm in known if expected[arm] <= least + self._better]
+        alike = [arm for arm in known if expected[arm] <= least + ALIKE * self._better]
         best = min(alike, key=lambda arm: (len(arm), expected[arm]))
-        if self._futile or not self._wins(best) or expected.get(UNTOUCHED, math.inf) - expected[best] < self._better:
+        none = UNTOUCHED in expected and self.surface().evidence() < PRIOR
+        if self._futile or none or expected.get(UNTOUCHED, math.inf) - expected[best] < self._better:
             return UNTOUCHED
         return best
 

@@ -7,6 +7,7 @@ be a Gaussian process in the number of settings by which two arms differ. Arms o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,8 @@ REST, REACH = 0.5, 4.0
 TAILS = 1.3
 """Times the variance that log spread has with normal noise: real run times have heavier tails."""
 
-SMALL = 0.25
-"""Scale of the effects in the question whether there are any at all."""
+ONE_EFFECT = 0.5
+"""Prior standard deviation of the effect of one setting on log spread, were it the only one that has any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,29 @@ class Surface:
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
         """Posterior mean, shape (n,), and covariance, shape (n, n), of log spread at n arms."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
-        covariance = _kernel(self.x, self.x, 1.0) + np.diag(self.variance)
-        across = _kernel(at, self.x, 1.0)
+        covariance = _kernel(self.x, self.x) + np.diag(self.variance)
+        across = _kernel(at, self.x)
         weights = np.linalg.solve(covariance, across.T)
-        return centre + weights.T @ (self.y - centre), _kernel(at, at, 1.0) - across @ weights
+        return centre + weights.T @ (self.y - centre), _kernel(at, at) - across @ weights
+
+    def effects(self) -> tuple[Floats, Floats]:
+        """Posterior mean, shape (candidates,), and covariance of what setting each does to log spread, by itself."""
+        centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
+        covariance = _kernel(self.x, self.x) + np.diag(self.variance)
+        solved = np.linalg.solve(covariance, np.column_stack([self.y - centre, self.x]))
+        prior = EFFECT**2 / 4
+        mean = prior * self.x.T @ solved[:, 0]
+        spread = prior * np.eye(self.x.shape[1]) - prior**2 * self.x.T @ solved[:, 1:]
+        return 2 * mean, 4 * spread
 
     def evidence(self) -> float:
-        """Log of the Bayes factor for small effects against none: negative when the arms look alike."""
+        """Log of the Bayes factor for one setting that has an effect, whichever, against none: negative when the arms
+        look alike. All arms speak to it, those with a setting against those without: more than any two arms could."""
         none = np.diag(self.variance)
-        return self._likelihood(_kernel(self.x, self.x, SMALL) + none) - self._likelihood(none)
+        alike = self._likelihood(none)
+        on = (self.x + 1) / 2
+        each = [self._likelihood(none + ONE_EFFECT**2 * np.outer(column, column)) - alike for column in on.T]
+        return float(np.logaddexp.reduce(each)) - math.log(len(each))
 
     def _likelihood(self, covariance: Floats) -> float:
         # The common level is free: a very wide prior on it.
@@ -62,10 +77,10 @@ class Surface:
         return -0.5 * (float(rest @ np.linalg.solve(covariance, rest)) + float(logarithm))
 
 
-def _kernel(one: Floats, other: Floats, scale: float) -> Floats:
+def _kernel(one: Floats, other: Floats) -> Floats:
     count = one.shape[1]
     product = one @ other.T
     # x = +-1, so that being set or not differs by 2: an effect is twice its coefficient.
     additive = EFFECT**2 * (product + count) / 4
     rest = REST**2 * np.exp((product - count) / (2 * REACH))
-    return np.asarray(scale**2 * (additive + rest) + (4.0 if scale == 1.0 else 0.0))
+    return np.asarray(additive + rest + 4.0)

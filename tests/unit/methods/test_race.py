@@ -97,7 +97,7 @@ def test_where_nothing_helps_it_stops_early_or_keeps_the_machine_as_it_is():
     whys = [choice.why for choice, _, _ in found if choice.settings == NO_SETTINGS]
     assert all(("not even all settings together" in why) != ("more runs would say more" in why) for why in whys)
     assert sum("seems to be outside" in why for why in whys) >= 12
-    assert np.median(kept) < 115
+    assert np.median(kept) < 120
 
 
 def test_a_single_harmful_setting_is_found_out():
@@ -188,3 +188,25 @@ def test_evidence_is_for_effects_only_where_arms_differ(ratio, sign):
         spread = 0.01 * np.where(x[:, 0] > 0, 1.0, ratio) * np.sqrt(rng.chisquare(6, 12) / 6)
         found.append(sign * Surface.of(x, spread, np.full(12, 6.0)).evidence() > 0)
     assert np.mean(found) >= 0.75
+
+
+def test_effects_are_those_of_the_surface_and_uncertain_where_nothing_was_seen():
+    rng = np.random.default_rng(5)
+    truth = np.array([-1.0, 0.0, 0.7])
+    x = rng.choice([-1.0, 1.0], (80, 4))
+    x[:, 3] = -1.0
+    spread = np.exp(x[:, :3] @ truth / 2) * np.sqrt(rng.chisquare(5, 80) / 5) * 0.01
+    mean, covariance = Surface.of(x, spread, np.full(80, 5.0)).effects()
+    assert mean[0] < -0.4 < 0.3 < mean[2]  # Drawn towards zero: a part may be no sum of effects.
+    assert mean[[1, 3]] == pytest.approx([0.0, 0.0], abs=0.2)
+    assert 0.0 < covariance[0, 0] < covariance[3, 3] / 2
+    assert np.allclose(covariance, covariance.T)
+
+
+def test_evidence_adds_up_over_all_arms_that_share_a_setting():
+    # Two arms of three degrees of freedom say little; twenty of which half have the setting say it clearly.
+    rng = np.random.default_rng(7)
+    x = np.where(rng.random((20, 8)) < 0.5, 1.0, -1.0)
+    spread = np.where(x[:, 2] > 0, 0.003, 0.01)
+    few, all_ = (Surface.of(x[:n], spread[:n], np.full(n, 3.0)).evidence() for n in (3, 20))
+    assert few < 0.5 < 1.5 < all_
