@@ -30,7 +30,7 @@ def test_variation_is_what_is_made_small_when_nothing_is_said():
 def test_a_method_that_cannot_minimise_what_is_asked_is_refused():
     with pytest.raises(UsageError, match=r"race minimizes spread, not time\. Methods that do: .*swarm, golden"):
         complete(TuneOptions(method="race", minimize="time"))
-    with pytest.raises(UsageError, match="--minimize is one of spread, time, not 'speed'"):
+    with pytest.raises(UsageError, match="--minimize is one of spread, time, metric, not 'speed'"):
         TuneOptions.of({"minimize": "speed"})
 
 
