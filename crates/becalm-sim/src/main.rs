@@ -1,0 +1,56 @@
+//! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
+//! going on, and what was simulated until then is its answer.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use becalm_sim::request::{parse, Answer, Request};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Between two lines of progress.
+const PERIOD: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    // SAFETY: the handler only stores into an atomic (signal-safety(7)).
+    unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { return ExitCode::FAILURE };
+        if line.trim().is_empty() {
+            continue;
+        }
+        STOP.store(false, Ordering::Relaxed);
+        let answer = parse(&line).map_or_else(Answer::Error, |request| play(&request, &mut out));
+        if say(&mut out, &answer).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn play(request: &Request, out: &mut impl Write) -> Answer {
+    let mut last = Instant::now();
+    let found = request.play(|now_ns, ended| {
+        if request.progress && last.elapsed() >= PERIOD {
+            last = Instant::now();
+            if say(out, &Answer::Progress { now_ns, ended }).is_err() {
+                return false;
+            }
+        }
+        !STOP.load(Ordering::Relaxed)
+    });
+    found.map_or_else(|why| Answer::Error(why.to_string()), |summary| Answer::Summary(Box::new(summary)))
+}
+
+fn say(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, answer)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

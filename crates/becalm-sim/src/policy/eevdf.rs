@@ -1,0 +1,256 @@
+//! Earliest eligible virtual deadline first, as Linux 6.12 has it (kernel/sched/fair.c; Stoica & Abdel-Wahab 1995).
+//!
+//! Lag is what a task is owed: the mean virtual time less its own. Of those that are owed something, the one with the
+//! earliest deadline runs, until it has had its slice.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Arrival, Departure, Entry, Policy, Queue};
+use crate::weight::virtual_ns;
+use crate::workload::Class;
+
+/// Knobs and features, by the kernel's names. Times in ns. `tick_ns`: of the machine; lag is bounded by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Eevdf {
+    pub base_slice_ns: u64,
+    pub tick_ns: u64,
+    pub features: Features,
+}
+
+/// As in kernel/sched/features.h.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "SCREAMING_SNAKE_CASE")]
+pub struct Features {
+    pub place_lag: bool,
+    pub place_deadline_initial: bool,
+    pub place_rel_deadline: bool,
+    pub run_to_parity: bool,
+    pub preempt_short: bool,
+    pub next_buddy: bool,
+    pub delay_dequeue: bool,
+    pub delay_zero: bool,
+    pub wakeup_preemption: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            place_lag: true,
+            place_deadline_initial: true,
+            place_rel_deadline: true,
+            run_to_parity: true,
+            preempt_short: true,
+            next_buddy: false,
+            delay_dequeue: true,
+            delay_zero: true,
+            wakeup_preemption: true,
+        }
+    }
+}
+
+/// The slice before scaling, up to 6.14 and from 6.15 on; 6.12-stable has the newer one since May 2025.
+pub const OLDER_SLICE_NS: u64 = 750_000;
+pub const SLICE_NS: u64 = 700_000;
+
+impl Default for Eevdf {
+    /// Of a single CPU at 250 Hz.
+    fn default() -> Self {
+        Self { base_slice_ns: SLICE_NS, tick_ns: 4_000_000, features: Features::default() }
+    }
+}
+
+impl Eevdf {
+    /// The defaults of a machine with so many CPUs and ticks a second.
+    pub fn scaled(cpus: usize, hz: u64) -> Self {
+        let slice = crate::scaling(cpus) * SLICE_NS;
+        Self { base_slice_ns: slice, tick_ns: 1_000_000_000 / hz.max(1), features: Features::default() }
+    }
+
+    fn slice(&self, entry: &Entry) -> u64 {
+        if entry.slice_ns > 0 {
+            entry.slice_ns
+        } else {
+            self.base_slice_ns
+        }
+    }
+
+    fn virtual_slice(&self, entry: &Entry) -> i64 {
+        virtual_ns(self.slice(entry), entry.weight)
+    }
+
+    /// What a task is owed, bounded by what it may keep.
+    fn lag(&self, queue: &Queue, entry: &Entry) -> i64 {
+        let most = virtual_ns((2 * self.slice(entry)).max(self.tick_ns), entry.weight);
+        (queue.mean_v() - entry.v).clamp(-most, most)
+    }
+
+    /// Who would run: the running one as long as it is protected, else the earliest deadline of the eligible.
+    fn best(&self, queue: &Queue) -> Option<u32> {
+        let current = queue.current.as_ref().filter(|each| queue.eligible(each.v));
+        if let Some(current) = current {
+            if self.features.run_to_parity && queue.protected {
+                return Some(current.task);
+            }
+        }
+        if let Some(next) = queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.find(task)) {
+            if queue.eligible(next.v) {
+                return Some(next.task);
+            }
+        }
+        let eligible = queue.waiting.iter().filter(|each| queue.eligible(each.v));
+        let best = eligible.min_by_key(|each| (each.deadline, each.order));
+        match (best, current) {
+            // Of equal deadlines the one that waits goes first (entity_before is strict).
+            (Some(best), Some(current)) if current.deadline < best.deadline => Some(current.task),
+            (Some(best), _) => Some(best.task),
+            (None, Some(current)) => Some(current.task),
+            // Rounding may leave nobody eligible: then whoever is furthest behind.
+            (None, None) => {
+                queue.waiting.iter().chain(&queue.current).min_by_key(|each| (each.v, each.order)).map(|each| each.task)
+            }
+        }
+    }
+
+    fn place(&self, queue: &Queue, entry: &mut Entry, how: Arrival) {
+        let mut lag = 0;
+        if self.features.place_lag && queue.weight > 0 && entry.lag != 0 {
+            // Its own coming moves the mean: that is made up for.
+            let (load, own) = (i128::from(queue.weight), i128::from(entry.weight));
+            lag = (i128::from(entry.lag) * (load + own)).div_euclid(load) as i64;
+        }
+        entry.v = queue.mean_v() - lag;
+        let relative = entry.deadline;
+        let slice = self.virtual_slice(entry);
+        entry.deadline = entry.v
+            + match how {
+                Arrival::Moved if self.features.place_rel_deadline => relative,
+                Arrival::New if self.features.place_deadline_initial => slice / 2,
+                _ => slice,
+            };
+    }
+
+    fn update_min(queue: &mut Queue) {
+        if let Some(least) = queue.waiting.iter().chain(&queue.current).map(|each| each.v).min() {
+            queue.min_v = queue.min_v.max(least);
+        }
+    }
+}
+
+impl Policy for Eevdf {
+    fn attach(&self, queue: &mut Queue, mut entry: Entry, how: Arrival) {
+        entry.delayed = false;
+        self.place(queue, &mut entry, how);
+        queue.push(entry);
+    }
+
+    fn detach(&self, queue: &mut Queue, task: u32, how: Departure) -> Option<Entry> {
+        let entry = queue.find(task)?;
+        let lag = self.lag(queue, entry);
+        let delays = how == Departure::Sleep && self.features.delay_dequeue && !queue.eligible(entry.v);
+        let running = queue.current.as_ref().is_some_and(|each| each.task == task);
+        let mut entry = if running { queue.take_current() } else { queue.take(task) }?;
+        if delays {
+            entry.delayed = true;
+            queue.push(entry);
+            return None;
+        }
+        entry.lag = lag;
+        entry.deadline -= entry.v;
+        Self::update_min(queue);
+        Some(entry)
+    }
+
+    fn revive(&self, queue: &mut Queue, task: u32) {
+        let Some(entry) = queue.find(task) else { return };
+        if self.features.delay_zero && self.lag(queue, entry) > 0 {
+            if let Some(mut entry) = queue.take(task) {
+                entry.lag = 0;
+                entry.delayed = false;
+                self.place(queue, &mut entry, Arrival::Woken);
+                queue.push(entry);
+            }
+        } else if let Some(entry) = queue.waiting.iter_mut().find(|each| each.task == task) {
+            entry.delayed = false;
+        }
+    }
+
+    fn account(&self, queue: &mut Queue, ran_ns: u64) -> bool {
+        queue.advance(ran_ns);
+        let more = !queue.waiting.is_empty();
+        let Some(current) = &queue.current else { return false };
+        if current.v < current.deadline {
+            return false;
+        }
+        let deadline = current.v + self.virtual_slice(current);
+        if let Some(current) = &mut queue.current {
+            current.deadline = deadline;
+        }
+        queue.protected = false;
+        queue.cut_short = false;
+        Self::update_min(queue);
+        more
+    }
+
+    fn tick(&self, queue: &mut Queue) -> bool {
+        // Its slice ends in `account`; here only a protection that was cut short, and left without being owed anything.
+        queue.cut_short && queue.current.as_ref().is_some_and(|each| !queue.eligible(each.v))
+    }
+
+    fn preempts(&self, queue: &mut Queue, task: u32) -> bool {
+        let (Some(current), Some(wakee)) = (&queue.current, queue.find(task)) else { return false };
+        if current.class == Class::Idle && wakee.class != Class::Idle {
+            return self.features.wakeup_preemption;
+        }
+        if !self.features.wakeup_preemption || wakee.class != Class::Other {
+            return false;
+        }
+        let shorter = self.slice(wakee) < self.slice(current);
+        let earlier = wakee.deadline < current.deadline || !queue.eligible(current.v);
+        if self.features.preempt_short && shorter && queue.eligible(wakee.v) && earlier {
+            queue.protected = false;
+            queue.cut_short = true;
+        }
+        if self.features.next_buddy {
+            queue.next = Some(task);
+        }
+        self.best(queue) == Some(task)
+    }
+
+    fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entry>) {
+        while let Some(task) = self.best(queue) {
+            if queue.current.as_ref().is_some_and(|each| each.task == task) {
+                return;
+            }
+            if queue.find(task).is_some_and(|each| each.delayed) {
+                let Some(entry) = queue.find(task) else { return };
+                let lag = self.lag(queue, entry);
+                if let Some(mut entry) = queue.take(task) {
+                    entry.lag = if self.features.delay_zero { lag.min(0) } else { lag };
+                    entry.deadline -= entry.v;
+                    entry.delayed = false;
+                    asleep.push(entry);
+                }
+                continue;
+            }
+            let next = queue.next;
+            queue.put_back();
+            queue.next = next;
+            queue.run(task);
+            queue.protected = true;
+            Self::update_min(queue);
+            return;
+        }
+    }
+
+    fn yielded(&self, queue: &mut Queue) {
+        let Some(current) = &queue.current else { return };
+        let slice = self.virtual_slice(current);
+        if let Some(current) = &mut queue.current {
+            current.deadline += slice;
+        }
+        queue.protected = false;
+    }
+
+    fn moved_asleep(&self, _entry: &mut Entry, _from: &Queue, _to: &Queue) {}
+}

@@ -1,0 +1,181 @@
+//! What the program `becalm-sim` is asked, one JSON object a line, and what it answers.
+//!
+//! `{"workload": {"hackbench": {"groups": 20, "loops": 1000}}, "policy": {"eevdf": {}}, "machine": {"cpus": 2}, "seed": 1}`
+//! is answered by `{"summary": {...}}` or `{"error": "..."}`, after some `{"progress": ...}` where that is asked for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
+use crate::simulation::{Limits, Simulation, SimulationError};
+use crate::summary::Summary;
+use crate::workload::{Hackbench, Workload};
+use crate::Machine;
+
+/// One simulation. What is left out has its default: of knobs that of the kernel on so many CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub workload: Work,
+    pub policy: Which,
+    #[serde(default)]
+    pub machine: Machine,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub until_ns: Option<u64>,
+    /// How many spans of who ran where are kept.
+    #[serde(default)]
+    pub spans: usize,
+    /// Whether each task has a row of its own.
+    #[serde(default)]
+    pub per_task: bool,
+    #[serde(default)]
+    pub progress: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    Hackbench(HackbenchRequest),
+    Tasks(Workload),
+}
+
+/// As `Hackbench`; what is left out has its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HackbenchRequest {
+    pub groups: Option<u32>,
+    pub fan: Option<u32>,
+    pub loops: Option<u64>,
+    pub room: Option<u32>,
+}
+
+/// Which scheduler, with the knobs and features that differ from the kernel's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    Cfs(CfsKnobs),
+    Eevdf(EevdfKnobs),
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CfsKnobs {
+    pub latency_ns: Option<u64>,
+    pub min_granularity_ns: Option<u64>,
+    pub wakeup_granularity_ns: Option<u64>,
+    pub features: cfs::Features,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EevdfKnobs {
+    pub base_slice_ns: Option<u64>,
+    pub features: eevdf::Features,
+}
+
+/// What is answered.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    Summary(Box<Summary>),
+    Error(String),
+    Progress { now_ns: u64, ended: f64 },
+}
+
+/// Read a request. Errors: a sentence.
+pub fn parse(line: &str) -> Result<Request, String> {
+    serde_json::from_str(line).map_err(|error| format!("This is no request: {error}."))
+}
+
+impl Request {
+    /// Play it. `goes_on` is asked now and then, with the simulated time, ns, and the share of tasks that have ended.
+    pub fn play(&self, goes_on: impl FnMut(u64, f64) -> bool) -> Result<Summary, SimulationError> {
+        let workload = match &self.workload {
+            Work::Tasks(made) => made.clone(),
+            Work::Hackbench(asked) => {
+                let usual = Hackbench::default();
+                let bench = Hackbench {
+                    groups: asked.groups.unwrap_or(usual.groups),
+                    fan: asked.fan.unwrap_or(usual.fan),
+                    loops: asked.loops.unwrap_or(usual.loops),
+                    room: asked.room.unwrap_or(usual.room),
+                };
+                bench.check()?;
+                bench.workload()
+            }
+        };
+        let cpus = self.machine.cpus;
+        match &self.policy {
+            Which::Cfs(knobs) => {
+                let usual = Cfs::scaled(cpus);
+                let policy = Cfs {
+                    latency_ns: knobs.latency_ns.unwrap_or(usual.latency_ns),
+                    min_granularity_ns: knobs.min_granularity_ns.unwrap_or(usual.min_granularity_ns),
+                    wakeup_granularity_ns: knobs.wakeup_granularity_ns.unwrap_or(usual.wakeup_granularity_ns),
+                    features: knobs.features.clone(),
+                };
+                self.under(&workload, &policy, goes_on)
+            }
+            Which::Eevdf(knobs) => {
+                let usual = Eevdf::scaled(cpus, self.machine.hz);
+                let policy = Eevdf {
+                    base_slice_ns: knobs.base_slice_ns.unwrap_or(usual.base_slice_ns),
+                    tick_ns: usual.tick_ns,
+                    features: knobs.features.clone(),
+                };
+                self.under(&workload, &policy, goes_on)
+            }
+        }
+    }
+
+    fn under<P: Policy>(
+        &self,
+        workload: &Workload,
+        policy: &P,
+        goes_on: impl FnMut(u64, f64) -> bool,
+    ) -> Result<Summary, SimulationError> {
+        let usual = Limits::default();
+        let limits = Limits { until_ns: self.until_ns.unwrap_or(usual.until_ns), spans: self.spans, ..usual };
+        let simulation = Simulation::new(workload, &self.machine, policy, self.seed, limits)?;
+        let mut found = simulation.run_while(goes_on)?;
+        if !self.per_task {
+            found.per_task.clear();
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_the_kernels_defaults() {
+        let line = r#"{"workload": {"hackbench": {"groups": 1, "fan": 2, "loops": 3}}, "policy": {"eevdf": {}}}"#;
+        let found = parse(line).unwrap().play(|_, _| true).unwrap();
+        assert_eq!((found.messages, found.cpus, found.per_task.len()), (12, 2, 0));
+        let knobs = r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"latency_ns": 5, "features": {"LAST_BUDDY": false}}}}"#;
+        let Which::Cfs(knobs) = parse(knobs).unwrap().policy else { panic!("another policy") };
+        assert!(!knobs.features.last_buddy && knobs.features.start_debit);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused_with_a_reason() {
+        for (line, why) in [
+            ("", "no request"),
+            ("{}", "missing field `workload`"),
+            (r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"base_slice_ns": 1}}}"#, "unknown field `base_slice_ns`"),
+            (r#"{"workload": {"hackbench": {}}, "policy": {"fifo": {}}}"#, "unknown variant `fifo`"),
+        ] {
+            let said = parse(line).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+        let zero = r#"{"workload": {"hackbench": {"groups": 0}}, "policy": {"cfs": {}}}"#;
+        assert!(parse(zero).unwrap().play(|_, _| true).unwrap_err().to_string().contains("no tasks"));
+        let large = r#"{"workload": {"hackbench": {"groups": 4000000000}}, "policy": {"cfs": {}}}"#;
+        assert!(parse(large).unwrap().play(|_, _| true).unwrap_err().to_string().contains("bytes"));
+        let cpus = r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {}}, "machine": {"cpus": 0}}"#;
+        assert!(parse(cpus).unwrap().play(|_, _| true).unwrap_err().to_string().contains("1 to 8192 CPUs"));
+    }
+}

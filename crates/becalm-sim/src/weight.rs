@@ -1,0 +1,39 @@
+//! The weights of niceness (`sched_prio_to_weight` in kernel/sched/core.c): each step is a factor of about 1.25.
+
+/// Of nice 0: virtual time runs as fast as time for it.
+pub const NICE_0: u64 = 1024;
+
+/// Of SCHED_IDLE.
+pub const IDLE: u64 = 3;
+
+/// From nice -20 to 19.
+const WEIGHTS: [u64; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+/// The weight of a niceness; one beyond -20 to 19 is taken as the nearest.
+pub fn of_nice(nice: i8) -> u64 {
+    WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
+}
+
+/// The virtual time of a time.
+pub fn virtual_ns(ns: u64, weight: u64) -> i64 {
+    match weight {
+        NICE_0 => ns as i64,
+        weight => (u128::from(ns) * u128::from(NICE_0) / u128::from(weight)) as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nice_has_the_kernels_weights() {
+        assert_eq!((of_nice(-20), of_nice(0), of_nice(19), of_nice(100)), (88761, 1024, 15, 15));
+        assert_eq!(virtual_ns(1000, 1024), 1000);
+        assert_eq!(virtual_ns(1000, 2048), 500);
+        assert_eq!(virtual_ns(335, 335), 1024);
+    }
+}

@@ -1,0 +1,185 @@
+//! Whole simulations: what must hold of each, whatever is simulated.
+
+use becalm_sim::policy::{Cfs, Eevdf, Policy};
+use becalm_sim::simulation::Limits;
+use becalm_sim::workload::{Class, Hackbench, Step, TaskDefinition, Workload};
+use becalm_sim::{Machine, Simulation, SimulationError, Summary};
+use proptest::prelude::*;
+
+fn task(name: &str, program: u32) -> TaskDefinition {
+    let name = name.to_owned();
+    TaskDefinition { name, program, channel: 0, nice: 0, class: Class::Other, slice_ns: 0, start_ns: 0 }
+}
+
+fn spinners(nices: &[i8], ns: u64) -> Workload {
+    let tasks = nices.iter().map(|&nice| TaskDefinition { nice, ..task("spinner", 0) }).collect();
+    Workload { programs: vec![vec![Step::Compute(ns)]], tasks, room: vec![] }
+}
+
+fn free(cpus: usize) -> Machine {
+    Machine { cpus, switch_ns: 0, wakeup_ns: 0, migration_ns: 0, ..Machine::default() }
+}
+
+fn run<P: Policy>(workload: &Workload, machine: &Machine, policy: &P) -> Summary {
+    Simulation::new(workload, machine, policy, 1, Limits::default()).unwrap().run().unwrap()
+}
+
+fn adds_up(found: &Summary) {
+    assert_eq!(found.run_ns + found.overhead_ns + found.idle_ns, found.cpus as u64 * found.end_ns, "{found:?}");
+}
+
+#[test]
+fn a_program_alone_takes_its_time() {
+    let found = run(&spinners(&[0], 50_000_000), &free(1), &Cfs::default());
+    assert_eq!((found.end_ns, found.run_ns, found.finished, found.switches), (50_000_000, 50_000_000, true, 1));
+    adds_up(&found);
+    let found = run(&spinners(&[0], 50_000_000), &Machine::default(), &Eevdf::default());
+    assert_eq!(found.end_ns, 50_002_000, "and one switch");
+    adds_up(&found);
+}
+
+#[test]
+fn spinners_share_by_weight_under_both() {
+    let (workload, machine) = (spinners(&[0, 5], 20_000_000_000), free(1));
+    let limits = Limits { until_ns: 10_000_000_000, ..Limits::default() };
+    for found in [
+        Simulation::new(&workload, &machine, &Cfs::default(), 1, limits).unwrap().run().unwrap(),
+        Simulation::new(&workload, &machine, &Eevdf::default(), 1, limits).unwrap().run().unwrap(),
+    ] {
+        let ratio = found.per_task[0].run_ns as f64 / found.per_task[1].run_ns as f64;
+        assert!((ratio / (1024.0 / 335.0) - 1.0).abs() < 0.02, "{ratio}");
+        assert!(!found.finished && found.fairness > 0.999);
+        adds_up(&found);
+    }
+}
+
+#[test]
+fn four_spinners_on_two_cpus_take_twice_as_long() {
+    for found in [
+        run(&spinners(&[0; 4], 1_000_000_000), &free(2), &Cfs::scaled(2)),
+        run(&spinners(&[0; 4], 1_000_000_000), &free(2), &Eevdf::scaled(2, 250)),
+    ] {
+        assert_eq!(found.end_ns, 2_000_000_000);
+        assert_eq!(found.idle_ns, 0);
+        adds_up(&found);
+    }
+}
+
+#[test]
+fn three_spinners_on_two_cpus_keep_both_busy_until_one_is_left() {
+    for found in [
+        run(&spinners(&[0; 3], 1_000_000_000), &free(2), &Cfs::scaled(2)),
+        run(&spinners(&[0; 3], 1_000_000_000), &free(2), &Eevdf::scaled(2, 250)),
+    ] {
+        assert!(found.end_ns >= 1_500_000_000 && found.end_ns <= 2_000_000_000, "{found:?}");
+        adds_up(&found);
+    }
+}
+
+#[test]
+fn hackbench_sends_all_its_messages() {
+    let bench = Hackbench { groups: 3, fan: 5, loops: 20, room: 2 };
+    for machine in [Machine { cpus: 1, ..Machine::default() }, Machine::default(), Machine { cpus: 8, llc_cpus: 4, ..Machine::default() }] {
+        for found in [
+            run(&bench.workload(), &machine, &Cfs::scaled(machine.cpus)),
+            run(&bench.workload(), &machine, &Eevdf::scaled(machine.cpus, 250)),
+        ] {
+            assert_eq!(found.messages, bench.messages());
+            assert_eq!(found.tasks_ended, 30);
+            // Every message is written once and read once.
+            assert_eq!(found.run_ns, 2 * bench.messages() * 1_000);
+            assert!(found.wakeups > 0 && found.switches > 30);
+            adds_up(&found);
+        }
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes_and_others_do_not() {
+    let (bench, machine) = (Hackbench { groups: 2, fan: 4, loops: 10, room: 3 }.workload(), Machine { jitter: 0.2, ..Machine::default() });
+    let policy = Eevdf::scaled(2, 250);
+    let made = |seed| {
+        let found = Simulation::new(&bench, &machine, &policy, seed, Limits::default()).unwrap().run().unwrap();
+        serde_json::to_string(&found).unwrap()
+    };
+    assert_eq!(made(5), made(5));
+    assert_ne!(made(5), made(6));
+}
+
+#[test]
+fn sleepers_wake_in_time_and_the_latency_is_what_others_take() {
+    let program = vec![Step::Repeat(10), Step::Sleep(10_000_000), Step::Compute(1_000_000), Step::End];
+    let workload = Workload { programs: vec![program], tasks: vec![task("periodic", 0)], room: vec![] };
+    let found = run(&workload, &free(1), &Eevdf::default());
+    assert_eq!((found.end_ns, found.idle_ns, found.wakeups), (110_000_000, 100_000_000, 10));
+    adds_up(&found);
+}
+
+#[test]
+fn who_waits_for_whom_is_said() {
+    let programs = vec![vec![Step::Receive(0)], vec![Step::Send(1), Step::Send(1)]];
+    let workload = Workload { programs, tasks: vec![task("reader", 0), task("writer", 1)], room: vec![1, 1] };
+    let machine = Machine::default();
+    let stuck = Simulation::new(&workload, &machine, &Cfs::default(), 1, Limits::default()).unwrap().run();
+    let why = stuck.unwrap_err().to_string();
+    assert!(why.contains("reader waits for a message in channel 0"), "{why}");
+    assert!(why.contains("writer waits for room in channel 1"), "{why}");
+}
+
+#[test]
+fn steps_that_never_use_time_are_found() {
+    let programs = vec![vec![Step::Repeat(u64::MAX), Step::Compute(0), Step::End]];
+    let workload = Workload { programs, tasks: vec![task("busy", 0)], room: vec![] };
+    let machine = Machine::default();
+    let stuck = Simulation::new(&workload, &machine, &Cfs::default(), 1, Limits::default()).unwrap().run();
+    assert_eq!(stuck.unwrap_err(), SimulationError::Timeless { task: "busy".into() });
+}
+
+#[test]
+fn a_simulation_that_is_stopped_shows_what_was_simulated() {
+    let (bench, machine) = (Hackbench::default().workload(), Machine::default());
+    let limits = Limits { events: 5_000, spans: 10, ..Limits::default() };
+    let found = Simulation::new(&bench, &machine, &Eevdf::scaled(2, 250), 1, limits).unwrap().run().unwrap();
+    assert!(!found.finished && found.events == 5_000 && found.messages > 0);
+    assert_eq!(found.spans.len(), 10);
+    assert!(found.spans_dropped > 0);
+    adds_up(&found);
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (1..5_000_000u64).prop_map(Step::Compute),
+        (1..5_000_000u64).prop_map(Step::Sleep),
+        Just(Step::Yield),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn time_adds_up_and_everybody_gets_through(
+        programs in prop::collection::vec(prop::collection::vec(step(), 1..8), 1..4),
+        tasks in prop::collection::vec((0..4u32, -20..20i8, 0..3u8, 0..3_000_000u64), 1..12),
+        cpus in 1..6usize,
+        eevdf in any::<bool>(),
+    ) {
+        let count = programs.len() as u32;
+        let tasks = tasks.into_iter().map(|(program, nice, class, start_ns)| TaskDefinition {
+            nice,
+            start_ns,
+            class: [Class::Other, Class::Batch, Class::Idle][class as usize],
+            ..task("any", program % count)
+        }).collect();
+        let workload = Workload { programs, tasks, room: vec![] };
+        let machine = Machine { cpus, ..Machine::default() };
+        let found = if eevdf { run(&workload, &machine, &Eevdf::scaled(cpus, 250)) } else { run(&workload, &machine, &Cfs::scaled(cpus)) };
+        adds_up(&found);
+        prop_assert!(found.finished);
+        let wanted: u64 = workload.tasks.iter().flat_map(|task| &workload.programs[task.program as usize]).map(|step| match step {
+            Step::Compute(ns) => *ns,
+            _ => 0,
+        }).sum();
+        prop_assert_eq!(found.run_ns, wanted);
+    }
+}
