@@ -6,6 +6,7 @@ USER_VENV := .venv
 VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
+SIMULATOR := python/becalm/becalm-sim
 # The engine's tables (knobs, columns, sources), which the Python package reads.
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -49,10 +50,14 @@ $(AGENT): $(RUST) | check-tools
 	cargo rustc -q --release --locked -p becalm-agent --bin becalm-agent -- -C target-feature=+crt-static
 	cp target/release/becalm-agent $@.new && mv $@.new $@
 
+$(SIMULATOR): $(RUST) | check-tools
+	cargo build -q --release --locked -p becalm-sim
+	cp target/release/becalm-sim $@.new && mv $@.new $@
+
 $(TABLES): $(AGENT)
 	$(AGENT) tables > $@.new && mv $@.new $@
 
-build: $(VENV)/.develop $(AGENT) $(TABLES)
+build: $(VENV)/.develop $(AGENT) $(SIMULATOR) $(TABLES)
 
 install: check-tools
 	$(PYTHON) -m pip install .
@@ -132,4 +137,4 @@ format: build
 	cargo fmt --manifest-path fuzz/Cargo.toml
 
 clean:
-	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(TABLES) python/*.egg-info
+	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(SIMULATOR) $(TABLES) python/*.egg-info

@@ -37,13 +37,14 @@ setup(
     cmdclass={"build_rust": build_rust_and_tables},
     rust_extensions=[
         RustExtension(
-            {"becalm-agent": "becalm.becalm-agent"},
-            path="crates/becalm-agent/Cargo.toml",
+            {name: f"becalm.{name}"},
+            path=f"crates/{name}/Cargo.toml",
             binding=Binding.Exec,
             env={**os.environ, "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {STATIC}".strip()},
             args=["--locked"],
             strip=Strip.Debug,
             debug=False,
         )
+        for name in ("becalm-agent", "becalm-sim")
     ],
 )

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from becalm.nouns.settings_change import ApplyResult as ApplyResult
     from becalm.nouns.settings_change import Reset as Reset
     from becalm.nouns.settings_change import Status as Status
+    from becalm.nouns.simulation import SimulatedRun as SimulatedRun
+    from becalm.nouns.simulation import Simulation as Simulation
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
     from becalm.nouns.timer import ClockReport as ClockReport
@@ -126,6 +128,7 @@ _VALUES = {
     "becalm.nouns.run": "Run",
     "becalm.nouns.settings": "Settings",
     "becalm.nouns.settings_change": "ApplyResult Reset Status",
+    "becalm.nouns.simulation": "SimulatedRun Simulation",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
     "becalm.nouns.timer": "ClockReport TimerCell",

@@ -21,7 +21,7 @@ pub mod workload;
 
 pub use machine::Machine;
 pub use policy::{Cfs, Eevdf, Policy};
-pub use simulation::{SimulationError, Simulation};
+pub use simulation::{Simulation, SimulationError};
 pub use summary::Summary;
 pub use workload::Workload;
 
@@ -38,8 +38,9 @@ mod tests {
     #[test]
     fn the_scaling_is_the_kernels() {
         assert_eq!([1, 2, 4, 8, 64].map(super::scaling), [1, 2, 3, 4, 4]);
-        assert_eq!([1, 2, 4, 8].map(|cpus| super::Eevdf::scaled(cpus, 250).base_slice_ns), [
-            700_000, 1_400_000, 2_100_000, 2_800_000
-        ]);
+        assert_eq!(
+            [1, 2, 4, 8].map(|cpus| super::Eevdf::scaled(cpus, 250).base_slice_ns),
+            [700_000, 1_400_000, 2_100_000, 2_800_000]
+        );
     }
 }

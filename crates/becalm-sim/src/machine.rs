@@ -53,10 +53,15 @@ impl Machine {
             return Err(format!("The tick comes 1 to 100000 times a second, not {} times.", self.hz));
         }
         if !(0.0..=10.0).contains(&self.jitter) {
-            return Err(format!("A coefficient of variation lies between 0 and 10; jitter is {}.", self.jitter));
+            return Err(format!(
+                "A coefficient of variation lies between 0 and 10; jitter is {}.",
+                self.jitter
+            ));
         }
         if self.write_ns == 0 && self.read_ns == 0 {
-            return Err("Writing and reading cannot both cost nothing: messages would go round in no time.".into());
+            return Err(
+                "Writing and reading cannot both cost nothing: messages would go round in no time.".into()
+            );
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
 use crate::simulation::{Limits, Simulation, SimulationError};
 use crate::summary::Summary;
-use crate::workload::{Hackbench, Workload};
+use crate::workload::{Class, Hackbench, Workload};
 use crate::Machine;
 
 /// One simulation. What is left out has its default: of knobs that of the kernel on so many CPUs.
@@ -48,6 +48,9 @@ pub struct HackbenchRequest {
     pub fan: Option<u32>,
     pub loops: Option<u64>,
     pub room: Option<u32>,
+    pub nice: i8,
+    pub class: Class,
+    pub slice_ns: u64,
 }
 
 /// Which scheduler, with the knobs and features that differ from the kernel's.
@@ -100,6 +103,9 @@ impl Request {
                     fan: asked.fan.unwrap_or(usual.fan),
                     loops: asked.loops.unwrap_or(usual.loops),
                     room: asked.room.unwrap_or(usual.room),
+                    nice: asked.nice,
+                    class: asked.class,
+                    slice_ns: asked.slice_ns,
                 };
                 bench.check()?;
                 bench.workload()
@@ -152,7 +158,8 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_the_kernels_defaults() {
-        let line = r#"{"workload": {"hackbench": {"groups": 1, "fan": 2, "loops": 3}}, "policy": {"eevdf": {}}}"#;
+        let line =
+            r#"{"workload": {"hackbench": {"groups": 1, "fan": 2, "loops": 3}}, "policy": {"eevdf": {}}}"#;
         let found = parse(line).unwrap().play(|_, _| true).unwrap();
         assert_eq!((found.messages, found.cpus, found.per_task.len()), (12, 2, 0));
         let knobs = r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"latency_ns": 5, "features": {"LAST_BUDDY": false}}}}"#;
@@ -165,7 +172,10 @@ mod tests {
         for (line, why) in [
             ("", "no request"),
             ("{}", "missing field `workload`"),
-            (r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"base_slice_ns": 1}}}"#, "unknown field `base_slice_ns`"),
+            (
+                r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {"base_slice_ns": 1}}}"#,
+                "unknown field `base_slice_ns`",
+            ),
             (r#"{"workload": {"hackbench": {}}, "policy": {"fifo": {}}}"#, "unknown variant `fifo`"),
         ] {
             let said = parse(line).unwrap_err();

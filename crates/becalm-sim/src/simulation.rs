@@ -190,8 +190,13 @@ impl<'a, P: Policy> Simulation<'a, P> {
         let task = |number: usize| {
             let made = &workload.tasks[number];
             let weight = if made.class == Class::Idle { weight::IDLE } else { weight::of_nice(made.nice) };
-            let entry =
-                Entry { task: number as u32, weight, slice_ns: made.slice_ns, class: made.class, ..Entry::default() };
+            let entry = Entry {
+                task: number as u32,
+                weight,
+                slice_ns: made.slice_ns,
+                class: made.class,
+                ..Entry::default()
+            };
             Task {
                 state: State::Unborn,
                 doing: Doing::Next,
@@ -247,7 +252,10 @@ impl<'a, P: Policy> Simulation<'a, P> {
 
     /// The same, as long as `goes_on` says so: it is asked now and then, with the simulated time, ns, and the share of the
     /// tasks that have ended. What was simulated until then is the summary.
-    pub fn run_while(mut self, mut goes_on: impl FnMut(u64, f64) -> bool) -> Result<Summary, SimulationError> {
+    pub fn run_while(
+        mut self,
+        mut goes_on: impl FnMut(u64, f64) -> bool,
+    ) -> Result<Summary, SimulationError> {
         while self.ended < self.tasks.len() && self.events < self.limits.events {
             if self.events % ASKED_EVERY == ASKED_EVERY - 1
                 && !goes_on(self.now, self.ended as f64 / self.tasks.len() as f64)
@@ -535,7 +543,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
 
     fn deadlock(&self) -> SimulationError {
         let mut waits = Vec::new();
-        let waiting = self.tasks.iter().zip(&self.workload.tasks).filter(|(task, _)| task.state != State::Ended);
+        let waiting =
+            self.tasks.iter().zip(&self.workload.tasks).filter(|(task, _)| task.state != State::Ended);
         let count = waiting.clone().count();
         for (task, made) in waiting.take(3) {
             let what = match task.state {
@@ -551,7 +560,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
             };
             waits.push(what);
         }
-        let rest = if count > waits.len() { format!(", and {} more", count - waits.len()) } else { String::new() };
+        let rest =
+            if count > waits.len() { format!(", and {} more", count - waits.len()) } else { String::new() };
         SimulationError::Deadlock { at_ns: self.now, waits: waits.join(", ") + &rest }
     }
 

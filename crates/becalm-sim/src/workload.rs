@@ -111,7 +111,11 @@ impl Workload {
         for task in &self.tasks {
             let Some(steps) = self.programs.get(task.program as usize) else {
                 let programs = self.programs.len();
-                return Err(WorkloadError::NoProgram { task: task.name.clone(), program: task.program, programs });
+                return Err(WorkloadError::NoProgram {
+                    task: task.name.clone(),
+                    program: task.program,
+                    programs,
+                });
             };
             for step in steps {
                 if let Step::Send(channel) | Step::Receive(channel) = step {
@@ -141,11 +145,14 @@ pub struct Hackbench {
     pub fan: u32,
     pub loops: u64,
     pub room: u32,
+    pub nice: i8,
+    pub class: Class,
+    pub slice_ns: u64,
 }
 
 impl Default for Hackbench {
     fn default() -> Self {
-        Self { groups: 10, fan: 20, loops: 100, room: 270 }
+        Self { groups: 10, fan: 20, loops: 100, room: 270, nice: 0, class: Class::Other, slice_ns: 0 }
     }
 }
 
@@ -160,7 +167,11 @@ impl Hackbench {
         let tasks = 2 * u64::from(self.groups) * u64::from(self.fan);
         let bytes = tasks.saturating_mul(512 + 4 * u64::from(self.room));
         if bytes > LIMIT_BYTES || self.loops.checked_mul(u64::from(self.fan)).is_none() {
-            return Err(WorkloadError::TooLarge { what: format!("{} groups", self.groups), bytes, limit: LIMIT_BYTES });
+            return Err(WorkloadError::TooLarge {
+                what: format!("{} groups", self.groups),
+                bytes,
+                limit: LIMIT_BYTES,
+            });
         }
         Ok(())
     }
@@ -180,6 +191,9 @@ impl Hackbench {
             for number in 0..self.fan {
                 tasks.push(task(format!("sender {group}.{number}"), 0, first));
             }
+        }
+        for each in &mut tasks {
+            (each.nice, each.class, each.slice_ns) = (self.nice, self.class, self.slice_ns);
         }
         let room = vec![self.room; (self.groups * self.fan) as usize];
         Workload { programs: vec![sender, receiver], tasks, room }
@@ -205,10 +219,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_refused() {
-        let spin = |steps: Vec<Step>| Workload { programs: vec![steps], tasks: vec![task("a".into(), 0, 0)], room: vec![1] };
+        let spin = |steps: Vec<Step>| Workload {
+            programs: vec![steps],
+            tasks: vec![task("a".into(), 0, 0)],
+            room: vec![1],
+        };
         assert_eq!(Workload::default().check(), Err(WorkloadError::Empty));
         assert_eq!(spin(vec![Step::Repeat(2)]).check(), Err(WorkloadError::Unbalanced { program: 0 }));
-        assert_eq!(spin(vec![Step::End, Step::Repeat(1)]).check(), Err(WorkloadError::Unbalanced { program: 0 }));
+        assert_eq!(
+            spin(vec![Step::End, Step::Repeat(1)]).check(),
+            Err(WorkloadError::Unbalanced { program: 0 })
+        );
         let none = WorkloadError::NoChannel { task: "a".into(), channel: 1, channels: 1 };
         assert_eq!(spin(vec![Step::Send(1)]).check(), Err(none));
         let mut full = spin(vec![Step::Send(0)]);

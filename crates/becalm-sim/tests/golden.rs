@@ -87,7 +87,10 @@ fn lag_survives_sleep_and_is_bounded() {
     let before = queue.mean_v();
     policy.attach(&mut queue, left, Arrival::Woken);
     let back = queue.find(running).unwrap();
-    assert!((queue.mean_v() - back.v + 200_000).abs() <= 1, "its coming moves the mean, which is made up for");
+    assert!(
+        (queue.mean_v() - back.v + 200_000).abs() <= 1,
+        "its coming moves the mean, which is made up for"
+    );
     assert!(queue.mean_v() >= before);
     // A task that ran much too long keeps no more than two slices.
     let mut queue = Queue::default();

@@ -1,4 +1,5 @@
 //! Whole simulations: what must hold of each, whatever is simulated.
+#![allow(clippy::unwrap_used)]
 
 use becalm_sim::policy::{Cfs, Eevdf, Policy};
 use becalm_sim::simulation::Limits;
@@ -25,13 +26,20 @@ fn run<P: Policy>(workload: &Workload, machine: &Machine, policy: &P) -> Summary
 }
 
 fn adds_up(found: &Summary) {
-    assert_eq!(found.run_ns + found.overhead_ns + found.idle_ns, found.cpus as u64 * found.end_ns, "{found:?}");
+    assert_eq!(
+        found.run_ns + found.overhead_ns + found.idle_ns,
+        found.cpus as u64 * found.end_ns,
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_program_alone_takes_its_time() {
     let found = run(&spinners(&[0], 50_000_000), &free(1), &Cfs::default());
-    assert_eq!((found.end_ns, found.run_ns, found.finished, found.switches), (50_000_000, 50_000_000, true, 1));
+    assert_eq!(
+        (found.end_ns, found.run_ns, found.finished, found.switches),
+        (50_000_000, 50_000_000, true, 1)
+    );
     adds_up(&found);
     let found = run(&spinners(&[0], 50_000_000), &Machine::default(), &Eevdf::default());
     assert_eq!(found.end_ns, 50_002_000, "and one switch");
@@ -78,8 +86,12 @@ fn three_spinners_on_two_cpus_keep_both_busy_until_one_is_left() {
 
 #[test]
 fn hackbench_sends_all_its_messages() {
-    let bench = Hackbench { groups: 3, fan: 5, loops: 20, room: 2 };
-    for machine in [Machine { cpus: 1, ..Machine::default() }, Machine::default(), Machine { cpus: 8, llc_cpus: 4, ..Machine::default() }] {
+    let bench = Hackbench { groups: 3, fan: 5, loops: 20, room: 2, ..Hackbench::default() };
+    for machine in [
+        Machine { cpus: 1, ..Machine::default() },
+        Machine::default(),
+        Machine { cpus: 8, llc_cpus: 4, ..Machine::default() },
+    ] {
         for found in [
             run(&bench.workload(), &machine, &Cfs::scaled(machine.cpus)),
             run(&bench.workload(), &machine, &Eevdf::scaled(machine.cpus, 250)),
@@ -96,10 +108,14 @@ fn hackbench_sends_all_its_messages() {
 
 #[test]
 fn equal_seeds_give_equal_bytes_and_others_do_not() {
-    let (bench, machine) = (Hackbench { groups: 2, fan: 4, loops: 10, room: 3 }.workload(), Machine { jitter: 0.2, ..Machine::default() });
+    let (bench, machine) = (
+        Hackbench { groups: 2, fan: 4, loops: 10, room: 3, ..Hackbench::default() }.workload(),
+        Machine { jitter: 0.2, ..Machine::default() },
+    );
     let policy = Eevdf::scaled(2, 250);
     let made = |seed| {
-        let found = Simulation::new(&bench, &machine, &policy, seed, Limits::default()).unwrap().run().unwrap();
+        let found =
+            Simulation::new(&bench, &machine, &policy, seed, Limits::default()).unwrap().run().unwrap();
         serde_json::to_string(&found).unwrap()
     };
     assert_eq!(made(5), made(5));

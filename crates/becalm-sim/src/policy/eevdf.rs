@@ -93,7 +93,8 @@ impl Eevdf {
                 return Some(current.task);
             }
         }
-        if let Some(next) = queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.find(task)) {
+        if let Some(next) = queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.find(task))
+        {
             if queue.eligible(next.v) {
                 return Some(next.task);
             }
@@ -106,9 +107,12 @@ impl Eevdf {
             (Some(best), _) => Some(best.task),
             (None, Some(current)) => Some(current.task),
             // Rounding may leave nobody eligible: then whoever is furthest behind.
-            (None, None) => {
-                queue.waiting.iter().chain(&queue.current).min_by_key(|each| (each.v, each.order)).map(|each| each.task)
-            }
+            (None, None) => queue
+                .waiting
+                .iter()
+                .chain(&queue.current)
+                .min_by_key(|each| (each.v, each.order))
+                .map(|each| each.task),
         }
     }
 

@@ -90,9 +90,9 @@ impl<P: Policy> Simulation<'_, P> {
 
     /// Take up to so many tasks from the CPU of a domain that has most, as long as it has clearly more.
     fn take_from_busiest(&mut self, cpu: usize, domain: Range<usize>, most: usize, hot: bool) -> bool {
-        let busiest = domain.filter(|&other| other != cpu).max_by_key(|&other| {
-            (self.cpus[other].queue.weight, std::cmp::Reverse(other))
-        });
+        let busiest = domain
+            .filter(|&other| other != cpu)
+            .max_by_key(|&other| (self.cpus[other].queue.weight, std::cmp::Reverse(other)));
         let Some(busiest) = busiest else { return false };
         let mut moved = false;
         for _ in 0..most {

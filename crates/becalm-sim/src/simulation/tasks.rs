@@ -24,7 +24,9 @@ impl<P: Policy> Simulation<'_, P> {
                 continue;
             };
             self.tasks[task].doing = doing;
-            let (Doing::Using(ns) | Doing::Writing(_, ns) | Doing::Reading(_, ns)) = doing else { return Ok(()) };
+            let (Doing::Using(ns) | Doing::Writing(_, ns) | Doing::Reading(_, ns)) = doing else {
+                return Ok(());
+            };
             self.pay_overhead(cpu, task);
             self.cpus[cpu].done_ns = self.now.max(self.cpus[cpu].free_ns) + ns;
             return Ok(());

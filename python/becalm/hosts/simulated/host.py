@@ -12,7 +12,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
+
+if TYPE_CHECKING:
+    from becalm.hosts.simulated.scheduler.host import SchedulerHost
 
 GAP_NS = 300_000
 """Virtual time between two runs: starting, waiting, accounting."""
@@ -93,17 +96,29 @@ MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
 """Noise of log time, one value a run. One more model is one function and one row."""
 
 
-def open_sim(rest: str, access: Access) -> SimHost:
-    """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise."""
+SCHEDULERS = ("cfs", "eevdf")
+"""Names of simulated schedulers (`becalm.hosts.simulated.scheduler`)."""
+
+
+def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
+    """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise.
+
+    `sim:cfs` and `sim:eevdf` are schedulers, with options: `sim:cfs?cpus=4&hz=1000`.
+    """
     name, colon, seed = rest.rpartition(":")
     if not colon or not seed.isdigit():
         name, seed = rest, ""
+    kind, _, query = name.partition("?")
+    if kind in SCHEDULERS:
+        from becalm.hosts.simulated.scheduler.host import open_scheduler
+
+        return open_scheduler(kind, query, int(seed or 0))
     if name in MODELS:
         return SimHost(Machine(name, f"noise of the kind {name}", 0, ()), int(seed or 0), MODELS[name])
     if name.endswith(".toml") or name in machine.names():
         path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
         return SimHost(machine.read(path), int(seed or 0))
-    known = [f"sim:{each}" for each in (*MODELS, *machine.names())]
+    known = [f"sim:{each}" for each in (*SCHEDULERS, *MODELS, *machine.names())]
     near = difflib.get_close_matches(f"sim:{name}", known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(

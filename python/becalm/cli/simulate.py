@@ -1,0 +1,46 @@
+"""`becalm simulate`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+from becalm.units import duration_ns
+
+
+@click.command("simulate", context_settings={"ignore_unknown_options": False})
+@click.option(
+    "--host", default="sim:eevdf", show_default=True, help="sim:cfs or sim:eevdf: sim:eevdf?cpus=4&hz=1000&jitter=0.02"
+)
+@click.option("--set", "settings", type=options.Setting(), multiple=True, help="A knob, as `becalm knobs` has it.")
+@click.option("--seeds", default=1, show_default=True, metavar="N", help="So many simulations with different seeds.")
+@click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time: 10s.")
+@click.option("--trace", metavar="FILE", help="Who ran where, of the first one, for ui.perfetto.dev.")
+@output.as_json
+@output.plain
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command_simulate(command: tuple[str, ...], as_json: bool, plain: bool, **given: Any) -> None:
+    """Play a workload under a simulated scheduler (docs/how-to/simulate.md).
+
+    \b
+    becalm simulate -- hackbench -g 20 -l 1000
+    becalm simulate --host 'sim:cfs?cpus=4' --set sched_latency_ns=24000000 -- hackbench -g 5
+    becalm simulate --trace trace.json -- clients.toml
+    """
+    given["settings"] = dict(given["settings"])
+    found = becalm.simulate(output.words(command), **given)
+    if as_json:
+        output.print_json("simulate", found.to_json())
+    else:
+        from becalm.report import simulation
+        from becalm.report.terminal import console
+
+        console(plain=plain).print(simulation.on_terminal(found))
+    if given["trace"]:
+        echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)
+    sys.exit(found.exit_code)

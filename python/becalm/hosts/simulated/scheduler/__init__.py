@@ -1,0 +1,5 @@
+"""Schedulers in simulation, as hosts `sim:cfs` and `sim:eevdf`: programs as state machines on CPUs that are none.
+
+`engine` asks the program `becalm-sim` (crates/becalm-sim), `programs` turns command lines and files into what it runs,
+`knobs` settings into its knobs, and `host` makes a Host of that.
+"""

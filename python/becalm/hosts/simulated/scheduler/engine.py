@@ -1,0 +1,93 @@
+"""The program `becalm-sim`: a request of JSON a line, an answer a line (crates/becalm-sim/src/request.rs)."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from becalm.errors import MachineError, UsageError
+
+Progress = Callable[[int, float], None]
+"""Takes the simulated time, ns, and the share of the tasks that have ended."""
+
+
+def simulator_path() -> str:
+    """The executable inside the installed package. Raises MachineError when it is not there."""
+    path = str(importlib.resources.files("becalm") / "becalm-sim")
+    if not os.access(path, os.X_OK):
+        raise MachineError(
+            f"The simulator is missing: {path} is not an executable file. Install becalm with `pip install .`, which "
+            "builds it (Rust is needed)."
+        )
+    return path
+
+
+class Engine:
+    """A running simulator. Requests are answered one after the other; `stop` ends the one that is going on."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [simulator_path()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            # Ctrl-C is becalm's: it asks for what was simulated until then.
+            start_new_session=True,
+        )
+        self._busy = threading.Event()
+
+    def simulate(self, request: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+        """The summary of a simulation, of what there was of it when it is stopped (crates/becalm-sim/src/summary.rs).
+
+        Raises UsageError for what cannot be simulated, MachineError when the simulator has ended.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        asked = {**request, "progress": progress is not None}
+        self._busy.set()
+        try:
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
+            while True:
+                try:
+                    line = self._process.stdout.readline()
+                except KeyboardInterrupt:
+                    self.stop()
+                    continue
+                answer = json.loads(line) if line else {}
+                if progress is not None and "progress" in answer:
+                    progress(answer["progress"]["now_ns"], answer["progress"]["ended"])
+                    continue
+                break
+        except BrokenPipeError:
+            answer = {}
+        finally:
+            self._busy.clear()
+        if "error" in answer:
+            raise UsageError(answer["error"])
+        if "summary" not in answer:
+            raise MachineError(f"The simulator ended unexpectedly with {self._process.wait()}.")
+        found: dict[str, Any] = answer["summary"]
+        return found
+
+    def stop(self) -> None:
+        """End the simulation that is going on, if one is: its answer is what was simulated."""
+        if self._busy.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(2)
+
+    def close(self) -> None:
+        """End the simulator."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self._process.terminate()
+        self._process.wait()

@@ -1,0 +1,163 @@
+"""The hosts `sim:cfs` and `sim:eevdf`: `sim:eevdf?cpus=4&hz=1000&jitter=0.02:7`, seeds as for all simulated machines.
+
+Each run is a simulation with a seed of its own, from the host's seed and the run's number; without `jitter` all runs of
+the same program under the same settings are equal, and are simulated once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.hosts.abilities import YES, Ability, with_abilities
+from becalm.hosts.absent import NoMachine, refuse_metrics
+from becalm.hosts.events import Event, Runs
+from becalm.hosts.protocol import MeasureRequest
+from becalm.hosts.simulated.scheduler import knobs as model_knobs
+from becalm.hosts.simulated.scheduler.engine import Engine, Progress
+from becalm.hosts.simulated.scheduler.programs import work_of
+from becalm.nouns.knob import Knob, find
+from becalm.nouns.run import Outcome, Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+POLICIES = ("cfs", "eevdf")
+
+COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
+"""What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs)."""
+
+GAP_NS = 300_000
+"""Virtual time between two runs."""
+
+
+def machine_of(name: str, query: str) -> dict[str, Any]:
+    """The machine of a host's name. Raises UsageError for an option that there is not."""
+    found: dict[str, Any] = {"cpus": 2, "hz": 250}
+    for key, value in parse_qsl(query, keep_blank_values=True):
+        try:
+            if key == "jitter":
+                found[key] = float(value)
+            elif key in COUNTS:
+                found[key] = int(value)
+            else:
+                known = ", ".join((*COUNTS, "jitter"))
+                raise UsageError(f"sim:{name} has no option {key!r}. It knows {known}.")
+        except ValueError:
+            raise UsageError(f"sim:{name}: {key} is a number, not {value!r}.") from None
+    return found
+
+
+def open_scheduler(name: str, query: str, seed: int) -> SchedulerHost:
+    """The host of a policy, `cfs` or `eevdf`."""
+    return SchedulerHost(name, machine_of(name, query), seed, f"sim:{name}{'?' + query if query else ''}")
+
+
+class SchedulerHost(NoMachine):
+    """Programs as state machines under a scheduling policy."""
+
+    def __init__(self, policy: str, machine: dict[str, Any], seed: int, name: str) -> None:
+        super().__init__(name, "it is simulated, so there is no machine")
+        self._abilities |= {Ability.MACHINE_SETTINGS: YES}
+        self.policy, self.machine, self.seed = policy, machine, seed
+        self._engine = Engine()
+        self._knobs = model_knobs.of_model(policy, machine["cpus"])
+        self._requests: list[list[dict[str, Any]]] = []
+        self._known: dict[str, int] = {}
+        self._now_ns = 1_600_000_000_000_000_000
+        self._stopped = False
+
+    def __enter__(self) -> SchedulerHost:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the simulator."""
+        self._engine.close()
+
+    def facts(self) -> dict[str, Any]:
+        """What is simulated, and what is not."""
+        model = {"policy": self.policy, **self.machine}
+        return with_abilities({"host": {"hostname": self.name}, "model": model}, self.abilities())
+
+    def knobs(self) -> list[Knob]:
+        """The catalogue with what this model has of it."""
+        return list(self._knobs)
+
+    def define(
+        self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
+    ) -> list[str]:
+        """Make a request of each program under each of the settings."""
+        refuse_metrics(self.name, workloads)
+        named = {knob.name: knob for knob in self._knobs}
+        requests = []
+        for workload in workloads:
+            if workload.kernel:
+                raise WorkloadError(f"{self.name} has no processor for the built-in kernels.")
+            base = {"work": work_of(workload.argv, workload.directory), "policy": {self.policy: {}}}
+            row = []
+            for each in settings:
+                for name, _ in (each or Settings()).values:
+                    find(self._knobs, name)
+                made = model_knobs.put({**base, "machine": self.machine}, each or Settings(), named)
+                row.append(request_of(made))
+            requests.append(row)
+        self._requests, self._known = requests, {}
+        return [workload.argv[0] for workload in workloads]
+
+    def measure(self, request: MeasureRequest) -> Iterator[Event]:
+        """Rows as the agent would send them; what is stopped in its middle is aborted."""
+        self._stopped = False
+        for index, step in enumerate(request.block.steps):
+            if self._stopped:
+                return
+            asked = self._requests[step.workload][step.settings]
+            wall_ns, outcome = self._run(asked, request.first + index)
+            run = Run(
+                request.first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns,
+                None, None, None, None, None, None, None, None, outcome, 0, 0,
+            )  # fmt: skip
+            self._now_ns += wall_ns + GAP_NS
+            yield Runs([run])
+
+    def _run(self, asked: dict[str, Any], number: int) -> tuple[int, str]:
+        same = not asked["machine"].get("jitter")
+        key = json.dumps(asked, sort_keys=True) if same else ""
+        if key in self._known:
+            return self._known[key], str(Outcome.OK)
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        summary = self._engine.simulate({**asked, "seed": seed})
+        if not summary["finished"]:
+            return max(1, summary["end_ns"]), str(Outcome.ABORTED)
+        if same:
+            self._known[key] = max(1, summary["end_ns"])
+        return max(1, summary["end_ns"]), str(Outcome.OK)
+
+    def simulated(self, seed: int, more: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+        """The whole summary of the only program that is defined (crates/becalm-sim/src/summary.rs)."""
+        return self._engine.simulate({**self._requests[0][0], "seed": self.seed + seed, **more}, progress)
+
+    def stop(self) -> None:
+        """End the run that is being simulated, and the block."""
+        self._stopped = True
+        self._engine.stop()
+
+    def overhead(self, runs: int) -> tuple[list[int], list[int]]:
+        """The virtual gap between runs."""
+        return [0] * runs, [GAP_NS] * runs
+
+
+def request_of(made: dict[str, Any]) -> dict[str, Any]:
+    """The engine's form of a request: settings of all tasks go into the tasks."""
+    work, tasks = dict(made["work"]), made.get("tasks", {})
+    if "tasks" in work and tasks:
+        work["tasks"] = {**work["tasks"], "tasks": [{**each, **tasks} for each in work["tasks"]["tasks"]]}
+    elif tasks:
+        work["hackbench"] = {**work["hackbench"], **tasks}
+    return {"workload": work, "policy": made["policy"], "machine": made["machine"]}

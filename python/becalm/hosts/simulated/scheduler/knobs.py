@@ -1,0 +1,139 @@
+"""Settings that a simulated scheduler has: the kernel's knobs by their names, with their ranges, as the machine's are.
+
+`sched_latency_ns` and its like are of the policy, `nice`, `policy` and `slice_ns` of all tasks of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.knob import Knob, catalogue
+from becalm.nouns.settings import Settings
+
+Request = dict[str, Any]
+
+FACTOR_CPUS = 8
+"""The kernel's own times grow with the CPUs up to so many (get_update_sysctl_factor)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A knob of the catalogue in the model: its value at first, of a machine with one CPU, and how it is put on.
+
+    `scaled`: it grows with the number of CPUs.
+    """
+
+    name: str
+    policies: tuple[str, ...]
+    default: str
+    put: Callable[[Request, str | int], None]
+    scaled: bool = False
+
+
+def _of_policy(name: str) -> Callable[[Request, str | int], None]:
+    def put(request: Request, value: str | int) -> None:
+        (knobs,) = request["policy"].values()
+        knobs[name] = int(value)
+
+    return put
+
+
+def _feature(name: str) -> Callable[[Request, str | int], None]:
+    def put(request: Request, value: str | int) -> None:
+        (knobs,) = request["policy"].values()
+        knobs.setdefault("features", {})[name] = value == "on"
+
+    return put
+
+
+def _of_tasks(name: str, read: Callable[[str | int], Any]) -> Callable[[Request, str | int], None]:
+    def put(request: Request, value: str | int) -> None:
+        request.setdefault("tasks", {})[name] = read(value)
+
+    return put
+
+
+def _of_machine(name: str) -> Callable[[Request, str | int], None]:
+    def put(request: Request, value: str | int) -> None:
+        request["machine"][name] = int(value)
+
+    return put
+
+
+BOTH = ("cfs", "eevdf")
+CFS, EEVDF = ("cfs",), ("eevdf",)
+FEATURES = {
+    **dict.fromkeys(("gentle_fair_sleepers", "start_debit", "last_buddy", "base_slice"), CFS),
+    **dict.fromkeys(("next_buddy", "wakeup_preemption"), BOTH),
+    **dict.fromkeys(
+        ("place_lag", "place_deadline_initial", "place_rel_deadline", "run_to_parity", "preempt_short"), EEVDF
+    ),
+    **dict.fromkeys(("delay_dequeue", "delay_zero"), EEVDF),
+}
+"""Features of kernel/sched/features.h in the model, in small letters, and the policies that have them."""
+
+OFF = ("next_buddy",)
+
+TABLE = (
+    Row("nice", BOTH, "0", _of_tasks("nice", int)),
+    Row("policy", BOTH, "other", _of_tasks("class", str)),
+    Row("slice_ns", EEVDF, "0", _of_tasks("slice_ns", int)),
+    Row("sched_latency_ns", CFS, "6000000", _of_policy("latency_ns"), scaled=True),
+    Row("sched_min_granularity_ns", CFS, "750000", _of_policy("min_granularity_ns"), scaled=True),
+    Row("sched_wakeup_granularity_ns", CFS, "1000000", _of_policy("wakeup_granularity_ns"), scaled=True),
+    Row("sched_base_slice_ns", EEVDF, "700000", _of_policy("base_slice_ns"), scaled=True),
+    Row("sched_migration_cost_ns", BOTH, "500000", _of_machine("migration_cost_ns")),
+    Row("sched_nr_migrate", BOTH, "32", _of_machine("nr_migrate")),
+    *(
+        Row(f"sched_feature_{name}", policies, "off" if name in OFF else "on", _feature(name.upper()))
+        for name, policies in FEATURES.items()
+    ),
+)
+
+CLASSES = ("other", "batch", "idle")
+"""Policies of a task that the model knows."""
+
+
+def scaling(cpus: int) -> int:
+    """By how much the kernel multiplies its times."""
+    return min(cpus, FACTOR_CPUS).bit_length()
+
+
+def of_model(policy: str, cpus: int) -> list[Knob]:
+    """The catalogue as this model has it."""
+    rows = {row.name: row for row in TABLE}
+    found = []
+    for knob in catalogue():
+        row = rows.get(knob.name)
+        if row is None:
+            found.append(
+                replace(knob, supported=False, reason="the model of a scheduler has nothing like it", value=None)
+            )
+        elif policy not in row.policies:
+            found.append(replace(knob, supported=False, reason=f"the scheduler {policy} has none", value=None))
+        else:
+            value = str(int(row.default) * scaling(cpus)) if row.scaled else row.default
+            found.append(replace(knob, supported=True, reason=None, value=value, privileged="none"))
+    return found
+
+
+def put(request: Mapping[str, Any], settings: Settings, knobs: Mapping[str, Knob]) -> Request:
+    """A request with settings on. Raises UsageError for a knob that there is not, and for a value that is none."""
+    made: Request = {**request, "policy": {name: dict(each) for name, each in request["policy"].items()}}
+    made["machine"] = dict(request["machine"])
+    rows = {row.name: row for row in TABLE}
+    for name, value in settings.values:
+        knob = knobs[name]
+        if not knob.supported:
+            raise UsageError(f"{name} cannot be set here: {knob.reason}.")
+        try:
+            parsed = knob.domain.parse(value)
+        except ValueError as error:
+            raise UsageError(f"{name}={value}: {error}.") from None
+        if name == "policy" and parsed not in CLASSES:
+            raise UsageError(f"policy={value} cannot be set here: the model has {', '.join(CLASSES)}.")
+        rows[name].put(made, parsed)
+    return made

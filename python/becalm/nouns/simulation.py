@@ -1,0 +1,108 @@
+"""The noun Simulation: what a workload did under a simulated scheduler, once or for several seeds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm.nouns.settings import Settings
+
+NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
+"""What the model leaves out (crates/becalm-sim/src/lib.rs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A distribution of times, ns."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    largest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """One simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
+
+    `finished`: all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair. `wait`: from
+    being able to run to running; `message_latency`: from being sent to being read.
+    """
+
+    seed: int
+    end_ns: int
+    finished: bool
+    tasks: int
+    tasks_ended: int
+    cpus: int
+    events: int
+    run_ns: int
+    overhead_ns: int
+    idle_ns: int
+    switches: int
+    preemptions: int
+    wakeups: int
+    migrations: int
+    messages: int
+    wait: Latency
+    message_latency: Latency
+    fairness: float
+
+    @classmethod
+    def of(cls, seed: int, summary: Mapping[str, Any]) -> SimulatedRun:
+        """Of the engine's summary (crates/becalm-sim/src/summary.rs)."""
+        plain = {name: summary[name] for name in cls.__slots__ if name in summary}
+        spread = {name: Latency(**summary[name]) for name in ("wait", "message_latency")}
+        return cls(seed=seed, **{**plain, **spread})
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What was simulated: where, what, under which settings, and each run."""
+
+    host: str
+    program: str
+    settings: Settings
+    runs: tuple[SimulatedRun, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0; 130 when it was stopped before the end."""
+        return 0 if all(each.finished for each in self.runs) else 130
+
+    @property
+    def end_ns(self) -> float:
+        """Mean turnaround over the runs, ns."""
+        return statistics.fmean(each.end_ns for each in self.runs)
+
+    @property
+    def spread(self) -> float | None:
+        """Coefficient of variation of the turnaround; None of one run."""
+        ends = [each.end_ns for each in self.runs]
+        return statistics.stdev(ends) / statistics.fmean(ends) if len(ends) > 1 else None
+
+    def typical(self, name: str) -> float:
+        """Mean over the runs of a field that is a number."""
+        return statistics.fmean(getattr(each, name) for each in self.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        runs = [asdict(each) for each in self.runs]
+        return {
+            "host": self.host,
+            "program": self.program,
+            "settings": self.settings.to_json(),
+            "not_modelled": NOT_MODELLED,
+            "runs": runs,
+        }
+
+
+def spans_of(summary: Mapping[str, Any]) -> Sequence[Mapping[str, int]]:
+    """Who ran where, where that was asked for: cpu, task, from_ns, to_ns."""
+    found: Sequence[Mapping[str, int]] = summary.get("spans", ())
+    return found

@@ -1,0 +1,100 @@
+"""`becalm simulate`: a workload under a simulated scheduler, before a machine is touched.
+
+The hosts `sim:cfs` and `sim:eevdf` are the same for `run`, `compare` and `tune`; here is what a scheduler does in
+detail: waits, switches, migrations, fairness, and who ran where.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.engine import Progress
+from becalm.hosts.simulated.scheduler.host import SchedulerHost, open_scheduler
+from becalm.nouns.domain import Value
+from becalm.nouns.settings import Settings
+from becalm.nouns.simulation import SimulatedRun, Simulation, spans_of
+from becalm.nouns.workload import Workload
+from becalm.units import duration_ns
+
+MOST_SPANS = 200_000
+"""Spans in a trace: what a viewer of traces still opens in seconds, some 20 MB."""
+
+MOST_SEEDS = 10_000
+
+
+def simulate(
+    command: str | Sequence[str],
+    *,
+    host: str = "sim:eevdf",
+    settings: Mapping[str, Value] | None = None,
+    seeds: int = 1,
+    until: float | str | None = None,
+    trace: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Simulate a workload: `hackbench -g 20 -l 1000`, `spin 20ms`, or a file of state machines.
+
+    Arguments:
+        command: command line or argument list (docs/how-to/simulate.md).
+        host: sim:cfs or sim:eevdf, with options: sim:eevdf?cpus=4&hz=1000&jitter=0.02.
+        settings: the kernel's knobs, of the scheduler or of all tasks: {"sched_base_slice_ns": 3000000, "nice": 5}.
+        seeds: so many simulations with different seeds; without jitter they are all equal.
+        until: stop after so much simulated time, seconds or text ("10s").
+        trace: write there who ran where, of the first simulation, for ui.perfetto.dev or chrome://tracing.
+        progress: told the simulated time, ns, and the share of tasks that have ended.
+
+    Raises UsageError for what cannot be simulated (tasks that wait for each other included), MachineError.
+    """
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"--seeds is a number from 1 to {MOST_SEEDS}, not {seeds}.")
+    argv = tuple(shlex.split(command) if isinstance(command, str) else command)
+    chosen = Settings.of(dict(settings or {}))
+    runs = []
+    with _opened(host) as opened:
+        opened.define([Workload.of(list(argv))], [chosen])
+        for seed in range(seeds):
+            more: dict[str, Any] = {} if until is None else {"until_ns": duration_ns(until)}
+            if trace is not None and seed == 0:
+                more |= {"spans": MOST_SPANS, "per_task": True}
+            summary = opened.simulated(seed, more, progress)
+            runs.append(SimulatedRun.of(seed, summary))
+            if trace is not None and seed == 0:
+                _write(Path(trace), summary)
+            if not runs[-1].finished:
+                break
+    return Simulation(host, shlex.join(argv), chosen, tuple(runs))
+
+
+def _opened(name: str) -> SchedulerHost:
+    kind, _, rest = name.partition(":")
+    policy, _, query = rest.partition("?")
+    query, _, seed = query.rpartition(":") if ":" in query else (query, "", "")
+    if kind != "sim" or policy not in ("cfs", "eevdf") or (seed and not seed.isdecimal()):
+        raise UsageError(f"{name!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
+    return open_scheduler(policy, query, int(seed or 0))
+
+
+def _write(path: Path, summary: Mapping[str, Any]) -> None:
+    """A trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice each time that a task ran there."""
+    names = [each["name"] for each in summary["per_task"]]
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}}
+        for cpu in range(summary["cpus"])
+    ]
+    events += [
+        {
+            "ph": "X", "name": names[span["task"]], "pid": 1, "tid": span["cpu"],
+            "ts": span["from_ns"] / 1000, "dur": (span["to_ns"] - span["from_ns"]) / 1000,
+        }
+        for span in spans_of(summary)
+    ]  # fmt: skip
+    more = {"dropped": summary["spans_dropped"]}
+    try:
+        path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
+    except OSError as error:
+        raise UsageError(f"The trace cannot be written to {path}: {error.strerror}.") from None

@@ -1,0 +1,22 @@
+"""The sentence of a simulation."""
+
+from __future__ import annotations
+
+from becalm.nouns.simulation import Simulation
+from becalm.wording.measurement import counted, duration
+
+
+def sentence(found: Simulation) -> str:
+    """How long it took, and how many messages that is a second."""
+    first, last = found.runs[0], found.runs[-1]
+    chosen = ", ".join(f"{name}={value}" for name, value in found.settings.values)
+    under = f" with {chosen}" if chosen else ""
+    where = f"on {found.host}{under}"
+    if not last.finished:
+        ended = f"{last.tasks_ended} of {counted(last.tasks, 'task')} had ended"
+        return f"{found.program} {where} was stopped after {duration(last.end_ns)} of simulated time: {ended}."
+    spread = (
+        "" if found.spread is None else f" on average of {len(found.runs)} seeds ({100 * found.spread:.2f} % spread)"
+    )
+    rate = f", {first.messages / found.end_ns * 1e9:,.0f} messages a second" if first.messages else ""
+    return f"{found.program} {where} takes {duration(found.end_ns)}{spread}: {counted(first.tasks, 'task')}{rate}."

@@ -1,0 +1,58 @@
+"""The hosts sim:cfs and sim:eevdf."""
+
+import pytest
+from tests.measuring import ran
+
+import becalm
+from becalm import hosts
+from becalm.errors import UsageError
+from becalm.nouns.run import Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+
+def walls(name, program, settings=None, runs=3):
+    with hosts.open(name) as host:
+        host.define([Workload.of(program)], [Settings.of(settings or {})])
+        return [run.wall_ns for run in ran(host, *(Step(0, 0, 0, number) for number in range(runs)))]
+
+
+def test_without_jitter_all_runs_are_equal_and_with_it_none():
+    assert len(set(walls("sim:cfs", "hackbench -g 1 -l 2"))) == 1
+    assert len(set(walls("sim:eevdf?jitter=0.05", "hackbench -g 1 -l 2"))) == 3
+    assert walls("sim:eevdf?jitter=0.05:4", "spin 1ms") == walls("sim:eevdf?jitter=0.05:4", "spin 1ms")
+
+
+def test_a_program_alone_takes_its_time_and_a_switch():
+    assert walls("sim:cfs?switch_ns=3000", "spin 20ms", runs=1) == [20_003_000]
+
+
+def test_settings_matter():
+    """A long slice spares switches, of which each costs 2 us."""
+    usual, long = (
+        walls("sim:cfs", "hackbench -g 4 -l 20", settings, runs=1)[0]
+        for settings in ({}, {"sched_wakeup_granularity_ns": 1_000_000_000})
+    )
+    assert long < 0.97 * usual
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("sim:cfs?cpu=2", "no option 'cpu'"),
+        ("sim:eevdf?cpus=two", "cpus is a number"),
+        ("sim:cfs?cpus=0", "1 to 8192 CPUs"),
+        ("sim:fcfs", "Did you mean 'sim:cfs'"),
+    ],
+)
+def test_a_name_that_is_wrong_is_refused(name, why):
+    with pytest.raises(UsageError, match=why):
+        walls(name, "spin 1ms", runs=1)
+
+
+def test_compare_works_on_it():
+    verdict = becalm.compare(
+        ["hackbench -g 2 -l 5", "hackbench -g 4 -l 5"], host="sim:eevdf?jitter=0.05:1", runs=16, seed=1, store=False
+    )
+    (difference,) = verdict.differences
+    assert 0.8 < difference.estimate < 1.3, "twice the groups take about twice as long"

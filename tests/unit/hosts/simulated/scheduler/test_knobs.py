@@ -1,0 +1,52 @@
+"""Settings of a simulated scheduler: the catalogue's names, the kernel's values, and what they make of a request."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.knobs import TABLE, of_model, put, scaling
+from becalm.nouns.knob import catalogue
+from becalm.nouns.settings import Settings
+
+REQUEST = {"work": {}, "policy": {"eevdf": {}}, "machine": {"cpus": 2}}
+
+
+def known(policy="eevdf", cpus=2):
+    return {knob.name: knob for knob in of_model(policy, cpus)}
+
+
+def test_every_row_is_a_knob_of_the_catalogue():
+    assert {row.name for row in TABLE} <= {knob.name for knob in catalogue()}
+
+
+def test_the_kernels_times_grow_with_the_cpus():
+    assert [scaling(cpus) for cpus in (1, 2, 3, 4, 8, 64)] == [1, 2, 2, 3, 4, 4]
+    assert known("cfs", 4)["sched_latency_ns"].value == "18000000"
+    assert known("eevdf", 2)["sched_base_slice_ns"].value == "1400000"
+
+
+def test_what_the_other_scheduler_has_and_what_none_has_says_so():
+    assert known()["sched_latency_ns"].reason == "the scheduler eevdf has none"
+    assert known("cfs")["sched_base_slice_ns"].reason == "the scheduler cfs has none"
+    assert "nothing like it" in known()["turbo"].reason
+
+
+def test_settings_are_put_on_where_they_belong():
+    settings = {"sched_base_slice_ns": 3_000_000, "sched_feature_run_to_parity": "off", "nice": 5, "policy": "batch"}
+    made = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), known())
+    assert made["policy"] == {"eevdf": {"base_slice_ns": 3_000_000, "features": {"RUN_TO_PARITY": False}}}
+    assert made["tasks"] == {"nice": 5, "class": "batch"}
+    assert made["machine"] == {"cpus": 2, "migration_cost_ns": 0}
+    assert REQUEST == {"work": {}, "policy": {"eevdf": {}}, "machine": {"cpus": 2}}, "the first one is left alone"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"sched_latency_ns": 6_000_000}, "sched_latency_ns cannot be set here"),
+        ({"nice": 40}, "nice=40"),
+        ({"policy": "fifo:10"}, "other, batch, idle"),
+    ],
+)
+def test_what_cannot_be_set_is_refused(settings, why):
+    with pytest.raises(UsageError, match=why):
+        put(REQUEST, Settings.of(settings), known())

@@ -1,0 +1,73 @@
+"""`becalm simulate`: one noun of what a scheduler did, and a trace."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+
+
+def test_a_simulation_says_where_the_time_went():
+    found = becalm.simulate("hackbench -g 2 -l 5", host="sim:cfs?cpus=4")
+    (run,) = found.runs
+    assert (run.tasks, run.messages, run.finished, found.exit_code) == (80, 2 * 400 * 5, True, 0)
+    assert run.run_ns + run.overhead_ns + run.idle_ns == 4 * run.end_ns
+    assert found.to_json()["runs"][0]["message_latency"]["count"] == run.messages
+
+
+def test_seeds_differ_by_jitter_alone():
+    assert len({run.end_ns for run in becalm.simulate("hackbench -g 1 -l 2", seeds=3).runs}) == 1
+    found = becalm.simulate("hackbench -g 1 -l 2", host="sim:eevdf?jitter=0.1", seeds=3)
+    assert len({run.end_ns for run in found.runs}) == 3
+    assert found.spread > 0
+
+
+def test_the_trace_has_a_slice_for_each_turn(tmp_path):
+    found = becalm.simulate("hackbench -g 1 -l 1", trace=tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    slices = [each for each in events if each["ph"] == "X"]
+    assert {each["tid"] for each in slices} == {0, 1}
+    assert {each["name"].split()[0] for each in slices} == {"sender", "receiver"}
+    assert sum(each["dur"] for each in slices) * 1000 == pytest.approx(found.runs[0].run_ns)
+
+
+def test_who_waits_for_whom_is_said(tmp_path):
+    path = tmp_path / "stuck.toml"
+    path.write_text('[[task]]\nname = "reader"\nsteps = ["receive letters"]\n')
+    with pytest.raises(UsageError, match="reader waits for a message in channel 0"):
+        becalm.simulate([str(path)])
+
+
+def test_what_never_ends_can_be_stopped_and_shows_what_there_was(tmp_path):
+    path = tmp_path / "ever.toml"
+    path.write_text('[[task]]\ncount = 3\nsteps = ["repeat forever", "compute 5ms", "end"]\n')
+    found = becalm.simulate([str(path)], until="1s")
+    assert (found.runs[0].end_ns, found.exit_code) == (10**9, 130)
+    assert found.runs[0].fairness > 0.85, "three on two CPUs: one of them has a whole one"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"host": "local"}, "no simulated scheduler"),
+        ({"seeds": 0}, "from 1 to"),
+        ({"trace": "/none/x"}, "No such file"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, why):
+    with pytest.raises(UsageError, match=why):
+        becalm.simulate("spin 1ms", **options)
+
+
+def test_the_command_prints_a_table_and_json():
+    shown = CliRunner().invoke(group, ["simulate", "--plain", "--", "hackbench", "-g", "1", "-l", "2"])
+    assert shown.exit_code == 0, shown.output
+    assert "hackbench -g 1 -l 2 on sim:eevdf takes" in shown.output
+    assert "Not modelled: locks, caches" in shown.output
+    given = ["simulate", "--json", "--set", "nice=5", "--", "spin", "3ms"]
+    found = json.loads(CliRunner().invoke(group, given).output)
+    assert found["kind"] == "simulate"
+    assert found["settings"] == {"nice": "5"}
