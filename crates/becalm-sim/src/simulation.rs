@@ -2,14 +2,16 @@
 //!
 //! Each CPU has one next moment, at which the step of its running task ends, its tick comes, or it must choose again
 //! (`agenda`); sleepers have theirs in a heap. The earliest of all is played, which changes the moments of the CPUs that
-//! it concerns. `tasks` goes through the steps of a task, `place` says where a task that wakes runs, `balance` moves tasks
-//! to CPUs that have less to do.
+//! it concerns. `tasks` goes through the steps of a task, `balance` says where a task that wakes runs and moves tasks to CPUs
+//! that have less to do, `end` says what came of it.
 
 mod balance;
+mod end;
+mod state;
 mod tasks;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use thiserror::Error;
 
@@ -18,9 +20,11 @@ use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::policy::{Arrival, Departure, Entry, Policy, Queue};
 use crate::random::Random;
-use crate::summary::{jain, Span, Summary, TaskSummary};
+use crate::summary::{Span, Summary};
 use crate::weight;
 use crate::workload::{Class, Step, Workload, WorkloadError};
+
+use state::{Channel, Counts, Cpu, Doing, State, Task};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
@@ -48,78 +52,6 @@ impl Default for Limits {
     }
 }
 
-/// What a task is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Unborn,
-    Ready,
-    Running,
-    Sleeping,
-    /// Waiting for a message, or for room, in a channel.
-    Waiting(u32),
-    Ended,
-}
-
-/// What the present step of a task still needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    /// Nothing is begun.
-    Next,
-    Using(u64),
-    /// A message to a channel is being written, and room for it is kept.
-    Writing(u32, u64),
-    Reading(u32, u64),
-}
-
-struct Task {
-    state: State,
-    doing: Doing,
-    program: u32,
-    channel: u32,
-    at: usize,
-    /// Of the repeats that it is in: the step after `Repeat`, and how often still.
-    repeats: Vec<(usize, u64)>,
-    cpu: usize,
-    /// While it is in no queue.
-    entry: Option<Entry>,
-    /// It sleeps and is queued all the same.
-    delayed: bool,
-    moved: bool,
-    ready_ns: u64,
-    run_ns: u64,
-    wait_ns: u64,
-    switches: u64,
-    migrations: u64,
-    ended_ns: u64,
-}
-
-#[derive(Default)]
-struct Channel {
-    room: usize,
-    kept: usize,
-    messages: VecDeque<u64>,
-    readers: VecDeque<u32>,
-    writers: VecDeque<u32>,
-}
-
-struct Cpu {
-    queue: Queue,
-    /// Until when what it does now is no task's work: switching, waking others.
-    free_ns: u64,
-    /// From when on the running task's time is not yet accounted.
-    since_ns: u64,
-    /// When the running step ends.
-    done_ns: u64,
-    tick_ns: u64,
-    choose: bool,
-    idle_since_ns: u64,
-    /// Who ran last: nothing is switched when it goes on.
-    previous: Option<u32>,
-    span_ns: u64,
-    balance_ns: u64,
-    failures: u32,
-}
-
 /// A workload on a machine under a policy.
 pub struct Simulation<'a, P: Policy> {
     policy: &'a P,
@@ -141,18 +73,6 @@ pub struct Simulation<'a, P: Policy> {
     latencies: Histogram,
     spans: Vec<Span>,
     spans_dropped: u64,
-}
-
-#[derive(Default)]
-struct Counts {
-    run_ns: u64,
-    overhead_ns: u64,
-    idle_ns: u64,
-    switches: u64,
-    preemptions: u64,
-    wakeups: u64,
-    migrations: u64,
-    messages: u64,
 }
 
 /// Events between two questions whether to go on.
@@ -539,81 +459,6 @@ impl<'a, P: Policy> Simulation<'a, P> {
         this.moved = true;
         this.migrations += 1;
         self.counts.migrations += 1;
-    }
-
-    fn deadlock(&self) -> SimulationError {
-        let mut waits = Vec::new();
-        let waiting =
-            self.tasks.iter().zip(&self.workload.tasks).filter(|(task, _)| task.state != State::Ended);
-        let count = waiting.clone().count();
-        for (task, made) in waiting.take(3) {
-            let what = match task.state {
-                State::Waiting(channel) => {
-                    let held = &self.channels[channel as usize];
-                    if held.messages.is_empty() {
-                        format!("{} waits for a message in channel {channel}", made.name)
-                    } else {
-                        format!("{} waits for room in channel {channel}", made.name)
-                    }
-                }
-                _ => format!("{} never runs", made.name),
-            };
-            waits.push(what);
-        }
-        let rest =
-            if count > waits.len() { format!(", and {} more", count - waits.len()) } else { String::new() };
-        SimulationError::Deadlock { at_ns: self.now, waits: waits.join(", ") + &rest }
-    }
-
-    fn summary(mut self) -> Summary {
-        let end = self.now;
-        for cpu in 0..self.cpus.len() {
-            match self.cpus[cpu].queue.current.as_ref().map(|each| each.task) {
-                Some(task) => self.pause(cpu, task as usize),
-                None => self.counts.idle_ns += end.saturating_sub(self.cpus[cpu].idle_since_ns),
-            }
-            // Switching that was still to be done when the last task ended is no part of the time.
-            self.counts.overhead_ns -= self.cpus[cpu].free_ns.saturating_sub(end);
-        }
-        let whole = self.tasks.iter().zip(&self.workload.tasks).filter(|(_, made)| made.start_ns == 0);
-        let shares = whole.map(|(task, made)| {
-            let weight = if made.class == Class::Idle { weight::IDLE } else { weight::of_nice(made.nice) };
-            task.run_ns as f64 / weight as f64
-        });
-        Summary {
-            end_ns: end,
-            finished: self.ended == self.tasks.len(),
-            tasks: self.tasks.len(),
-            tasks_ended: self.ended,
-            cpus: self.cpus.len(),
-            events: self.events,
-            run_ns: self.counts.run_ns,
-            overhead_ns: self.counts.overhead_ns,
-            idle_ns: self.counts.idle_ns,
-            switches: self.counts.switches,
-            preemptions: self.counts.preemptions,
-            wakeups: self.counts.wakeups,
-            migrations: self.counts.migrations,
-            messages: self.counts.messages,
-            wait: self.waits.distribution(),
-            message_latency: self.latencies.distribution(),
-            fairness: jain(shares),
-            spans: self.spans,
-            spans_dropped: self.spans_dropped,
-            per_task: self
-                .tasks
-                .iter()
-                .zip(&self.workload.tasks)
-                .map(|(task, made)| TaskSummary {
-                    name: made.name.clone(),
-                    run_ns: task.run_ns,
-                    wait_ns: task.wait_ns,
-                    switches: task.switches,
-                    migrations: task.migrations,
-                    ended_ns: (task.state == State::Ended).then_some(task.ended_ns),
-                })
-                .collect(),
-        }
     }
 }
 
