@@ -29,7 +29,7 @@ class Where(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SettingPlace:
     """One place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
     kernel. `before`: what was found there, None where there is none; `why`: what the knob is for; `costs`: of it."""
 
@@ -49,7 +49,7 @@ class ProductionPlan:
 
     host: str = ""
     kernel: str = ""
-    places: tuple[Place, ...] = ()
+    places: tuple[SettingPlace, ...] = ()
     left: tuple[Excluded, ...] = ()
 
 

@@ -10,7 +10,7 @@ from becalm.errors import BecalmError
 from becalm.hosts import Host
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
-from becalm.nouns.production import Place, ProductionPlan, Where
+from becalm.nouns.production import ProductionPlan, SettingPlace, Where
 from becalm.nouns.settings import Settings
 from becalm.wording import production as sentences
 
@@ -26,7 +26,7 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
     Raises MachineError, and UsageError where the host has no settings of a machine.
     """
     rows = machine.knobs()
-    places: list[Place] = []
+    places: list[SettingPlace] = []
     left: list[Excluded] = []
     live: dict[str, str | int | bool] = {}
     for name, value in settings.values:
@@ -50,7 +50,7 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
     return ProductionPlan(hostname_of(facts), kernel_of(facts), (*made, *places), (*left, *lacking))
 
 
-def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[Place], list[Excluded]]:
+def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[SettingPlace], list[Excluded]]:
     """What settings of the running machine write, with what was there before becalm."""
     if not settings.values:
         return [], []
@@ -70,7 +70,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
             # Each word of one file is a place of its own.
             path, _, name = path.partition(" ")
             after, before = feature(name, after), None if before is None else feature(name, before)
-        places.append(Place(knob.name, where, path, after, before, knob.rationale, knob.costs))
+        places.append(SettingPlace(knob.name, where, path, after, before, knob.rationale, knob.costs))
     return [each for each in places if each.knob not in left], list(left.values())
 
 
@@ -91,15 +91,15 @@ def feature(name: str, value: str) -> str:
     return name if value == "on" else f"NO_{name}"
 
 
-def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Place]:
+def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[SettingPlace]:
     """Parameters of the kernel, as this machine spells them."""
     with suppress(BecalmError):
         for each in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
             words = " ".join(each["parameters"])
-            yield Place(knob.name, Where.BOOT, words, words, None, knob.rationale, knob.costs)
+            yield SettingPlace(knob.name, Where.BOOT, words, words, None, knob.rationale, knob.costs)
 
 
-def _of_program(knob: Knob, value: str) -> Iterator[Place]:
+def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
     """Properties of a unit (systemd.exec(5)); none for what systemd does not have."""
     kind, _, level = value.partition(":")
     pairs: list[tuple[str, str]] = {
@@ -110,7 +110,7 @@ def _of_program(knob: Knob, value: str) -> Iterator[Place]:
         "cpu_weight": [("CPUWeight", value)],
     }.get(knob.name, [])
     for name, text in pairs:
-        yield Place(knob.name, Where.PROGRAM, name, text, None, knob.rationale, knob.costs)
+        yield SettingPlace(knob.name, Where.PROGRAM, name, text, None, knob.rationale, knob.costs)
 
 
 def hostname_of(facts: Mapping[str, Any]) -> str:

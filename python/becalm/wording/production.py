@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from becalm.nouns.production import Origin, Place, ProductionSettings
+from becalm.nouns.production import Origin, ProductionSettings, SettingPlace
 from becalm.wording.measurement import counted, listed
 
 BY_HAND: Mapping[str, str] = {
@@ -62,7 +62,7 @@ def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:
     return (*lines, *what)
 
 
-def about(place: Place) -> str:
+def about(place: SettingPlace) -> str:
     """One setting, above its line."""
     before = "" if place.before is None else f"; {place.before} before"
     costs = f" Costs: {place.costs}." if place.costs else ""

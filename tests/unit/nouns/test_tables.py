@@ -23,7 +23,7 @@ def test_every_row_fits_its_type_and_has_a_name_of_its_own():
 
 
 def test_every_load_column_is_of_a_source_that_there_is():
-    known = {source.name for source in tables.sources()} | {"agent", "taskstats", "group"}
+    known = {source.name for source in tables.sources()} | {"agent", "taskstats", "group", "counters"}
     assert {column.source for column in tables.load_columns()} <= known
 
 

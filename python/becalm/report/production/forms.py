@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.production import Origin, Place, ProductionFile, Where
+from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
 from becalm.wording.production import elsewhere
 
-Writer = Callable[[Origin, Sequence[Place]], tuple[ProductionFile, ...]]
+Writer = Callable[[Origin, Sequence[SettingPlace]], tuple[ProductionFile, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Form:
     holds: tuple[Where, ...]
     best_for: tuple[Where, ...] = ()
 
-    def write(self, origin: Origin, places: Sequence[Place]) -> tuple[ProductionFile, ...]:
+    def write(self, origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
         """Files of these places."""
         writer: Writer = importlib.import_module(f"becalm.report.production.{self.name}").write
         return writer(origin, places)
@@ -49,7 +49,7 @@ FORMS = (
 )
 
 
-def files(origin: Origin, places: Sequence[Place], form: str | None) -> tuple[ProductionFile, ...]:
+def files(origin: Origin, places: Sequence[SettingPlace], form: str | None) -> tuple[ProductionFile, ...]:
     """The files of one form; without one, those in which every setting is written once."""
     if form is None:
         made = [each.write(origin, [p for p in places if p.where in each.best_for]) for each in FORMS if each.best_for]
@@ -58,7 +58,7 @@ def files(origin: Origin, places: Sequence[Place], form: str | None) -> tuple[Pr
     return chosen.write(origin, [each for each in places if each.where in chosen.holds])
 
 
-def not_held(places: Sequence[Place], form: str | None) -> tuple[Excluded, ...]:
+def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded, ...]:
     """Settings that a form cannot hold."""
     if form is None:
         return ()

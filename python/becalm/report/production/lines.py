@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from becalm.nouns.production import Origin, Place
+from becalm.nouns.production import Origin, SettingPlace
 from becalm.wording import production as sentences
 
 WIDTH = 78
@@ -35,9 +35,9 @@ def head(origin: Origin, install: Sequence[str], undo: Sequence[str]) -> list[st
     return [*lines, *(f"#   {each}" for each in undo), ""]
 
 
-def together(places: Sequence[Place]) -> list[Place]:
+def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
     """The same with one place, a pattern, for a file that every CPU gets the same value in."""
-    made: list[Place] = []
+    made: list[SettingPlace] = []
     seen: dict[tuple[str, str, str, str | None], int] = {}
     values: dict[tuple[str, str], set[str]] = {}
     for place in places:
@@ -67,7 +67,7 @@ def put(path: str, value: str) -> str:
     return f"{written} > {shlex.quote(path)}"
 
 
-def undo(places: Sequence[Place]) -> list[str]:
+def undo(places: Sequence[SettingPlace]) -> list[str]:
     """Shell that puts back what was found, the last one first; one that has no value of its own is left."""
     return [put(each.path, each.before) for each in reversed(together(places)) if each.before is not None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from becalm.nouns.production import Origin, Place, ProductionFile
+from becalm.nouns.production import Origin, ProductionFile, SettingPlace
 from becalm.report.production.lines import comment, head, together
 from becalm.wording.production import about
 
@@ -19,7 +19,7 @@ put() { # VALUE FILE...
 }"""
 
 
-def write(origin: Origin, places: Sequence[Place]) -> tuple[ProductionFile, ...]:
+def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
     """The script; none without places."""
     if not places:
         return ()

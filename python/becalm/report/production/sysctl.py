@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from becalm.nouns.production import Origin, Place, ProductionFile
+from becalm.nouns.production import Origin, ProductionFile, SettingPlace
 from becalm.report.production.lines import comment, head, sysctl_key
 from becalm.wording.production import about
 
 
-def write(origin: Origin, places: Sequence[Place]) -> tuple[ProductionFile, ...]:
+def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
     """The file; none without places."""
     if not places:
         return ()

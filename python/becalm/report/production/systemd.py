@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from becalm.nouns.production import Origin, Place, ProductionFile, Where
+from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
 from becalm.report.production.lines import comment, head, put, together
 from becalm.wording.production import about, program_unit
 
 DEBUGFS = "/sys/kernel/debug"
 
 
-def write(origin: Origin, places: Sequence[Place]) -> tuple[ProductionFile, ...]:
+def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
     """A service for what is written, one for what is kept open, a drop-in for the program; those that there are."""
     program = [each for each in places if each.where is Where.PROGRAM]
     latency = [each for each in places if each.where is Where.LATENCY]
@@ -25,7 +25,7 @@ def write(origin: Origin, places: Sequence[Place]) -> tuple[ProductionFile, ...]
     return tuple(made)
 
 
-def _service(origin: Origin, places: Sequence[Place]) -> Iterator[ProductionFile]:
+def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
     if not places:
         return
     name = f"{origin.name}.service"
@@ -51,7 +51,7 @@ def _service(origin: Origin, places: Sequence[Place]) -> Iterator[ProductionFile
     yield _file(origin, name, [*lines, *INSTALLED], places)
 
 
-def _open(origin: Origin, places: Sequence[Place]) -> Iterator[ProductionFile]:
+def _open(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
     """The limit holds as long as somebody keeps the file open (Documentation/power/pm_qos_interface.rst)."""
     if not places:
         return
@@ -77,13 +77,13 @@ def _typed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return install, (f"systemctl disable --now {name}", f"rm {path}", "systemctl daemon-reload")
 
 
-def _file(origin: Origin, name: str, lines: Sequence[str], places: Sequence[Place]) -> ProductionFile:
+def _file(origin: Origin, name: str, lines: Sequence[str], places: Sequence[SettingPlace]) -> ProductionFile:
     install, undo = _typed(name)
     knobs = tuple(dict.fromkeys(each.knob for each in places))
     return ProductionFile("systemd", f"/etc/systemd/system/{name}", "\n".join(lines) + "\n", install, undo, knobs)
 
 
-def _drop_in(origin: Origin, places: Sequence[Place]) -> Iterator[ProductionFile]:
+def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
     if not places:
         return
     path = f"/etc/systemd/system/PROGRAM.service.d/90-{origin.name}.conf"

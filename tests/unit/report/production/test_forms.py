@@ -8,7 +8,7 @@ import pytest
 from tests.needs import need
 
 from becalm.errors import UsageError
-from becalm.nouns.production import Origin, Place, Where
+from becalm.nouns.production import Origin, SettingPlace, Where
 from becalm.report.production.forms import FORMS, files, form_named, not_held
 
 ORIGIN = Origin(
@@ -22,19 +22,28 @@ ORIGIN = Origin(
 )
 GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
 PLACES = (
-    Place("swappiness", Where.SYSCTL, "/proc/sys/vm/swappiness", "10", "60", "how soon memory goes to swap", "none"),
-    Place("numa_balancing", Where.SYSCTL, "/proc/sys/kernel/numa_balancing", "0", "1", "moves pages"),
-    Place("transparent_hugepages", Where.FILE, "/sys/kernel/mm/transparent_hugepage/enabled", "never", "madvise", "x"),
-    *(Place("governor", Where.FILE, GOVERNOR.format(n), "performance", "powersave", "frequency") for n in range(12)),
-    Place("sched_base_slice_ns", Where.DEBUG, "/sys/kernel/debug/sched/base_slice_ns", "3000000", "1400000", "x"),
-    Place("sched_feature_a", Where.FEATURE, "/sys/kernel/debug/sched/features", "NO_A", "A", "x"),
-    Place("sched_feature_b", Where.FEATURE, "/sys/kernel/debug/sched/features", "B", "NO_B", "x"),
-    Place("cpu_dma_latency", Where.LATENCY, "/dev/cpu_dma_latency", "20", None, "idle states"),
-    Place("nice", Where.PROGRAM, "Nice", "-5", None, "the share of a CPU"),
-    Place("policy", Where.PROGRAM, "CPUSchedulingPolicy", "fifo", None, "who may interrupt"),
-    Place("policy", Where.PROGRAM, "CPUSchedulingPriority", "10", None, "who may interrupt"),
-    Place("isolcpus", Where.BOOT, "isolcpus=3", "isolcpus=3", None, "nothing is scheduled there"),
-    Place("nohz_full", Where.BOOT, "nohz_full=3", "nohz_full=3", None, "no timer interrupt"),
+    SettingPlace(
+        "swappiness", Where.SYSCTL, "/proc/sys/vm/swappiness", "10", "60", "how soon memory goes to swap", "none"
+    ),
+    SettingPlace("numa_balancing", Where.SYSCTL, "/proc/sys/kernel/numa_balancing", "0", "1", "moves pages"),
+    SettingPlace(
+        "transparent_hugepages", Where.FILE, "/sys/kernel/mm/transparent_hugepage/enabled", "never", "madvise", "x"
+    ),
+    *(
+        SettingPlace("governor", Where.FILE, GOVERNOR.format(n), "performance", "powersave", "frequency")
+        for n in range(12)
+    ),
+    SettingPlace(
+        "sched_base_slice_ns", Where.DEBUG, "/sys/kernel/debug/sched/base_slice_ns", "3000000", "1400000", "x"
+    ),
+    SettingPlace("sched_feature_a", Where.FEATURE, "/sys/kernel/debug/sched/features", "NO_A", "A", "x"),
+    SettingPlace("sched_feature_b", Where.FEATURE, "/sys/kernel/debug/sched/features", "B", "NO_B", "x"),
+    SettingPlace("cpu_dma_latency", Where.LATENCY, "/dev/cpu_dma_latency", "20", None, "idle states"),
+    SettingPlace("nice", Where.PROGRAM, "Nice", "-5", None, "the share of a CPU"),
+    SettingPlace("policy", Where.PROGRAM, "CPUSchedulingPolicy", "fifo", None, "who may interrupt"),
+    SettingPlace("policy", Where.PROGRAM, "CPUSchedulingPriority", "10", None, "who may interrupt"),
+    SettingPlace("isolcpus", Where.BOOT, "isolcpus=3", "isolcpus=3", None, "nothing is scheduled there"),
+    SettingPlace("nohz_full", Where.BOOT, "nohz_full=3", "nohz_full=3", None, "no timer interrupt"),
 )
 
 
@@ -101,7 +110,7 @@ def test_cpus_that_are_written_alike_take_one_line():
 
 def test_cpus_that_were_not_alike_before_are_put_back_one_by_one():
     places = [
-        Place("governor", Where.FILE, GOVERNOR.format(n), "performance", ("powersave", "schedutil")[n], "f")
+        SettingPlace("governor", Where.FILE, GOVERNOR.format(n), "performance", ("powersave", "schedutil")[n], "f")
         for n in range(2)
     ]
     (file,) = files(ORIGIN, places, "tmpfiles")
@@ -123,7 +132,7 @@ def test_sysctl_takes_its_file(tmp_path):
 
 
 def test_a_name_with_dots_is_written_with_slashes():
-    place = Place("x", Where.SYSCTL, "/proc/sys/net/ipv4/conf/eth0.100/rp_filter", "0", "1", "x")
+    place = SettingPlace("x", Where.SYSCTL, "/proc/sys/net/ipv4/conf/eth0.100/rp_filter", "0", "1", "x")
     (file,) = files(ORIGIN, [place], "sysctl")
     assert "net/ipv4/conf/eth0.100/rp_filter = 0" in file.content
 

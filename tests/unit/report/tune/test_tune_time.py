@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.production import Place, ProductionPlan, Where
+from becalm.nouns.production import ProductionPlan, SettingPlace, Where
 from becalm.nouns.tune_verdict import TUNED, from_json
 from becalm.report.drawn import as_html, as_markdown, on_terminal
 from becalm.report.tune import figures, response, tables
@@ -122,7 +122,7 @@ PLAN = ProductionPlan(
     "bench1",
     "5.10.0",
     (
-        Place(
+        SettingPlace(
             "sched_latency_ns",
             Where.SYSCTL,
             "/proc/sys/kernel/sched_latency_ns",
