@@ -82,8 +82,13 @@ def _strongest(here: ConfirmationRun) -> Confirming:
         return
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
     arms, shape = here.affordable(distinct(wanted | dict(space.profiles)))
-    found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
     strongest = LISTED if union.values else EVERYTHING
+    left = here.loops_left(arms, shape)
+    if shape.boots and left is not None and left < FEWEST_LOOPS:
+        # Boots take minutes; that none help is then not said, only that none was found.
+        tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
+        return
+    found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
     judged = _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]

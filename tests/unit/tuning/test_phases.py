@@ -1,5 +1,7 @@
 """The course of a tune study on a simulated machine with a clock of its own."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.tuning.course import World, space
 
@@ -83,6 +85,17 @@ def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured()
     (said,) = findings(tuned, "strongest")
     assert "Nothing is shown to help" in said.sentence
     assert all("the chosen settings" not in each.sentence for each in tuned.judged.comparisons)
+
+
+def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_that_is_said():
+    found = replace(space("a", "b"), boot=("a",))
+    tuned, wishes, _ = conduct(World(), found, chooses(), boot_ns=60_000_000_000, budget_ns=120_000_000_000)
+    assert [wish.phase for wish in wishes] == ["look"]
+    (said,) = findings(tuned, "budget")
+    assert said.numbers == {"left_out": ["all settings"]}
+    assert findings(tuned, "strongest") == []
+    tuned, wishes, _ = conduct(World(), found, chooses(), boot_ns=60_000_000_000)
+    assert [wish.phase for wish in wishes] == ["look", "confirm"], "without a budget they are"
 
 
 def test_what_helps_of_the_strongest_settings_is_chosen_and_confirmed():
