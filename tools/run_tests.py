@@ -1,6 +1,6 @@
 """Run all tests of Python, those of virtual machines beside the others: their guests mostly wait for their own clocks.
 
-What the tests in the background say comes at the end. Arguments are handed to pytest.
+What the tests in the background say comes at the end. Which took longest is said, too. Arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 
 def main(arguments: list[str]) -> int:
     """Returns 0 when all tests have passed, else the first exit code that is not 0."""
-    pytest = [sys.executable, "-m", "pytest", *arguments]
+    pytest = [sys.executable, "-m", "pytest", "--durations=20", "--durations-min=5", *arguments]
     print("The tests of virtual machines run meanwhile; what they say comes at the end.", flush=True)
     with tempfile.TemporaryFile() as said:
         guests = subprocess.Popen([*pytest, "-m", "guest"], stdout=said, stderr=said)
