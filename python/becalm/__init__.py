@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from becalm.load.live import Instant as Instant
     from becalm.load.run_report import Watched as Watched
     from becalm.methods import search_methods as search_methods
+    from becalm.nouns.calibration import Calibration as Calibration
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
@@ -101,6 +102,7 @@ _VALUES = {
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
+    "becalm.nouns.calibration": "Calibration",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",

@@ -6,7 +6,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from becalm.nouns.calibration import Calibration
 from becalm.nouns.simulation import NOT_MODELLED, Latency, Simulation
+from becalm.wording.calibration import sentence as calibrated
 from becalm.wording.measurement import counted, duration
 from becalm.wording.simulation import sentence
 
@@ -36,6 +38,29 @@ def on_terminal(found: Simulation) -> RenderableType:
         counted(round(found.typical("migrations")), "migration"),
     ]
     parts.append(Text(f"{', '.join(counts)}; fairness {found.typical('fairness'):.3f} (Jain's index, 1 is fair)."))
+    parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
+    return Group(*parts)
+
+
+def calibration_on_terminal(found: Calibration) -> RenderableType:
+    """The sentence, each size, and how to use the costs."""
+    sizes = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for number, head in enumerate(("groups", "measured", "simulated", "difference", "")):
+        sizes.add_column(head, justify="right" if number < 4 else "left", no_wrap=True)
+    for each in found.sizes:
+        error = 100 * each.error_ns / each.measured_ns
+        real = f"{duration(each.measured_ns)} ± {error:.1f} %"
+        miss = f"{100 * each.residual:+.1f} %"
+        sizes.add_row(str(each.groups), real, duration(each.simulated_ns), miss, "fitted" if each.fitted else "")
+    parts: list[RenderableType] = [Text(calibrated(found)), Text(), sizes, Text()]
+    if found.r_squared is not None and found.possible is not None:
+        parts.append(
+            Text(
+                f"R² of measured over simulated times {found.r_squared:.4f}; the noise of the runs leaves "
+                f"{found.possible:.4f}. Whatever grows with the groups has an R² near 1: look at the differences."
+            )
+        )
+    parts.append(Text(f"Use it: becalm simulate --host '{found.simulator}' -- hackbench -g 10 -l {found.loops}"))
     parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
     return Group(*parts)
 

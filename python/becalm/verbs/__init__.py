@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from becalm.verbs.several import run_on as run_on
     from becalm.verbs.several import tune_on as tune_on
     from becalm.verbs.simulate import simulate as simulate
+    from becalm.verbs.simulate_calibration import calibrate_simulation as calibrate_simulation
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.tune import tune as tune
@@ -162,7 +163,11 @@ TABLE = (
         "Design an experiment for a spreadsheet, and fit the filled one.",
         "design design.fit_design design_swarm.design_swarm",
     ),
-    Verb("simulate", "Try a scheduler in simulation before touching a machine."),
+    Verb(
+        "simulate",
+        "Try a scheduler in simulation before touching a machine.",
+        "simulate simulate_calibration.calibrate_simulation",
+    ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(
         "host",

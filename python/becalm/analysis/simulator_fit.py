@@ -1,0 +1,67 @@
+"""Costs of a simulated scheduler from real runs: those under which the simulation takes as long as they did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from becalm.nouns.calibration import COSTS, USUAL, Costs, Size
+from becalm.stats.arrays import Floats
+
+PRIOR = 1.5
+"""Standard deviation of the logarithm of a cost about the usual one. Two sizes say little about three costs: what they
+do not tell stays as it was, and all are kept within a plausible range."""
+
+FLOOR = 0.01
+"""Least relative error that a mean is taken to have: the model itself is no better."""
+
+MOST = 120
+"""Simulations of each size at most."""
+
+
+def fit(measured: Mapping[int, tuple[float, float]], simulate: Callable[[Costs, int], float]) -> Costs:
+    """The costs that explain mean times and their standard errors, ns, by number of groups.
+
+    The sum of squares of log ratios over their errors, and of the costs' distances from the usual ones over `PRIOR`,
+    is made least by the simplex method (Nelder & Mead 1965, Computer J. 7:308): a simulation has no derivatives.
+    """
+    usual = np.log([getattr(USUAL, name) for name in COSTS])
+
+    def distance(at: Floats) -> float:
+        costs = Costs(*(float(each) for each in np.exp(at)))
+        misses = [
+            math.log(simulate(costs, groups) / mean) / max(FLOOR, error / mean)
+            for groups, (mean, error) in measured.items()
+        ]
+        return float(np.sum(np.square(misses)) + np.sum(np.square((at - usual) / PRIOR)))
+
+    # The first step of the simplex: a third more of each cost.
+    steps = np.vstack([usual, usual + 0.3 * np.eye(len(usual))])
+    found = minimize(
+        distance,
+        usual,
+        method="Nelder-Mead",
+        options={"initial_simplex": steps, "maxfev": MOST, "xatol": 0.005, "fatol": 0.01},
+    )
+    return Costs(*(float(each) for each in np.exp(found.x)))
+
+
+def r_squared(sizes: Sequence[Size]) -> tuple[float, float] | None:
+    """R² of the line of measured over simulated times, and what the noise of the measured means leaves possible.
+
+    None of fewer than three sizes: any two points lie on a line.
+    """
+    if len(sizes) < 3:
+        return None
+    x = np.array([each.simulated_ns for each in sizes])
+    y = np.array([each.measured_ns for each in sizes])
+    total = float(np.sum((y - y.mean()) ** 2))
+    if total == 0 or float(np.ptp(x)) == 0:
+        return None
+    slope, offset = np.polyfit(x, y, 1)
+    left = float(np.sum((y - slope * x - offset) ** 2))
+    noise = float(np.sum([each.error_ns**2 for each in sizes])) * (len(sizes) - 2) / len(sizes)
+    return 1 - left / total, max(0.0, 1 - noise / total)

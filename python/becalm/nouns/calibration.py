@@ -1,0 +1,81 @@
+"""The noun Calibration: costs of a simulated scheduler fitted to real runs, and how well they predict other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from becalm.nouns.simulation import NOT_MODELLED
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What is fitted, ns: a message written or read, a task woken, a switch between tasks."""
+
+    message_ns: float
+    wakeup_ns: float
+    switch_ns: float
+
+    @property
+    def query(self) -> str:
+        """As options of the name of a simulated host."""
+        whole = {name: max(1, round(value)) for name, value in asdict(self).items()}
+        message = whole["message_ns"]
+        return f"write_ns={message}&read_ns={message}&wakeup_ns={whole['wakeup_ns']}&switch_ns={whole['switch_ns']}"
+
+
+COSTS = tuple(each.name for each in fields(Costs))
+USUAL = Costs(1000.0, 1000.0, 2000.0)
+"""Those of the model when nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Real and simulated runs with so many groups, ns. `error_ns`: standard error of the real mean. `fitted`: the costs
+    were fitted to it, so that it is no prediction."""
+
+    groups: int
+    measured_ns: float
+    error_ns: float
+    simulated_ns: float
+    fitted: bool
+
+    @property
+    def residual(self) -> float:
+        """Simulated over measured, less 1."""
+        return self.simulated_ns / self.measured_ns - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
+
+    `r_squared`: of the line of real over simulated times; `possible`: what the noise of the real means leaves. Whatever
+    grows with the groups has an R² near 1: what counts is `worst`, the largest residual of a prediction; None of three
+    sizes and fewer.
+    """
+
+    host: str
+    simulator: str
+    loops: int
+    costs: Costs
+    sizes: tuple[Size, ...]
+    r_squared: float | None
+    possible: float | None
+
+    @property
+    def predicted(self) -> Sequence[Size]:
+        """The sizes to which nothing was fitted."""
+        return [each for each in self.sizes if not each.fitted]
+
+    @property
+    def worst(self) -> float | None:
+        """The largest residual of a prediction, without its sign; None where nothing was predicted."""
+        return max((abs(each.residual) for each in self.predicted), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        sizes = [{**asdict(each), "residual": each.residual} for each in self.sizes]
+        more = {"sizes": sizes, "worst": self.worst, "not_modelled": NOT_MODELLED}
+        return {**asdict(self), **more}

@@ -1,0 +1,55 @@
+"""A simulated scheduler fitted to runs on another simulated one, whose costs are known."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+
+REAL = "sim:eevdf?write_ns=3000&read_ns=3000&switch_ns=4000&jitter=0.05:3"
+
+
+def test_costs_come_out_and_predict_other_sizes():
+    found = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
+    assert [each.groups for each in found.sizes] == list(range(2, 21, 2))
+    assert [each.groups for each in found.sizes if each.fitted] == [2, 6]
+    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
+    assert found.worst < 0.1
+    assert found.r_squared > 0.99
+    assert becalm.simulate("hackbench -g 4 -l 10", host=found.simulator).end_ns == pytest.approx(
+        found.sizes[1].simulated_ns, rel=0.01
+    )
+
+
+def test_the_command_says_how_to_use_them():
+    words = ["simulate", "--plain", "--calibrate", REAL, "--loops", "5", "--runs", "2"]
+    said = CliRunner().invoke(group, words)
+    assert said.exit_code == 0, said.output
+    assert "Use it: becalm simulate --host 'sim:eevdf?cpus=2&hz=250&write_ns=" in said.output
+    assert "was not tried: --validate" in said.output
+    found = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
+    assert found["kind"] == "calibration"
+    assert found["worst"] is None
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "why"),
+    [
+        (REAL, {"simulator": "sim:drift"}, "no simulated scheduler"),
+        (REAL, {"runs": 1}, "2 runs of each size"),
+        (REAL, {"simulator": "sim:cfs?cpu=1"}, "no option 'cpu'"),
+    ],
+)
+def test_what_cannot_be_is_refused(host, options, why):
+    with pytest.raises(UsageError, match=why):
+        becalm.calibrate_simulation(host, **options)
+
+
+def test_a_command_beside_it_is_refused():
+    said = CliRunner().invoke(group, ["simulate", "--calibrate", REAL, "--", "hackbench"])
+    assert "run hackbench themselves" in f"{said.output}{said.exception}"
+    said = CliRunner().invoke(group, ["simulate"])
+    assert "What is to be simulated?" in f"{said.output}{said.exception}"
