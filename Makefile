@@ -94,6 +94,11 @@ test: guests
 	cargo test --workspace --locked
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
 
+# Every figure of the documents again, within two hours on a machine that does nothing else (as root).
+BENCH ?=
+bench: build
+	$(BIN)/python bench/all.py $(BENCH)
+
 # The README's two commands on minimal machines that have nothing but Rust and Python (as root; half an hour each).
 FRESH ?= debian-12 debian-13 ubuntu-24.04
 fresh: debian-packages

@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,16 @@ def machine() -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 2),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
+
+
+def command() -> str:
+    """What this process was called with, as a person would type it in the project's folder."""
+    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+
+
+def begun() -> Record:
+    """What every result says of itself: the machine, and the command."""
+    return {"machine": machine(), "command": command()}
 
 
 def _pairs(path: Path, separator: str) -> list[tuple[str, str]]:
@@ -80,7 +91,7 @@ class Log:
             if not path.read_bytes().endswith(b"\n"):
                 self._write("\n")
         else:
-            self.header = {"config": dict(config), "machine": machine()}
+            self.header = {"config": dict(config), **begun()}
             self.records = []
             self._write(json.dumps(self.header) + "\n")
 

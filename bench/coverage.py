@@ -13,6 +13,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from becalm.stats import time_series
 from becalm.stats.classical_tests import wilcoxon
 from becalm.stats.describe import describe
 from becalm.stats.paired import RepeatedPairs
+from fill import put
 
 Floats = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -195,12 +197,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the tables, and put them into a document where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=60, help="series of each noise")
     parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--document", type=Path, help="put the tables there, between their marks")
     chosen = parser.parse_args()
-    print(f"Equal programs, {chosen.pairs} pairs, {len(looks(chosen.pairs))} looks, {chosen.seeds} series of each.\n")
+    if chosen.quick:
+        chosen.seeds, chosen.pairs = 3, 40
     header = (
         *("Noise", "called at any look", "missed at the end", "missed at a wanted precision", "standard error / t's"),
         *("mean beta", "t at every look", "signed rank at every look", "A A A B B B, Welch once"),
@@ -211,14 +216,19 @@ def main() -> None:
         missed = [f"{100 * v:.1f} %" for v in (r.called, r.missed, r.missed_early)]
         naive = [f"{100 * v:.1f} %" for v in (r.t_each_look, r.signed_rank_each_look, r.welch_once)]
         rows.append([name, *missed, f"{r.gain:.2f}", f"{r.beta:.2f}", *naive])
-    print(table(header, rows))
-    print("\nCoverage of the 95 % intervals of one program.\n")
+    made = {"pairs": table(header, rows)}
+    print(f"Equal programs, {chosen.pairs} pairs, {len(looks(chosen.pairs))} looks, {chosen.seeds} series of each.\n")
+    print(made["pairs"])
     sizes = (20, 100, 1000)
     rows = [row for runs in sizes for row in described(chosen.seeds, runs)]
-    print(table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows))
-    print(f"\nFalse findings, level {time_series.LEVEL:g}.\n")
+    made["describe"] = table(("Noise", "runs", "mean", "median", "coefficient of variation"), rows)
+    print(f"\nCoverage of the 95 % intervals of one program.\n\n{made['describe']}")
     rows = [row for runs in (60, 300, 1000) for row in diagnosed(chosen.seeds, runs)]
-    print(table(("Noise", "runs", "warm-up", "drift", "period", "two modes", "outliers"), rows))
+    made["series"] = table(("Noise", "runs", "warm-up", "drift", "period", "two modes", "outliers"), rows)
+    print(f"\nFalse findings, level {time_series.LEVEL:g}.\n\n{made['series']}")
+    if chosen.document is not None:
+        for name, body in made.items():
+            put(chosen.document, name, body)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from becalm.load.attribution import FALSE_NAMING
 from becalm.load.background_load import observed
 from becalm.load.evidence import evidence
 from becalm.load.simulated import CAUSES_OF, Machine, Program, Sensitivity, hypercube, simulate
+from campaign import OUT, Record, begun, save, saved, table
 
 LOADS = ("spinners", "page_outs", "disk", "network")
 DELAYS = (0.1, 0.25, 0.5)
@@ -37,28 +40,75 @@ def answers(sensitive: Sensitivity, campaigns: int, runs: int, machine: Machine,
     return found
 
 
-def main() -> None:
-    """Print one line a case."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--campaigns", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=30)
-    given = parser.parse_args()
+def measure(campaigns: int, runs: int) -> Record:
+    """What was said, a row for each level of the machine's record, cause (None: none) and delay."""
+    rows: list[Record] = []
     for level in (3, 1):
         machine = Machine(level=level)
-        sys.stdout.write(f"capability level {level}\n")
         for name in LOADS:
             for delay in DELAYS:
-                found = answers(Sensitivity(**{name: delay}), given.campaigns, given.runs, machine, 1)
+                found = answers(Sensitivity(**{name: delay}), campaigns, runs, machine, 1)
                 named = found.pop(CAUSES_OF[name], 0)
-                rest = ", ".join(f"{count} {what}" for what, count in found.most_common())
-                sys.stdout.write(f"  {CAUSES_OF[name]:8} {delay:4.0%}: named in {named} of {given.campaigns}; {rest}\n")
-                sys.stdout.flush()
-        found = answers(Sensitivity(), 3 * given.campaigns, given.runs, machine, 2)
+                row: Record = {"level": level, "cause": CAUSES_OF[name], "delay": delay, "campaigns": campaigns}
+                rows.append({**row, "named": named, "others": dict(found.most_common())})
+                print(worded(rows[-1]), file=sys.stderr)
+        found = answers(Sensitivity(), 3 * campaigns, runs, machine, 2)
         wrong = sum(count for what, count in found.items() if what in CAUSES_OF.values())
-        rest = ", ".join(f"{count} {what}" for what, count in found.most_common())
-        sys.stdout.write(
-            f"  none: a cause named in {wrong} of {3 * given.campaigns} (stated {FALSE_NAMING:.0%}); {rest}\n"
-        )
+        row = {"level": level, "cause": None, "delay": 0.0, "campaigns": 3 * campaigns, "named": wrong}
+        rows.append({**row, "others": dict(found.most_common())})
+        print(worded(rows[-1]), file=sys.stderr)
+    return {"runs": runs, "rows": rows}
+
+
+def worded(row: Record) -> str:
+    """A row as a line of progress."""
+    what = f"{row['cause']}, {row['delay']:.0%}" if row["cause"] else "no cause"
+    return f"level {row['level']}, {what}: a cause named in {row['named']} of {row['campaigns']}"
+
+
+def report(result: Record) -> str:
+    """Markdown: how often the true cause was named, a row for each delay and level."""
+    head = ("slowdown at full load", "record", *(str(CAUSES_OF[name]) for name in LOADS))
+    records = {3: "with delay accounting", 1: "without"}
+    rows = [
+        [
+            f"{delay:.0%}",
+            records[level],
+            *(f"{row['named']} of {row['campaigns']}" for row in result["rows"]
+              if row["cause"] and (row["level"], row["delay"]) == (level, delay)),
+        ]
+        for delay in sorted(DELAYS, reverse=True)
+        for level in records
+    ]  # fmt: skip
+    return f"{result['runs']} runs a campaign.\n\n{table(head, rows)}"
+
+
+def judged(rows: Sequence[Record]) -> list[str]:
+    """What is stated of causes where there is none, and what came."""
+    return [
+        f"no cause there, level {row['level']}: one was named in {row['named']} of {row['campaigns']}, stated at most "
+        f"{FALSE_NAMING:.0%}: " + ("met" if row["named"] <= FALSE_NAMING * row["campaigns"] else "not met")
+        for row in rows
+        if row["cause"] is None
+    ]
+
+
+def main() -> None:
+    """Measure, then report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--campaigns", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--out", type=Path, default=OUT / "explain.json")
+    parser.add_argument("--quick", action="store_true", help="two campaigns of each: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of what was simulated last")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.campaigns, chosen.out = 2, chosen.out.with_name("explain-quick.json")
+    if not chosen.report:
+        save(chosen.out, {**begun(), **measure(chosen.campaigns, chosen.runs)})
+    result = saved(chosen.out)
+    print(report(result))
+    print("\n".join(["", *judged(result["rows"])]))
 
 
 if __name__ == "__main__":

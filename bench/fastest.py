@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from becalm.stats.elimination import GROWTH, Elimination
 from coverage import NOISES, Noise, table
+from fill import put
 
 ALPHA = 0.05
 
@@ -69,6 +71,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100, help="studies of each noise")
     parser.add_argument("--programs", type=int, default=6)
     parser.add_argument("--quick", action="store_true", help="show that it works")
+    parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
     seeds = 3 if chosen.quick else chosen.seeds
     print(f"{chosen.programs} programs, {seeds} studies of each.\n")
@@ -78,7 +81,10 @@ def main() -> None:
         for rounds in (4, 8, 60):
             found = rates(noise, chosen.programs, rounds, seeds)
             rows.append([name, str(rounds), *(f"{100 * value:.1f} %" for value in found)])
-    print(table(head, rows))
+    made = table(head, rows)
+    print(made)
+    if chosen.document is not None:
+        put(chosen.document, "fastest", made)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Put the results of the benches into docs/explanation/benchmarks.md, so that no figure there is typed by hand.
+"""Put the results of the benches into the documents, so that no figure there is typed by hand.
 
     python bench/fill.py
 
 Each block between `<!-- NAME -->` and `<!-- /NAME -->` is replaced by what the bench NAME reports of
-bench/out/NAME.json. Blocks whose bench has not been run stay as they are, and are named.
+bench/out/NAME.json, after the command that was run. Blocks whose bench has not been run stay as they are, and are
+named. Simulations fill their blocks themselves, by `--document FILE`.
 """
 
 from __future__ import annotations
@@ -14,23 +15,30 @@ import json
 import re
 from pathlib import Path
 
-from campaign import OUT
+from campaign import OUT, command, machine
 
-DOCUMENT = Path(__file__).parent.parent / "docs/explanation/benchmarks.md"
-BENCHES = ("discriminate", "aa", "overhead", "scale", "steady", "startup")
+DOCS = Path(__file__).parent.parent / "docs"
+BENCHES = {
+    **dict.fromkeys(("discriminate", "aa", "overhead", "scale", "steady", "startup"), "explanation/benchmarks.md"),
+    **dict.fromkeys(("observe", "interference", "holding"), "explanation/benchmarks.md"),
+    "explain": "how-to/explain.md",
+}
+"""The document with the block of each bench that leaves a result."""
 
 
 def fill(text: str, name: str, body: str) -> str:
-    """Replace the block of one bench. Raises SystemExit unless the document has exactly one such block."""
+    """Replace the block of one bench. Raises SystemExit unless the text has exactly one such block."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     filled, found = pattern.subn(lambda block: f"{block[1]}{body}\n{block[2]}", text)
     if found != 1:
-        raise SystemExit(f"{DOCUMENT.name} has {found} blocks <!-- {name} --> … <!-- /{name} -->, one is needed.")
+        raise SystemExit(f"There are {found} blocks <!-- {name} --> … <!-- /{name} -->, one is needed.")
     return filled
 
 
 def put(document: Path, name: str, body: str) -> None:
-    """Replace the block of one bench in a document. Raises SystemExit as `fill` does."""
+    """Replace the block of a simulation in a document. Raises SystemExit as `fill` does."""
+    date = machine()["date"].partition(" ")[0]
+    body = f"```\n{command()}\n```\n{date}; nothing in it depends on the machine.\n\n{body}"
     document.write_text(fill(document.read_text(encoding="utf-8"), name, body), encoding="utf-8")
 
 
@@ -38,27 +46,27 @@ def reported(name: str, source: Path) -> str:
     """The tables of one bench, and how they compare with what the project wants."""
     bench = importlib.import_module(name)
     result = json.loads(source.read_text(encoding="utf-8"))
-    body = str(bench.report(result))
+    body = f"```\n{result['command']}\n```\n{bench.report(result)}"
     if hasattr(bench, "judged"):
-        body += "\n\n" + "\n".join(f"- {line.strip()}" for line in bench.judged(result["rows"]))
+        # Of the rows, or of the whole result where it has none.
+        body += "\n\n" + "\n".join(f"- {line.strip()}" for line in bench.judged(result.get("rows", result)))
     return body
 
 
 def main() -> None:
     """Fill every block that has a result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--document", type=Path, default=DOCUMENT)
+    parser.add_argument("--documents", type=Path, default=DOCS, help="the folder of the documents")
     parser.add_argument("--results", type=Path, default=OUT, help="where NAME.json are")
     chosen = parser.parse_args()
-    text = chosen.document.read_text(encoding="utf-8")
-    for name in BENCHES:
-        source = chosen.results / f"{name}.json"
+    for name, place in BENCHES.items():
+        source, document = chosen.results / f"{name}.json", chosen.documents / place
         if source.exists():
-            text = fill(text, name, reported(name, source))
+            text = fill(document.read_text(encoding="utf-8"), name, reported(name, source))
+            document.write_text(text, encoding="utf-8")
             print(f"{name}: filled from {source}")
         else:
             print(f"{name}: left as it is, there is no {source}; python bench/{name}.py makes it")
-    chosen.document.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from becalm.hosts import LoadDetail, Loads, MeasureRequest, runs_of
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-from campaign import OUT, Record, describe, machine, save, saved, table
+from campaign import OUT, Record, begun, describe, save, saved, table
 
 ROOT = Path(__file__).parents[1]
 LARGEST_SHARE = 0.001
@@ -154,7 +154,7 @@ def main() -> None:
     if chosen.report:
         result = saved(chosen.out)
     else:
-        result = {"machine": machine(), **measure(chosen.rounds, chosen.seconds)}
+        result = {**begun(), **measure(chosen.rounds, chosen.seconds)}
         save(chosen.out, result)
     print(report(result))
     print("\n".join(["", *judged(result)]))

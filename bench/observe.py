@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from campaign import OUT, Record, describe, machine, save, saved, table, timed
+from campaign import OUT, Record, begun, describe, save, saved, table, timed
 
 ROOT = Path(__file__).parents[1]
 LARGEST_SHARE = 0.001
@@ -123,7 +123,7 @@ def main() -> None:
     if chosen.report:
         result = saved(chosen.out)
     else:
-        result = {"machine": machine(), **measure(chosen.samples, chosen.seconds)}
+        result = {**begun(), **measure(chosen.samples, chosen.seconds)}
         save(chosen.out, result)
     print(report(result))
     print("\n".join(["", *judged(result)]))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from campaign import OUT, Record, describe, machine, save, saved, table, timed
+from campaign import OUT, Record, begun, describe, save, saved, table, timed
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 WANTED_BYTES = 150_000_000
@@ -110,7 +110,7 @@ def main() -> None:
         print(json.dumps(child(chosen.child, sizes[0])))
         return
     if not chosen.report:
-        result: Record = {"config": {"sizes": sizes}, "machine": machine(), "rows": []}
+        result: Record = {"config": {"sizes": sizes}, **begun(), "rows": []}
         for size in sizes:
             with tempfile.TemporaryDirectory(prefix="becalm-bench-") as directory:
                 store = Path(directory) / "becalm.db"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from scipy.signal import lfilter
@@ -19,6 +20,7 @@ from becalm.stats.classical_tests import brown_forsythe, f_test, levene
 from becalm.stats.spread import CV, MAD, spread_ratio
 from campaign import percent, table
 from coverage import ALPHA, NOISES, Floats, Noise, autoregression
+from fill import put
 
 RUNS = 15
 SIZES = (3, 10, 30)
@@ -85,7 +87,11 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--series", type=int, default=300, help="series of each noise and number of loops")
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--document", type=Path, help="put the tables there, between their marks")
     chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.series = 3
     rows, held = [], []
     for stream, (name, noise) in enumerate(CHOSEN.items()):
         for loops in SIZES:
@@ -93,8 +99,12 @@ def main() -> None:
             cover, seen = coverage(noise, loops, chosen.series, 1.5, stream)
             held.append([name, str(loops), percent(cover), percent(seen)])
     head = ("noise", "loops", "interval", "interval, MAD", "sign flips", "F", "Levene", "Brown–Forsythe")
-    print(f"False alarms at 5 %, {chosen.series} series of each.\n\n{table(head, rows)}\n")
-    print(table(("noise, first arm 1.5 times the spread", "loops", "interval holds 1.5", "difference seen"), held))
+    held_head = ("noise, first arm 1.5 times the spread", "loops", "interval holds 1.5", "difference seen")
+    made = {"spread": table(head, rows), "coverage": table(held_head, held)}
+    print(f"False alarms at 5 %, {chosen.series} series of each.\n\n{made['spread']}\n\n{made['coverage']}")
+    if chosen.document is not None:
+        for name, body in made.items():
+            put(chosen.document, name, body)
 
 
 if __name__ == "__main__":

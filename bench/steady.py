@@ -199,8 +199,13 @@ def options() -> argparse.Namespace:
     parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "steady.json", help="trials go to the same name, .jsonl")
+    parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")
     parser.add_argument("--report", action="store_true", help="print the table of the trials so far")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.programs, chosen.budget, chosen.loops = ["gcc"], 10, 4
+        chosen.out = chosen.out.with_name("steady-quick.json")
+    return chosen
 
 
 def measure(chosen: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+import all as all_benches
 import campaign
 import fill
 import loop
@@ -173,7 +174,37 @@ def test_filling_a_document_without_the_block_is_refused() -> None:
 
 
 def test_the_document_has_a_block_for_every_bench() -> None:
-    text = fill.DOCUMENT.read_text(encoding="utf-8")
-    for name in fill.BENCHES:
+    for name, place in fill.BENCHES.items():
+        text = (fill.DOCS / place).read_text(encoding="utf-8")
         assert f"python bench/{name}.py" in text
         fill.fill(text, name, "")
+
+
+def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() -> None:
+    folder = Path(fill.__file__).parent
+    rows = {each.name: each for each in all_benches.TABLE}
+    helpers = {"all", "campaign", "fill", "loop", "tools"}
+    assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers
+    assert sum(each.minutes for each in all_benches.TABLE) <= all_benches.LIMIT_MINUTES
+    for name, row in rows.items():
+        assert (row.document is None) == (name in fill.BENCHES), "one of the two puts its result into a document"
+        assert '"--quick"' in (folder / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_a_result_names_the_command_that_made_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["/anywhere/bench/aa.py", "--budget", "2", "--programs", "two words"])
+    said = "python bench/aa.py --budget 2 --programs 'two words'"
+    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == said
+    monkeypatch.setattr(sys, "argv", ["aa.py", "--report"])
+    assert campaign.Log(tmp_path / "trials.jsonl", {}).header["command"] == said, "not the command that looks at it"
+    document = tmp_path / "page.md"
+    document.write_text("before\n<!-- aa -->\nold\n<!-- /aa -->\nafter\n")
+    fill.put(document, "aa", "new")
+    assert "python bench/aa.py --report" in document.read_text()
+    assert document.read_text().endswith("new\n<!-- /aa -->\nafter\n")
+
+
+def test_a_bench_that_is_none_is_refused() -> None:
+    assert [each.name for each in all_benches.chosen_benches(["scale", "startup"])] == ["startup", "scale"]
+    with pytest.raises(SystemExit, match="There is no bench 'speed'"):
+        all_benches.chosen_benches(["speed"])

@@ -1,0 +1,135 @@
+"""All benches one after the other, and their results into the documents: every figure there from one machine.
+
+    make bench                        # as root, on a machine that does nothing else: within two hours
+    make bench BENCH="startup scale"  # some of them
+    make bench BENCH=--quick          # shows in minutes that all of them work; the documents stay as they are
+
+What measures this machine comes first, while nothing else runs; simulations, which depend on no machine, come last. A
+bench that fails is named at the end and does not keep the others from being run. What was finished before Ctrl-C is
+kept, and the same command goes on from there; `--again` forgets it first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from campaign import OUT
+
+ROOT = Path(__file__).parents[1]
+LIMIT_MINUTES = 120
+ROOTED = os.geteuid() == 0
+STATISTICS = "docs/explanation/statistics.md"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One bench as it is run for the documents. `minutes`: about how long it takes on two slow CPUs.
+
+    `document`: the file with its block, for a simulation, which fills that itself; `bench/fill.py` fills the others.
+    """
+
+    name: str
+    minutes: float
+    arguments: tuple[str, ...] = ()
+    document: str | None = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """All its arguments."""
+        return self.arguments if self.document is None else (*self.arguments, "--document", self.document)
+
+    @property
+    def unprivileged(self) -> tuple[str, ...]:
+        """Its arguments where settings of the machine cannot be changed."""
+        return tuple(each for each in self.given if each != "--machine")
+
+
+TABLE = (
+    Bench("startup", 1),
+    Bench("overhead", 2),
+    Bench("scale", 1),
+    Bench("holding", 2, ("--machine",)),
+    Bench("observe", 3),
+    Bench("interference", 4, ("--rounds", "40")),
+    Bench("aa", 6, ("--budget", "2", "--comparisons", "25")),
+    Bench("discriminate", 26, ("--budget", "4", "--trials", "20", "--budget-zero", "1.5", "--trials-zero", "100")),
+    Bench("steady", 22, ("--budget", "75", "--loops", "12")),
+    Bench("explain", 8, ("--campaigns", "100")),
+    Bench("survey", 6, ("--surveys", "100"), STATISTICS),
+    Bench("hosts", 4, ("--studies", "10000"), STATISTICS),
+    Bench("coverage", 12, ("--seeds", "1000"), STATISTICS),
+    Bench("fastest", 4, ("--seeds", "250", "--programs", "5"), STATISTICS),
+    Bench("spread", 5, ("--series", "1000"), "docs/reference/tune-report.md"),
+    Bench("search", 12, ("--seeds", "200", "--random", "300"), "docs/explanation/methods.md"),
+)
+"""In the order in which they are run."""
+
+
+def forget(name: str) -> None:
+    """Remove what a bench kept of earlier trials."""
+    for suffix in (".json", ".jsonl"):
+        (OUT / f"{name}{suffix}").unlink(missing_ok=True)
+
+
+def run(bench: Bench, arguments: Sequence[str]) -> str | None:
+    """Run one; a sentence when it failed."""
+    print(f"\n== {bench.name}: python bench/{bench.name}.py {' '.join(arguments)}", flush=True)
+    begun = time.monotonic()
+    ended = subprocess.run([sys.executable, f"bench/{bench.name}.py", *arguments], cwd=ROOT, check=False).returncode
+    print(f"== {bench.name}: {(time.monotonic() - begun) / 60:.1f} min", flush=True)
+    return f"{bench.name} ended with {ended}" if ended else None
+
+
+def chosen_benches(names: Sequence[str]) -> list[Bench]:
+    """The benches of these names in the table's order; all for no name. Raises SystemExit for one that there is not."""
+    known = [each.name for each in TABLE]
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"There is no bench {unknown[0]!r}. There are: {', '.join(known)}.")
+    return [each for each in TABLE if not names or each.name in names]
+
+
+def main() -> None:
+    """Run them, fill the documents, and say what failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    parser.add_argument("--quick", action="store_true", help="shows that they work; proves nothing, fills nothing")
+    parser.add_argument("--again", action="store_true", help="forget trials of an earlier, unfinished time")
+    parser.add_argument("--list", action="store_true", help="print what would be run, and about how long it takes")
+    given = parser.parse_args()
+    benches = chosen_benches(given.names)
+    minutes = sum(each.minutes for each in benches)
+    if given.list:
+        for each in benches:
+            print(f"{each.minutes:4g} min  python bench/{each.name}.py {' '.join(each.given)}")
+        print(f"{minutes:4g} min  in all")
+        return
+    if not (ROOTED or given.quick):
+        print("Without root, settings of this machine are not measured (holding, steady).", file=sys.stderr)
+    begun = time.monotonic()
+    failed: list[str] = []
+    try:
+        for each in benches:
+            if given.again:
+                forget(each.name)
+            arguments = ("--quick",) if given.quick else each.given if ROOTED else each.unprivileged
+            if (why := run(each, arguments)) is not None:
+                failed.append(why)
+        if not given.quick:
+            subprocess.run([sys.executable, "bench/fill.py"], cwd=ROOT, check=True)
+    except KeyboardInterrupt:
+        raise SystemExit("\nStopped. What is finished is kept; the same command goes on from there.") from None
+    spent = (time.monotonic() - begun) / 60
+    print(f"\n{len(benches) - len(failed)} of {len(benches)} benches done in {spent:.0f} min.")
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+if __name__ == "__main__":
+    main()
