@@ -26,19 +26,22 @@ ROOT = Path(__file__).parents[1]
 LIMIT_MINUTES = 120
 ROOTED = os.geteuid() == 0
 STATISTICS = "docs/explanation/statistics.md"
+METHODS = "docs/explanation/methods.md"
 
 
 @dataclass(frozen=True)
 class Bench:
     """One bench as it is run for the documents. `minutes`: about how long it takes on two slow CPUs.
 
-    `document`: the file with its block, for a simulation, which fills that itself; `bench/fill.py` fills the others.
+    `document`: the file with its block, for a simulation, which fills that itself; `bench/fill.py` fills the others,
+    but for those that are `printed` only.
     """
 
     name: str
     minutes: float
     arguments: tuple[str, ...] = ()
     document: str | None = None
+    printed: bool = False
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -58,16 +61,20 @@ TABLE = (
     Bench("holding", 2, ("--machine",)),
     Bench("observe", 3),
     Bench("interference", 4, ("--rounds", "40")),
-    Bench("aa", 6, ("--budget", "2", "--comparisons", "25")),
+    Bench("aa", 4, ("--budget", "1.5", "--comparisons", "20")),
     Bench("discriminate", 26, ("--budget", "4", "--trials", "20", "--budget-zero", "1.5", "--trials-zero", "100")),
-    Bench("steady", 22, ("--budget", "75", "--loops", "12")),
-    Bench("explain", 8, ("--campaigns", "100")),
+    Bench("steady", 15, ("--budget", "60", "--loops", "12")),
+    Bench("clock", 6, printed=True),
+    Bench("causes", 8, ("--campaigns", "1"), printed=True),
+    Bench("tuning_guest", 8, ("--budget", "6min"), printed=True),
+    Bench("explain", 3, ("--campaigns", "100")),
     Bench("survey", 6, ("--surveys", "100"), STATISTICS),
-    Bench("hosts", 4, ("--studies", "10000"), STATISTICS),
-    Bench("coverage", 12, ("--seeds", "1000"), STATISTICS),
-    Bench("fastest", 4, ("--seeds", "250", "--programs", "5"), STATISTICS),
-    Bench("spread", 5, ("--series", "1000"), "docs/reference/tune-report.md"),
-    Bench("search", 12, ("--seeds", "200", "--random", "300"), "docs/explanation/methods.md"),
+    Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
+    Bench("coverage", 10, ("--seeds", "1000"), STATISTICS),
+    Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),
+    Bench("spread", 3, ("--series", "1000"), "docs/reference/tune-report.md"),
+    Bench("search", 8, ("--seeds", "200", "--random", "300"), METHODS),
+    Bench("tuning", 6, ("--seeds", "100"), METHODS),
 )
 """In the order in which they are run."""
 
