@@ -145,7 +145,9 @@ class Lines(Warnings):
         self._last = self._clock()
         known, self._best = self._best, dict(state.best)
         shown = replace(state, best={}) if known == self._best else state
-        self._out.print("; ".join(search(shown)), markup=False)
+        if state.cost:
+            self._out.print(state.cost, markup=False)
+        self._out.print("; ".join(search(replace(shown, cost=""))), markup=False)
 
     def progressed(self, state: Progress) -> None:
         """Print where it stands, if it is time."""
