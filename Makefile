@@ -13,7 +13,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test fuzz fuzz-imports lint check-arm docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test campaigns bench fuzz fuzz-imports lint check-arm docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -93,6 +93,10 @@ UNCHANGED ?=
 test: guests
 	cargo test --workspace --locked
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
+
+# Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
+campaigns: debian-packages build
+	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/machine/test_causes.py
 
 # Every figure of the documents again, within two hours on a machine that does nothing else (as root).
 BENCH ?=
