@@ -37,6 +37,7 @@ CALLS = {
     "knobs": SIM,
     "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
     "export-settings": ("--host", "sim:laptop-a", "--set", "nice=-5"),
+    "simulate": ("--", "spin 20ms"),
     "list": (),
     "export": (),
     "import": ("exported.json",),
