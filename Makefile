@@ -38,6 +38,10 @@ debian-packages: check-tools
 %/bin/python: | check-tools
 	$(PYTHON) -m venv $*
 
+# As setup.py builds them, so that a wheel need not do it again.
+HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+STATICALLY = RUSTFLAGS="$${RUSTFLAGS:+$$RUSTFLAGS }-C target-feature=+crt-static" cargo build -q --release --locked --target $(HOST)
+
 # --- building -------------------------------------------------------------------------------------------------------
 
 # Development and tests: the source tree itself is on the path, with the agent built beside it.
@@ -47,12 +51,12 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(AGENT): $(RUST) | check-tools
-	cargo rustc -q --release --locked -p becalm-agent --bin becalm-agent -- -C target-feature=+crt-static
-	cp target/release/becalm-agent $@.new && mv $@.new $@
+	$(STATICALLY) -p becalm-agent
+	cp target/$(HOST)/release/becalm-agent $@.new && mv $@.new $@
 
 $(SIMULATOR): $(RUST) | check-tools
-	cargo build -q --release --locked -p becalm-sim
-	cp target/release/becalm-sim $@.new && mv $@.new $@
+	$(STATICALLY) -p becalm-sim
+	cp target/$(HOST)/release/becalm-sim $@.new && mv $@.new $@
 
 $(TABLES): $(AGENT)
 	$(AGENT) tables > $@.new && mv $@.new $@

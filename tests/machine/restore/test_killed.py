@@ -71,8 +71,8 @@ def check(root, before) -> None:
         wait_for(lambda: agent.done("status")["busy"] is None)
 
 
-CUTS = 40
-"""Moments in each test, spread over the whole study; with two trees and four ways of dying that makes 320."""
+CUTS = 28
+"""Moments in each test, spread over the whole study; with two trees and four ways of dying that makes 224."""
 
 
 @pytest.mark.parametrize("who", ["agent", "guard", "both", "line"])
@@ -131,10 +131,10 @@ def test_killed_at_any_time(tmp_path):
         agent.done("measure", first=0, steps=[[0, which, 0, 0] for which in (0, 1, 2, 3, 4, 1, 0, 3)])
     length = time.monotonic() - begun
     assert begun > started
-    for cut in range(100):
+    for cut in range(70):
         agent = begin(root)
         study(agent)
-        time.sleep(length * cut / 80)
+        time.sleep(length * cut / 56)
         victims = [agent.pid, *guards(root)]
         for pid in victims if cut % 2 else reversed(victims):
             if cut % 5 == 0 and pid != agent.pid:
