@@ -63,17 +63,20 @@ class SimulatedRun:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What was simulated: where, what, under which settings, and each run."""
+    """What was simulated: where, what, under which settings, and each run. `until_ns`: where it was to end, if not with
+    the last task."""
 
     host: str
     program: str
     settings: Settings
     runs: tuple[SimulatedRun, ...]
+    until_ns: int | None = None
 
     @property
     def exit_code(self) -> int:
-        """0; 130 when it was stopped before the end."""
-        return 0 if all(each.finished for each in self.runs) else 130
+        """0; 130 when it was stopped before the end that was asked for."""
+        reached = (each.finished or each.end_ns == self.until_ns for each in self.runs)
+        return 0 if all(reached) else 130
 
     @property
     def end_ns(self) -> float:

@@ -54,11 +54,12 @@ def simulate(
         raise UsageError(f"--seeds is a number from 1 to {MOST_SEEDS}, not {seeds}.")
     argv = tuple(shlex.split(command) if isinstance(command, str) else command)
     chosen = Settings.of(dict(settings or {}))
+    until_ns = None if until is None else duration_ns(until)
     runs = []
     with _opened(host) as opened:
         opened.define([Workload.of(list(argv))], [chosen])
         for seed in range(seeds):
-            more: dict[str, Any] = {} if until is None else {"until_ns": duration_ns(until)}
+            more: dict[str, Any] = {} if until_ns is None else {"until_ns": until_ns}
             if trace is not None and seed == 0:
                 more |= {"spans": MOST_SPANS, "per_task": True}
             summary = opened.simulated(seed, more, progress)
@@ -67,7 +68,7 @@ def simulate(
                 _write(Path(trace), summary)
             if not runs[-1].finished:
                 break
-    return Simulation(host, shlex.join(argv), chosen, tuple(runs))
+    return Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns)
 
 
 def _opened(name: str) -> SchedulerHost:
