@@ -24,11 +24,7 @@ impl Policy for ShortestFirst {
     }
 
     fn detach(&self, queue: &mut Queue, task: u32, _how: Departure) -> Option<Entry> {
-        if queue.current.as_ref().is_some_and(|each| each.task == task) {
-            queue.take_current()
-        } else {
-            queue.take(task)
-        }
+        queue.remove(task)
     }
 
     fn revive(&self, _queue: &mut Queue, _task: u32) {}

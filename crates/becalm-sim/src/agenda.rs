@@ -32,10 +32,6 @@ impl Agenda {
         (self.times[cpu], cpu)
     }
 
-    pub fn at(&self, cpu: usize) -> u64 {
-        self.times[cpu]
-    }
-
     pub fn set(&mut self, cpu: usize, time: u64) {
         if self.times[cpu] == time {
             return;

@@ -25,9 +25,6 @@ pub use simulation::{Simulation, SimulationError};
 pub use summary::Summary;
 pub use workload::Workload;
 
-/// What the model leaves out, as every report says.
-pub const NOT_MODELLED: &str = "locks, caches, interrupts, control groups, NUMA and frequency";
-
 /// By how much the kernel multiplies its scheduling times for so many CPUs (get_update_sysctl_factor, logarithmic).
 pub fn scaling(cpus: usize) -> u64 {
     1 + u64::from(cpus.clamp(1, 8).ilog2())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
 use crate::simulation::{Limits, Simulation, SimulationError};
 use crate::summary::Summary;
-use crate::workload::{Class, Hackbench, Workload};
+use crate::workload::{Hackbench, Workload};
 use crate::Machine;
 
 /// One simulation. What is left out has its default: of knobs that of the kernel on so many CPUs.
@@ -36,21 +36,8 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
-    Hackbench(HackbenchRequest),
+    Hackbench(Hackbench),
     Tasks(Workload),
-}
-
-/// As `Hackbench`; what is left out has its default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HackbenchRequest {
-    pub groups: Option<u32>,
-    pub fan: Option<u32>,
-    pub loops: Option<u64>,
-    pub room: Option<u32>,
-    pub nice: i8,
-    pub class: Class,
-    pub slice_ns: u64,
 }
 
 /// Which scheduler, with the knobs and features that differ from the kernel's.
@@ -94,21 +81,13 @@ pub fn parse(line: &str) -> Result<Request, String> {
 impl Request {
     /// Play it. `goes_on` is asked now and then, with the simulated time, ns, and the share of tasks that have ended.
     pub fn play(&self, goes_on: impl FnMut(u64, f64) -> bool) -> Result<Summary, SimulationError> {
+        let made;
         let workload = match &self.workload {
-            Work::Tasks(made) => made.clone(),
-            Work::Hackbench(asked) => {
-                let usual = Hackbench::default();
-                let bench = Hackbench {
-                    groups: asked.groups.unwrap_or(usual.groups),
-                    fan: asked.fan.unwrap_or(usual.fan),
-                    loops: asked.loops.unwrap_or(usual.loops),
-                    room: asked.room.unwrap_or(usual.room),
-                    nice: asked.nice,
-                    class: asked.class,
-                    slice_ns: asked.slice_ns,
-                };
+            Work::Tasks(given) => given,
+            Work::Hackbench(bench) => {
                 bench.check()?;
-                bench.workload()
+                made = bench.workload();
+                &made
             }
         };
         let cpus = self.machine.cpus;
@@ -121,7 +100,7 @@ impl Request {
                     wakeup_granularity_ns: knobs.wakeup_granularity_ns.unwrap_or(usual.wakeup_granularity_ns),
                     features: knobs.features.clone(),
                 };
-                self.under(&workload, &policy, goes_on)
+                self.under(workload, &policy, goes_on)
             }
             Which::Eevdf(knobs) => {
                 let usual = Eevdf::scaled(cpus, self.machine.hz);
@@ -130,7 +109,7 @@ impl Request {
                     tick_ns: usual.tick_ns,
                     features: knobs.features.clone(),
                 };
-                self.under(&workload, &policy, goes_on)
+                self.under(workload, &policy, goes_on)
             }
         }
     }

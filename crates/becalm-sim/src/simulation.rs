@@ -2,13 +2,16 @@
 //!
 //! Each CPU has one next moment, at which the step of its running task ends, its tick comes, or it must choose again
 //! (`agenda`); sleepers have theirs in a heap. The earliest of all is played, which changes the moments of the CPUs that
-//! it concerns. `tasks` goes through the steps of a task, `balance` says where a task that wakes runs and moves tasks to CPUs
-//! that have less to do, `end` says what came of it.
+//! it concerns. `tasks` goes through the steps of a task, `switching` takes them off a CPU and puts
+//! them on, `waking` brings them to one; `balance` says to which, and moves tasks to CPUs that have less to do; `end` says
+//! what came of it.
 
 mod balance;
 mod end;
 mod state;
+mod switching;
 mod tasks;
+mod waking;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +25,7 @@ use crate::policy::{Arrival, Departure, Entry, Policy, Queue};
 use crate::random::Random;
 use crate::summary::{Span, Summary};
 use crate::weight;
-use crate::workload::{Class, Step, Workload, WorkloadError};
+use crate::workload::{Step, Workload, WorkloadError};
 
 use state::{Channel, Counts, Cpu, Doing, State, Task};
 
@@ -109,7 +112,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
         };
         let task = |number: usize| {
             let made = &workload.tasks[number];
-            let weight = if made.class == Class::Idle { weight::IDLE } else { weight::of_nice(made.nice) };
+            let weight = weight::of(made.class, made.nice);
             let entry = Entry {
                 task: number as u32,
                 weight,
@@ -239,15 +242,20 @@ impl<'a, P: Policy> Simulation<'a, P> {
 
     fn tick(&mut self, cpu: usize) {
         let slice_over = self.account(cpu);
-        let period = self.machine.tick_ns();
+        self.pass_ticks(cpu);
         let here = &mut self.cpus[cpu];
-        while here.tick_ns <= self.now {
-            here.tick_ns += period;
-        }
         if self.policy.tick(&mut here.queue) || slice_over {
             here.choose = true;
         }
         self.balance_at_tick(cpu);
+    }
+
+    /// The next tick of a CPU is one that has not come yet.
+    fn pass_ticks(&mut self, cpu: usize) {
+        let (here, period) = (&mut self.cpus[cpu], self.machine.tick_ns());
+        if here.tick_ns <= self.now {
+            here.tick_ns += (self.now - here.tick_ns) / period * period + period;
+        }
     }
 
     /// Account what the running task of a CPU has run since it was last asked. True: its slice is over.
@@ -270,195 +278,6 @@ impl<'a, P: Policy> Simulation<'a, P> {
             (None, false) => NEVER,
         };
         self.agenda.set(cpu, next);
-    }
-
-    /// Choose who runs on a CPU, and switch to it.
-    fn choose(&mut self, cpu: usize) {
-        self.account(cpu);
-        let before = self.cpus[cpu].queue.current.as_ref().map(|each| each.task);
-        if let Some(task) = before {
-            self.pause(cpu, task as usize);
-        }
-        self.cpus[cpu].choose = false;
-        self.pick(cpu);
-        if self.cpus[cpu].queue.current.is_none() && self.pull(cpu) {
-            self.pick(cpu);
-        }
-        let Some(task) = self.cpus[cpu].queue.current.as_ref().map(|each| each.task) else {
-            self.cpus[cpu].idle_since_ns = self.now.max(self.cpus[cpu].free_ns);
-            self.agenda.set(cpu, NEVER);
-            return;
-        };
-        if before.is_some_and(|before| before != task) {
-            self.counts.preemptions += 1;
-        }
-        self.resume(cpu, task as usize, before == Some(task));
-        self.schedule_next(cpu);
-    }
-
-    fn pick(&mut self, cpu: usize) {
-        let mut asleep = std::mem::take(&mut self.asleep);
-        self.policy.pick(&mut self.cpus[cpu].queue, &mut asleep);
-        for entry in asleep.drain(..) {
-            let task = &mut self.tasks[entry.task as usize];
-            task.delayed = false;
-            task.entry = Some(entry);
-        }
-        self.asleep = asleep;
-    }
-
-    /// The running task is interrupted: what its step still needs is kept.
-    fn pause(&mut self, cpu: usize, task: usize) {
-        let here = &mut self.cpus[cpu];
-        let left = here.done_ns.saturating_sub(self.now.max(here.span_ns));
-        let used = self.now.saturating_sub(here.span_ns);
-        here.done_ns = NEVER;
-        if let Some(entry) = &mut here.queue.current {
-            entry.ran_until_ns = self.now;
-        }
-        let this = &mut self.tasks[task];
-        this.doing = match this.doing {
-            Doing::Next => Doing::Next,
-            Doing::Using(_) => Doing::Using(left),
-            Doing::Writing(channel, _) => Doing::Writing(channel, left),
-            Doing::Reading(channel, _) => Doing::Reading(channel, left),
-        };
-        this.run_ns += used;
-        self.counts.run_ns += used;
-        this.state = State::Ready;
-        this.ready_ns = self.now;
-        self.span(cpu, task, used);
-    }
-
-    fn span(&mut self, cpu: usize, task: usize, used: u64) {
-        if self.limits.spans == 0 || used == 0 {
-            return;
-        }
-        if self.spans.len() >= self.limits.spans {
-            self.spans_dropped += 1;
-            return;
-        }
-        let (cpu, task) = (cpu as u32, task as u32);
-        self.spans.push(Span { cpu, task, from_ns: self.now - used, to_ns: self.now });
-    }
-
-    /// A task begins to run, or goes on, perhaps without having been taken off (`same`).
-    fn resume(&mut self, cpu: usize, task: usize, same: bool) {
-        let here = &mut self.cpus[cpu];
-        let this = &mut self.tasks[task];
-        let mut begins = self.now.max(here.free_ns);
-        if here.previous != Some(task as u32) {
-            let mut cost = self.machine.switch_ns;
-            if this.moved {
-                cost += self.machine.migration_ns;
-            }
-            self.counts.switches += 1;
-            this.switches += 1;
-            self.counts.overhead_ns += cost;
-            begins += cost;
-        }
-        this.moved = false;
-        here.previous = Some(task as u32);
-        here.free_ns = begins;
-        // What switching takes counts as the task's own for the scheduler: the kernel's clock runs on.
-        here.since_ns = self.now;
-        here.span_ns = begins;
-        if !same {
-            let waited = self.now - this.ready_ns;
-            this.wait_ns += waited;
-            self.waits.add(waited);
-        }
-        this.state = State::Running;
-        here.done_ns = match this.doing {
-            Doing::Next => begins,
-            Doing::Using(left) | Doing::Writing(_, left) | Doing::Reading(_, left) => begins + left,
-        };
-    }
-
-    /// The running task leaves its CPU, to sleep or for good.
-    fn leave(&mut self, cpu: usize, task: usize, how: Departure, state: State) {
-        self.account(cpu);
-        self.pause(cpu, task);
-        self.tasks[task].state = state;
-        let here = &mut self.cpus[cpu];
-        match self.policy.detach(&mut here.queue, task as u32, how) {
-            Some(entry) => self.tasks[task].entry = Some(entry),
-            None => self.tasks[task].delayed = true,
-        }
-        here.choose = true;
-        if state == State::Ended {
-            self.tasks[task].ended_ns = self.now;
-            self.ended += 1;
-        }
-    }
-
-    /// A task can run on a CPU: it is queued there, and may take it.
-    fn come(&mut self, task: usize, cpu: usize, how: Arrival) {
-        self.end_idle(cpu);
-        self.account(cpu);
-        let this = &mut self.tasks[task];
-        this.state = State::Ready;
-        this.ready_ns = self.now;
-        if let Some(entry) = this.entry.take() {
-            self.policy.attach(&mut self.cpus[cpu].queue, entry, how);
-        }
-        self.challenge(task, cpu);
-    }
-
-    /// A task that has just come to a CPU may take it.
-    fn challenge(&mut self, task: usize, cpu: usize) {
-        let here = &mut self.cpus[cpu];
-        let idle = here.queue.current.is_none();
-        if idle || self.policy.preempts(&mut here.queue, task as u32) {
-            here.choose = true;
-        }
-        self.schedule_next(cpu);
-    }
-
-    fn end_idle(&mut self, cpu: usize) {
-        let here = &mut self.cpus[cpu];
-        if here.queue.current.is_none() && here.idle_since_ns < self.now && !here.choose {
-            self.counts.idle_ns += self.now - here.idle_since_ns;
-            here.idle_since_ns = NEVER;
-            // Ticks that nobody needed did not come.
-            let period = self.machine.tick_ns();
-            if here.tick_ns <= self.now {
-                here.tick_ns += (self.now - here.tick_ns) / period * period + period;
-            }
-        }
-    }
-
-    /// A task wakes; `waker` is the CPU on which that was caused.
-    fn wake(&mut self, task: usize, waker: Option<usize>) {
-        self.counts.wakeups += 1;
-        let former = self.tasks[task].cpu;
-        if self.tasks[task].delayed {
-            self.end_idle(former);
-            self.account(former);
-            self.tasks[task].delayed = false;
-            self.tasks[task].state = State::Ready;
-            self.tasks[task].ready_ns = self.now;
-            self.policy.revive(&mut self.cpus[former].queue, task as u32);
-            self.challenge(task, former);
-            return;
-        }
-        let cpu = self.place(task, former, waker);
-        if cpu != former {
-            let (from, to) = pair(&mut self.cpus, former, cpu);
-            if let Some(entry) = &mut self.tasks[task].entry {
-                self.policy.moved_asleep(entry, &from.queue, &to.queue);
-            }
-            self.migrated(task, cpu);
-        }
-        self.come(task, cpu, Arrival::Woken);
-    }
-
-    fn migrated(&mut self, task: usize, cpu: usize) {
-        let this = &mut self.tasks[task];
-        this.cpu = cpu;
-        this.moved = true;
-        this.migrations += 1;
-        self.counts.migrations += 1;
     }
 }
 

@@ -1,5 +1,7 @@
 //! The weights of niceness (`sched_prio_to_weight` in kernel/sched/core.c): each step is a factor of about 1.25.
 
+use crate::workload::Class;
+
 /// Of nice 0: virtual time runs as fast as time for it.
 pub const NICE_0: u64 = 1024;
 
@@ -16,6 +18,15 @@ const WEIGHTS: [u64; 40] = [
 /// The weight of a niceness; one beyond -20 to 19 is taken as the nearest.
 pub fn of_nice(nice: i8) -> u64 {
     WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
+}
+
+/// The weight of a task.
+pub fn of(class: Class, nice: i8) -> u64 {
+    if class == Class::Idle {
+        IDLE
+    } else {
+        of_nice(nice)
+    }
 }
 
 /// The virtual time of a time.

@@ -140,6 +140,7 @@ impl Workload {
 /// hackbench of rt-tests: groups of `fan` senders and as many receivers; each sender writes `loops` messages to each
 /// receiver of its group. `room`: messages that a socket holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Hackbench {
     pub groups: u32,
     pub fan: u32,

@@ -119,8 +119,7 @@ impl Policy for Cfs {
     }
 
     fn detach(&self, queue: &mut Queue, task: u32, how: Departure) -> Option<Entry> {
-        let running = queue.current.as_ref().is_some_and(|each| each.task == task);
-        let mut entry = if running { queue.take_current() } else { queue.take(task) }?;
+        let mut entry = queue.remove(task)?;
         if how == Departure::Move {
             entry.v -= queue.min_v;
         }
@@ -203,7 +202,7 @@ impl Policy for Cfs {
     }
 
     fn yielded(&self, queue: &mut Queue) {
-        queue.skip = queue.current.as_ref().map(|each| each.task);
+        queue.skip = queue.running();
     }
 
     fn moved_asleep(&self, entry: &mut Entry, from: &Queue, to: &Queue) {
@@ -245,7 +244,7 @@ mod tests {
         cfs.pick(&mut queue, &mut Vec::new());
         queue.push(entry(1, 9_000_000));
         assert!(!cfs.preempts(&mut queue, 1), "exactly the granularity is not more");
-        queue.set_v(1, 8_999_999);
+        queue.waiting[0].v = 8_999_999;
         assert!(cfs.preempts(&mut queue, 1));
         assert_eq!(queue.next, Some(1));
         queue.waiting[0].class = Class::Batch;

@@ -152,8 +152,7 @@ impl Policy for Eevdf {
         let entry = queue.find(task)?;
         let lag = self.lag(queue, entry);
         let delays = how == Departure::Sleep && self.features.delay_dequeue && !queue.eligible(entry.v);
-        let running = queue.current.as_ref().is_some_and(|each| each.task == task);
-        let mut entry = if running { queue.take_current() } else { queue.take(task) }?;
+        let mut entry = queue.remove(task)?;
         if delays {
             entry.delayed = true;
             queue.push(entry);
@@ -223,7 +222,7 @@ impl Policy for Eevdf {
 
     fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entry>) {
         while let Some(task) = self.best(queue) {
-            if queue.current.as_ref().is_some_and(|each| each.task == task) {
+            if queue.running() == Some(task) {
                 return;
             }
             if queue.find(task).is_some_and(|each| each.delayed) {

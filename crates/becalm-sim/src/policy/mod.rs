@@ -88,6 +88,20 @@ impl Queue {
         Some(entry)
     }
 
+    /// Take one out, whether it runs or waits.
+    pub fn remove(&mut self, task: u32) -> Option<Entry> {
+        if self.running() == Some(task) {
+            self.take_current()
+        } else {
+            self.take(task)
+        }
+    }
+
+    /// Which task runs.
+    pub fn running(&self) -> Option<u32> {
+        self.current.as_ref().map(|each| each.task)
+    }
+
     /// The running one waits again.
     pub fn put_back(&mut self) {
         if let Some(entry) = self.take_current() {
@@ -126,13 +140,6 @@ impl Queue {
     /// Weighted virtual times of all less so much each: what is not negative has had no more than its share.
     pub fn eligible(&self, v: i64) -> bool {
         self.moment >= i128::from(v) * i128::from(self.weight)
-    }
-
-    pub fn set_v(&mut self, task: u32, v: i64) {
-        if let Some(entry) = self.waiting.iter_mut().find(|each| each.task == task) {
-            self.moment += (i128::from(v) - i128::from(entry.v)) * i128::from(entry.weight);
-            entry.v = v;
-        }
     }
 
     pub fn find(&self, task: u32) -> Option<&Entry> {

@@ -3,7 +3,6 @@
 use super::{Policy, Simulation, SimulationError, State};
 use crate::summary::{jain, Summary, TaskSummary};
 use crate::weight;
-use crate::workload::Class;
 
 impl<P: Policy> Simulation<'_, P> {
     /// Who waits for what, when nothing can go on.
@@ -35,7 +34,7 @@ impl<P: Policy> Simulation<'_, P> {
     pub(super) fn summary(mut self) -> Summary {
         let end = self.now;
         for cpu in 0..self.cpus.len() {
-            match self.cpus[cpu].queue.current.as_ref().map(|each| each.task) {
+            match self.cpus[cpu].queue.running() {
                 Some(task) => self.pause(cpu, task as usize),
                 None => self.counts.idle_ns += end.saturating_sub(self.cpus[cpu].idle_since_ns),
             }
@@ -43,10 +42,7 @@ impl<P: Policy> Simulation<'_, P> {
             self.counts.overhead_ns -= self.cpus[cpu].free_ns.saturating_sub(end);
         }
         let whole = self.tasks.iter().zip(&self.workload.tasks).filter(|(_, made)| made.start_ns == 0);
-        let shares = whole.map(|(task, made)| {
-            let weight = if made.class == Class::Idle { weight::IDLE } else { weight::of_nice(made.nice) };
-            task.run_ns as f64 / weight as f64
-        });
+        let shares = whole.map(|(task, made)| task.run_ns as f64 / weight::of(made.class, made.nice) as f64);
         Summary {
             end_ns: end,
             finished: self.ended == self.tasks.len(),

@@ -6,9 +6,7 @@ use std::cmp::Reverse;
 impl<P: Policy> Simulation<'_, P> {
     /// The step of the running task of a CPU is over: what it brings about, and the steps after it until one needs time.
     pub(super) fn proceed(&mut self, cpu: usize) -> Result<(), SimulationError> {
-        let Some(task) = self.cpus[cpu].queue.current.as_ref().map(|each| each.task as usize) else {
-            return Ok(());
-        };
+        let Some(task) = self.cpus[cpu].queue.running().map(|task| task as usize) else { return Ok(()) };
         match std::mem::replace(&mut self.tasks[task].doing, Doing::Next) {
             Doing::Next | Doing::Using(_) => {}
             Doing::Writing(channel, _) => self.written(cpu, channel),

@@ -1,0 +1,71 @@
+//! How a task comes to a CPU: new, woken, or moved there.
+
+use super::{pair, Arrival, Policy, Simulation, State, NEVER};
+
+impl<P: Policy> Simulation<'_, P> {
+    /// A task can run on a CPU: it is queued there, and may take it.
+    pub(super) fn come(&mut self, task: usize, cpu: usize, how: Arrival) {
+        self.end_idle(cpu);
+        self.account(cpu);
+        let this = &mut self.tasks[task];
+        this.state = State::Ready;
+        this.ready_ns = self.now;
+        if let Some(entry) = this.entry.take() {
+            self.policy.attach(&mut self.cpus[cpu].queue, entry, how);
+        }
+        self.challenge(task, cpu);
+    }
+
+    /// A task that has just come to a CPU may take it.
+    fn challenge(&mut self, task: usize, cpu: usize) {
+        let here = &mut self.cpus[cpu];
+        let idle = here.queue.current.is_none();
+        if idle || self.policy.preempts(&mut here.queue, task as u32) {
+            here.choose = true;
+        }
+        self.schedule_next(cpu);
+    }
+
+    pub(super) fn end_idle(&mut self, cpu: usize) {
+        let here = &mut self.cpus[cpu];
+        if here.queue.current.is_none() && here.idle_since_ns < self.now && !here.choose {
+            self.counts.idle_ns += self.now - here.idle_since_ns;
+            here.idle_since_ns = NEVER;
+            // Ticks that nobody needed did not come.
+            self.pass_ticks(cpu);
+        }
+    }
+
+    /// A task wakes; `waker` is the CPU on which that was caused.
+    pub(super) fn wake(&mut self, task: usize, waker: Option<usize>) {
+        self.counts.wakeups += 1;
+        let former = self.tasks[task].cpu;
+        if self.tasks[task].delayed {
+            self.end_idle(former);
+            self.account(former);
+            self.tasks[task].delayed = false;
+            self.tasks[task].state = State::Ready;
+            self.tasks[task].ready_ns = self.now;
+            self.policy.revive(&mut self.cpus[former].queue, task as u32);
+            self.challenge(task, former);
+            return;
+        }
+        let cpu = self.place(task, former, waker);
+        if cpu != former {
+            let (from, to) = pair(&mut self.cpus, former, cpu);
+            if let Some(entry) = &mut self.tasks[task].entry {
+                self.policy.moved_asleep(entry, &from.queue, &to.queue);
+            }
+            self.migrated(task, cpu);
+        }
+        self.come(task, cpu, Arrival::Woken);
+    }
+
+    pub(super) fn migrated(&mut self, task: usize, cpu: usize) {
+        let this = &mut self.tasks[task];
+        this.cpu = cpu;
+        this.moved = true;
+        this.migrations += 1;
+        self.counts.migrations += 1;
+    }
+}
