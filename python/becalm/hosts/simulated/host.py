@@ -24,6 +24,7 @@ from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.simulated import machine
 from becalm.hosts.simulated.machine import Machine, Running, State
+from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.knob import Knob, at_boot
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
@@ -96,10 +97,6 @@ MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
 """Noise of log time, one value a run. One more model is one function and one row."""
 
 
-SCHEDULERS = ("cfs", "eevdf")
-"""Names of simulated schedulers (`becalm.hosts.simulated.scheduler`)."""
-
-
 def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
     """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise.
 
@@ -109,7 +106,7 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
     if not colon or not seed.isdigit():
         name, seed = rest, ""
     kind, _, query = name.partition("?")
-    if kind in SCHEDULERS:
+    if kind in POLICIES:
         from becalm.hosts.simulated.scheduler.host import open_scheduler
 
         return open_scheduler(kind, query, int(seed or 0))
@@ -118,7 +115,7 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
     if name.endswith(".toml") or name in machine.names():
         path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
         return SimHost(machine.read(path), int(seed or 0))
-    known = [f"sim:{each}" for each in (*SCHEDULERS, *MODELS, *machine.names())]
+    known = [f"sim:{each}" for each in (*POLICIES, *MODELS, *machine.names())]
     near = difflib.get_close_matches(f"sim:{name}", known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(

@@ -3,3 +3,6 @@
 `engine` asks the program `becalm-sim` (crates/becalm-sim), `programs` turns command lines and files into what it runs,
 `knobs` settings into its knobs, and `host` makes a Host of that.
 """
+
+POLICIES = ("cfs", "eevdf")
+"""Schedulers that there are; one more is a policy of crates/becalm-sim."""

@@ -6,7 +6,6 @@ the same program under the same settings are equal, and are simulated once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,12 +20,10 @@ from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.simulated.scheduler import knobs as model_knobs
 from becalm.hosts.simulated.scheduler.engine import Engine, Progress
 from becalm.hosts.simulated.scheduler.programs import work_of
-from becalm.nouns.knob import Knob, find
+from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-
-POLICIES = ("cfs", "eevdf")
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
 """What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs)."""
@@ -64,10 +61,10 @@ class SchedulerHost(NoMachine):
         super().__init__(name, "it is simulated, so there is no machine")
         self._abilities |= {Ability.MACHINE_SETTINGS: YES}
         self.policy, self.machine, self.seed = policy, machine, seed
-        self._engine = Engine()
+        self.engine = Engine()
         self._knobs = model_knobs.of_model(policy, machine["cpus"])
         self._requests: list[list[dict[str, Any]]] = []
-        self._known: dict[str, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
         self._now_ns = 1_600_000_000_000_000_000
         self._stopped = False
 
@@ -79,7 +76,7 @@ class SchedulerHost(NoMachine):
 
     def close(self) -> None:
         """End the simulator."""
-        self._engine.close()
+        self.engine.close()
 
     def facts(self) -> dict[str, Any]:
         """What is simulated, and what is not."""
@@ -95,19 +92,13 @@ class SchedulerHost(NoMachine):
     ) -> list[str]:
         """Make a request of each program under each of the settings."""
         refuse_metrics(self.name, workloads)
-        named = {knob.name: knob for knob in self._knobs}
         requests = []
         for workload in workloads:
             if workload.kernel:
                 raise WorkloadError(f"{self.name} has no processor for the built-in kernels.")
             base = {"work": work_of(workload.argv, workload.directory), "policy": {self.policy: {}}}
-            row = []
-            for each in settings:
-                for name, _ in (each or Settings()).values:
-                    find(self._knobs, name)
-                made = model_knobs.put({**base, "machine": self.machine}, each or Settings(), named)
-                row.append(request_of(made))
-            requests.append(row)
+            base["machine"] = self.machine
+            requests.append([request_of(model_knobs.put(base, each or Settings(), self._knobs)) for each in settings])
         self._requests, self._known = requests, {}
         return [workload.argv[0] for workload in workloads]
 
@@ -117,8 +108,7 @@ class SchedulerHost(NoMachine):
         for index, step in enumerate(request.block.steps):
             if self._stopped:
                 return
-            asked = self._requests[step.workload][step.settings]
-            wall_ns, outcome = self._run(asked, request.first + index)
+            wall_ns, outcome = self._run((step.workload, step.settings), request.first + index)
             run = Run(
                 request.first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns,
                 None, None, None, None, None, None, None, None, outcome, 0, 0,
@@ -126,27 +116,27 @@ class SchedulerHost(NoMachine):
             self._now_ns += wall_ns + GAP_NS
             yield Runs([run])
 
-    def _run(self, asked: dict[str, Any], number: int) -> tuple[int, str]:
-        same = not asked["machine"].get("jitter")
-        key = json.dumps(asked, sort_keys=True) if same else ""
-        if key in self._known:
-            return self._known[key], str(Outcome.OK)
+    def _run(self, which: tuple[int, int], number: int) -> tuple[int, str]:
+        """A program under some settings, by their numbers: wall time, ns, and outcome."""
+        if which in self._known:
+            return self._known[which], str(Outcome.OK)
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-        summary = self._engine.simulate({**asked, "seed": seed})
+        summary = self.engine.simulate({**self._requests[which[0]][which[1]], "seed": seed})
+        wall_ns = max(1, summary["end_ns"])
         if not summary["finished"]:
-            return max(1, summary["end_ns"]), str(Outcome.ABORTED)
-        if same:
-            self._known[key] = max(1, summary["end_ns"])
-        return max(1, summary["end_ns"]), str(Outcome.OK)
+            return wall_ns, str(Outcome.ABORTED)
+        if not self.machine.get("jitter"):
+            self._known[which] = wall_ns
+        return wall_ns, str(Outcome.OK)
 
     def simulated(self, seed: int, more: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
         """The whole summary of the only program that is defined (crates/becalm-sim/src/summary.rs)."""
-        return self._engine.simulate({**self._requests[0][0], "seed": self.seed + seed, **more}, progress)
+        return self.engine.simulate({**self._requests[0][0], "seed": self.seed + seed, **more}, progress)
 
     def stop(self) -> None:
         """End the run that is being simulated, and the block."""
         self._stopped = True
-        self._engine.stop()
+        self.engine.stop()
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """The virtual gap between runs."""

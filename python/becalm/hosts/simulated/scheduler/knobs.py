@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.nouns.knob import Knob, catalogue
+from becalm.nouns.knob import Knob, catalogue, find
 from becalm.nouns.settings import Settings
 
 Request = dict[str, Any]
@@ -120,13 +120,13 @@ def of_model(policy: str, cpus: int) -> list[Knob]:
     return found
 
 
-def put(request: Mapping[str, Any], settings: Settings, knobs: Mapping[str, Knob]) -> Request:
+def put(request: Mapping[str, Any], settings: Settings, knobs: Sequence[Knob]) -> Request:
     """A request with settings on. Raises UsageError for a knob that there is not, and for a value that is none."""
     made: Request = {**request, "policy": {name: dict(each) for name, each in request["policy"].items()}}
     made["machine"] = dict(request["machine"])
     rows = {row.name: row for row in TABLE}
     for name, value in settings.values:
-        knob = knobs[name]
+        knob = find(knobs, name)
         if not knob.supported:
             raise UsageError(f"{name} cannot be set here: {knob.reason}.")
         try:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.knobs import CLASSES
 from becalm.units import duration_ns
 
 ROOM = 16
@@ -33,7 +34,6 @@ PLAIN = ("-T", "--threads", "-p", "--pipe", "-P", "--process")
 """Options without meaning for the model: it knows neither threads and processes nor what a message goes through."""
 
 KEYS = {"name", "count", "steps", "nice", "policy", "slice", "start"}
-POLICIES = {"other": "other", "batch": "batch", "idle": "idle"}
 
 
 def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]:
@@ -110,13 +110,13 @@ def read(path: Path) -> dict[str, Any]:
             raise UsageError(f"{where}: count is a number from 1 to a million, not {count!r}.")
         if not isinstance(nice, int) or not -20 <= nice <= 19:
             raise UsageError(f"{where}: nice is a number from -20 to 19, not {nice!r}.")
-        if policy not in POLICIES:
+        if policy not in CLASSES:
             raise UsageError(f"{where}: policy is other, batch or idle, not {policy!r}.")
         name = str(row.get("name", f"task {len(programs)}"))
         made = {
             "program": len(programs) - 1,
             "nice": nice,
-            "class": POLICIES[policy],
+            "class": policy,
             "slice_ns": duration_ns(row["slice"]) if "slice" in row else 0,
             "start_ns": duration_ns(row["start"]) if "start" in row else 0,
         }

@@ -27,6 +27,15 @@ def test_a_program_alone_takes_its_time_and_a_switch():
     assert walls("sim:cfs?switch_ns=3000", "spin 20ms", runs=1) == [20_003_000]
 
 
+@pytest.mark.parametrize("policy", ["cfs", "eevdf"])
+def test_the_values_that_are_shown_are_those_that_are_simulated(policy):
+    with hosts.open(f"sim:{policy}?cpus=4") as host:
+        shown = {knob.name: knob.value for knob in host.knobs() if knob.supported and knob.name.startswith("sched_")}
+    assert len(shown) > 8
+    name = f"sim:{policy}?cpus=4"
+    assert walls(name, "hackbench -g 2 -l 5", shown, runs=1) == walls(name, "hackbench -g 2 -l 5", runs=1)
+
+
 def test_settings_matter():
     """A long slice spares switches, of which each costs 2 us."""
     usual, long = (

@@ -32,7 +32,7 @@ def test_what_the_other_scheduler_has_and_what_none_has_says_so():
 
 def test_settings_are_put_on_where_they_belong():
     settings = {"sched_base_slice_ns": 3_000_000, "sched_feature_run_to_parity": "off", "nice": 5, "policy": "batch"}
-    made = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), known())
+    made = put(REQUEST, Settings.of(settings | {"sched_migration_cost_ns": 0}), of_model("eevdf", 2))
     assert made["policy"] == {"eevdf": {"base_slice_ns": 3_000_000, "features": {"RUN_TO_PARITY": False}}}
     assert made["tasks"] == {"nice": 5, "class": "batch"}
     assert made["machine"] == {"cpus": 2, "migration_cost_ns": 0}
@@ -49,4 +49,4 @@ def test_settings_are_put_on_where_they_belong():
 )
 def test_what_cannot_be_set_is_refused(settings, why):
     with pytest.raises(UsageError, match=why):
-        put(REQUEST, Settings.of(settings), known())
+        put(REQUEST, Settings.of(settings), of_model("eevdf", 2))
