@@ -18,11 +18,10 @@ class Costs:
     switch_ns: float
 
     @property
-    def query(self) -> str:
-        """As options of the name of a simulated host."""
-        whole = {name: max(1, round(value)) for name, value in asdict(self).items()}
-        message = whole["message_ns"]
-        return f"write_ns={message}&read_ns={message}&wakeup_ns={whole['wakeup_ns']}&switch_ns={whole['switch_ns']}"
+    def options(self) -> dict[str, int]:
+        """As options of a simulated host: whole ns, at least 1."""
+        message, wakeup, switch = (max(1, round(each)) for each in (self.message_ns, self.wakeup_ns, self.switch_ns))
+        return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
 
 
 COSTS = tuple(each.name for each in fields(Costs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,9 +103,3 @@ class Simulation:
             "not_modelled": NOT_MODELLED,
             "runs": runs,
         }
-
-
-def spans_of(summary: Mapping[str, Any]) -> Sequence[Mapping[str, int]]:
-    """Who ran where, where that was asked for: cpu, task, from_ns, to_ns."""
-    found: Sequence[Mapping[str, int]] = summary.get("spans", ())
-    return found

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler.engine import Progress
-from becalm.hosts.simulated.scheduler.host import SchedulerHost, open_scheduler
+from becalm.hosts.simulated.scheduler.host import SchedulerHost
 from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
-from becalm.nouns.simulation import SimulatedRun, Simulation, spans_of
+from becalm.nouns.simulation import SimulatedRun, Simulation
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
 
@@ -56,7 +57,7 @@ def simulate(
     chosen = Settings.of(dict(settings or {}))
     until_ns = None if until is None else duration_ns(until)
     runs = []
-    with _opened(host) as opened:
+    with scheduler(host) as opened:
         opened.define([Workload.of(list(argv))], [chosen])
         for seed in range(seeds):
             more: dict[str, Any] = {} if until_ns is None else {"until_ns": until_ns}
@@ -71,13 +72,12 @@ def simulate(
     return Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns)
 
 
-def _opened(name: str) -> SchedulerHost:
-    kind, _, rest = name.partition(":")
-    policy, _, query = rest.partition("?")
-    query, _, seed = query.rpartition(":") if ":" in query else (query, "", "")
-    if kind != "sim" or policy not in ("cfs", "eevdf") or (seed and not seed.isdecimal()):
+def scheduler(name: str) -> SchedulerHost:
+    """The simulated scheduler of a name. Raises UsageError for another host."""
+    found = hosts.open(name) if name.startswith("sim:") else None
+    if not isinstance(found, SchedulerHost):
         raise UsageError(f"{name!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
-    return open_scheduler(policy, query, int(seed or 0))
+    return found
 
 
 def _write(path: Path, summary: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ def _write(path: Path, summary: Mapping[str, Any]) -> None:
             "ph": "X", "name": names[span["task"]], "pid": 1, "tid": span["cpu"],
             "ts": span["from_ns"] / 1000, "dur": (span["to_ns"] - span["from_ns"]) / 1000,
         }
-        for span in spans_of(summary)
+        for span in summary.get("spans", ())
     ]  # fmt: skip
     more = {"dropped": summary["spans_dropped"]}
     try:

@@ -17,13 +17,12 @@ from becalm import hosts
 from becalm.analysis.simulator_fit import fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import MeasureRequest, runs_of
-from becalm.hosts.simulated.scheduler.engine import Engine
-from becalm.hosts.simulated.scheduler.host import POLICIES, machine_of
 from becalm.nouns.calibration import Calibration, Costs, Size
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Block, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.verbs.simulate import scheduler
 
 FITTED = (2, 6)
 """Groups of the runs that the costs are fitted to."""
@@ -60,41 +59,25 @@ def calibrate_simulation(
 
     Raises UsageError, MachineError; WorkloadError when hackbench is not there or fails.
     """
-    policy, machine = _model(simulator)
     if runs < 2 or loops < 1:
         raise UsageError("A calibration needs 2 runs of each size or more, and 1 loop or more.")
     groups = VALIDATED if validate else FITTED
-    times = _measured(host, groups, loops, runs, seed, say or (lambda _: None))
-    engine = Engine()
+    with scheduler(simulator) as model:
 
-    @cache
-    def simulated(costs: Costs, count: int) -> float:
-        message = max(1, round(costs.message_ns))
-        more = {"write_ns": message, "read_ns": message}
-        more |= {"wakeup_ns": max(1, round(costs.wakeup_ns)), "switch_ns": max(1, round(costs.switch_ns))}
-        work = {"hackbench": {"groups": count, "loops": loops}}
-        asked = {"workload": work, "policy": {policy: {}}, "machine": {**machine, **more}}
-        return float(engine.simulate(asked)["end_ns"])
+        @cache
+        def simulated(costs: Costs, count: int) -> float:
+            work = {"hackbench": {"groups": count, "loops": loops}}
+            asked = {"workload": work, "policy": {model.policy: {}}, "machine": {**model.machine, **costs.options}}
+            return float(model.engine.simulate(asked)["end_ns"])
 
-    means = {count: _mean(each) for count, each in times.items()}
-    try:
+        times = _measured(host, groups, loops, runs, seed, say or (lambda _: None))
+        means = {count: _mean(each) for count, each in times.items()}
         costs = fit({count: means[count] for count in FITTED}, simulated)
         sizes = tuple(Size(count, *means[count], simulated(costs, count), count in FITTED) for count in groups)
-    finally:
-        engine.close()
+        options = {**model.machine, **costs.options}
     fits = r_squared(sizes)
-    name = f"sim:{policy}?cpus={machine['cpus']}&hz={machine['hz']}&{costs.query}"
+    name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}"
     return Calibration(host, name, loops, costs, sizes, *(fits or (None, None)))
-
-
-def _model(simulator: str) -> tuple[str, dict[str, int]]:
-    kind, _, rest = simulator.partition(":")
-    policy, _, query = rest.partition("?")
-    if kind != "sim" or policy not in POLICIES:
-        raise UsageError(
-            f"{simulator!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4."
-        )
-    return policy, machine_of(policy, query)
 
 
 def _mean(times: Sequence[float]) -> tuple[float, float]:

@@ -18,6 +18,13 @@ def test_a_simulation_says_where_the_time_went():
     assert found.to_json()["runs"][0]["message_latency"]["count"] == run.messages
 
 
+def test_a_seed_in_the_name_is_that_of_the_first():
+    one, two = becalm.simulate("hackbench -g 1 -l 2", host="sim:eevdf?jitter=0.1:3", seeds=2).runs
+    assert becalm.simulate("hackbench -g 1 -l 2", host="sim:eevdf?jitter=0.1:4").runs[0].end_ns == two.end_ns
+    assert one.end_ns != two.end_ns
+    assert becalm.simulate("spin 1ms", host="sim:cfs:7").runs[0].end_ns > 10**6
+
+
 def test_seeds_differ_by_jitter_alone():
     assert len({run.end_ns for run in becalm.simulate("hackbench -g 1 -l 2", seeds=3).runs}) == 1
     found = becalm.simulate("hackbench -g 1 -l 2", host="sim:eevdf?jitter=0.1", seeds=3)

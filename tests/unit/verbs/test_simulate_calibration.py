@@ -24,6 +24,11 @@ def test_costs_come_out_and_predict_other_sizes():
     )
 
 
+def test_other_options_of_the_model_stay():
+    found = becalm.calibrate_simulation(REAL, simulator="sim:eevdf?cpus=2&migration_ns=9000", loops=5, runs=2)
+    assert found.simulator.startswith("sim:eevdf?cpus=2&hz=250&migration_ns=9000&write_ns=")
+
+
 def test_the_command_says_how_to_use_them():
     words = ["simulate", "--plain", "--calibrate", REAL, "--loops", "5", "--runs", "2"]
     said = CliRunner().invoke(group, words)
