@@ -131,6 +131,28 @@ fn sleepers_wake_in_time_and_the_latency_is_what_others_take() {
     adds_up(&found);
 }
 
+/// How often a reader is moved that slept on CPU 0, beside a spinner of this niceness, and is woken from CPU 1.
+fn moves_of_a_reader(nice: i8) -> u64 {
+    let programs = vec![
+        vec![Step::Receive(0), Step::Compute(1_000_000)],
+        vec![Step::Compute(100_000_000)],
+        vec![Step::Compute(5_000_000), Step::Send(0), Step::Compute(100_000_000)],
+    ];
+    // Each is born where there is least: the reader and the second spinner on CPU 0.
+    let spinner = TaskDefinition { nice, ..task("spinner", 1) };
+    let tasks = vec![task("reader", 0), task("spinner", 1), spinner, task("writer", 2)];
+    let found = run(&Workload { programs, tasks, room: vec![1] }, &free(2), &Cfs::scaled(2));
+    adds_up(&found);
+    found.per_task[0].migrations
+}
+
+#[test]
+fn a_task_wakes_on_the_wakers_cpu_when_that_has_less_to_do_than_its_own() {
+    // The writer is about to wait and does not count: 1024 + 1024 there, 2501 or 1024 where it slept.
+    assert_eq!(moves_of_a_reader(-4), 1);
+    assert_eq!(moves_of_a_reader(0), 0);
+}
+
 #[test]
 fn who_waits_for_whom_is_said() {
     let programs = vec![vec![Step::Receive(0)], vec![Step::Send(1), Step::Send(1)]];
