@@ -17,7 +17,7 @@ import json
 import sys
 from pathlib import Path
 
-from campaign import OUT, Record, describe, machine, save, saved, table, timed
+from campaign import OUT, Record, begun, describe, save, saved, table, timed
 from observe import built
 
 OURS = "barrier"
@@ -125,7 +125,7 @@ def main() -> None:
         if chosen.quick:
             chosen.out = chosen.out.with_name("clock-quick.json")
         seconds, flushes = (15.0, ["L1"]) if chosen.quick else (chosen.seconds, chosen.flush)
-        result = {"machine": machine(), **measure(seconds, flushes, chosen.timer)}
+        result = {**begun(), **measure(seconds, flushes, chosen.timer)}
         save(chosen.out, result)
     print(report(result))
     print("\n" + "\n".join(judged(result)))

@@ -11,7 +11,6 @@ order. The truth is the same with very many loops. Writes bench/out/search.json.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,7 @@ from becalm.methods.race import round_size
 from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
-from campaign import OUT
+from campaign import OUT, save
 from fill import put
 
 Floats = npt.NDArray[np.float64]
@@ -287,9 +286,8 @@ def main() -> None:
     for seed in range(chosen.random):
         model = random_machine(seed)
         done += trials(model, space_of(model, chosen.dangerous == "yes"), [seed])
-    OUT.mkdir(exist_ok=True)
     record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(each) for each in done]}
-    (OUT / "search.json").write_text(json.dumps(record))
+    save(OUT / ("search-quick.json" if chosen.quick else "search.json"), record)
     print(report(record))
     if chosen.document:
         put(chosen.document, "search", report(record))

@@ -2,7 +2,7 @@
 search on models whose best place is known (`becalm.hosts.simulated.responses`), all in this one run.
 
     python bench/tuning.py --quick                                     # four seeds of a few worlds, under a minute
-    python bench/tuning.py --document docs/explanation/methods.md      # 100 seeds; its table
+    python bench/tuning.py                                             # 100 seeds: the table of methods.md
     python bench/tuning.py --speed                                     # the engine's own time alone
 
 A world is a model, a number of factors and a noise from run to run. A method has reached the gain when what it would
@@ -29,8 +29,7 @@ from becalm.methods import complete, method, trial_design
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.swarm import SwarmParameters
-from campaign import OUT, describe, machine
-from fill import put
+from campaign import OUT, begun, describe, save, table
 
 TARGETS = (0.25, 0.28)
 """Gains to reach: of the default's time, of which the best place saves 30 %."""
@@ -207,9 +206,7 @@ def report(result: Mapping[str, Any]) -> str:
     ]
     for index, target in enumerate(TARGETS):
         lines.append(f"A gain of {target:.0%}:\n")
-        table = [header, ["---"] * len(header), *rows(done, index)]
-        lines += ["| " + " | ".join(line) + " |" for line in table]
-        lines.append("")
+        lines += [table(header, rows(done, index)), ""]
     own = result["speed"]
     return "\n".join(
         [
@@ -229,23 +226,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="four seeds of three worlds")
     parser.add_argument("--speed", action="store_true", help="the engine's own time alone")
-    parser.add_argument("--document", type=Path, help="file with a block <!-- tuning --> to fill")
+    parser.add_argument("--out", type=Path, default=OUT / "tuning.json")
     chosen = parser.parse_args()
-    facts, own = machine(), speed()
+    said, own = begun(), speed()
     if chosen.speed:
         print(json.dumps(own, indent=2))
         return
     seeds = 4 if chosen.quick else chosen.seeds
-    result: dict[str, Any] = {"seeds": seeds, "machine": facts, "speed": own, "searches": []}
-    OUT.mkdir(exist_ok=True)
+    out = chosen.out.with_name("tuning-quick.json") if chosen.quick else chosen.out
+    result: dict[str, Any] = {**said, "seeds": seeds, "speed": own, "searches": []}
     for name, factors, noise in QUICK if chosen.quick else WORLDS:
         result["searches"] += [asdict(each) for each in searches(name, factors, noise, seeds)]
         # After each world, so that what was done is not lost.
-        (OUT / "tuning.json").write_text(json.dumps(result))
+        save(out, result)
         print(f"{name}, {factors} factors, noise {noise:.1%}: done", flush=True)
     print(report(result))
-    if chosen.document:
-        put(chosen.document, "tuning", report(result))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import sys
 import time
 from typing import Any
 
-from campaign import OUT, describe, machine
+from campaign import OUT, begun, describe, save
 
 FACTORS: dict[str, tuple[str, ...]] = {
     "6.1": (
@@ -83,16 +83,16 @@ def main() -> int:
         print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
         return 1
     asked = command(chosen)
-    print(describe(machine()), "\n", " ".join(asked[2:]), "\n", sep="", flush=True)
-    begun = time.monotonic()
+    said = begun()
+    print(describe(said["machine"]), "\n", " ".join(asked[2:]), "\n", sep="", flush=True)
+    start = time.monotonic()
     done = subprocess.run(asked, stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         return done.returncode
     found = json.loads(done.stdout)
-    OUT.mkdir(exist_ok=True)
     kept = OUT / f"tuning-guest-{chosen.kernel}-{chosen.method}.json"
-    kept.write_text(json.dumps({"machine": machine(), "command": asked[2:], "verdict": found}, indent=1))
-    print(summary(found), f"{time.monotonic() - begun:.0f} s; kept in {kept}", sep="\n")
+    save(kept, {**said, "asked": asked[2:], "verdict": found})
+    print(summary(found), f"{time.monotonic() - start:.0f} s; kept in {kept}", sep="\n")
     return 0
 
 
