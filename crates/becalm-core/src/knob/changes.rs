@@ -1,6 +1,7 @@
 //! Changes: which places get which values, and what else moves with them. `Draft` is where ways of acting add theirs.
 
 use super::affected::affected;
+use super::controller::CONTROL;
 use super::cpus::Cpus;
 use super::interrupt::lost;
 use super::place::Place;
@@ -58,6 +59,14 @@ impl Draft<'_> {
     /// The same of a file.
     pub fn file(&mut self, knob: &'static str, path: &str, value: String) {
         self.push(knob, Place::File { path: path.to_owned() }, &value);
+    }
+
+    /// Have the groups of version 2 get a controller, where they have it not yet.
+    pub fn controller(&mut self, knob: &'static str, name: &str) {
+        let place = Place::Controller { path: CONTROL.to_owned(), name: name.to_owned() };
+        if place.read(self.tree).map_or(true, |held| held != "on") {
+            self.push(knob, place, "on");
+        }
     }
 
     /// Places that change as a side effect.

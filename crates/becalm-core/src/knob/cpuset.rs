@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::controller::{self, V2};
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
 
@@ -17,9 +18,8 @@ pub const NAME: &str = "cpuset";
 pub const PRESENT: &str = "present";
 pub const ABSENT: &str = "absent";
 
-/// Where the controller is mounted on v1, and the hierarchy of v2.
+/// Where the controller is mounted on v1.
 pub const V1: &str = "/sys/fs/cgroup/cpuset";
-const V2: &str = "/sys/fs/cgroup";
 
 /// What is written in a set of ours.
 const FILES: &[&str] = &["cpuset.cpus", "cpuset.mems", "cpuset.cpus.partition"];
@@ -40,14 +40,7 @@ pub struct Cpuset {
 
 /// Which version the cpuset controller is available in; an error says why in none.
 pub fn version(tree: &Tree) -> Result<u8, String> {
-    let controllers = tree.read(&format!("{V2}/cgroup.controllers"));
-    if controllers.is_ok_and(|text| text.split_ascii_whitespace().any(|name| name == "cpuset")) {
-        return Ok(2);
-    }
-    if tree.exists(&format!("{V1}/cpuset.cpus")) {
-        return Ok(1);
-    }
-    Err("the cpuset controller is in no cgroup hierarchy mounted below /sys/fs/cgroup".to_owned())
+    controller::version(tree, NAME, &format!("{V1}/cpuset.cpus"))
 }
 
 /// The root of the hierarchy of a version.

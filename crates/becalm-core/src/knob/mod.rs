@@ -8,7 +8,8 @@
 //! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`; `processors`
 //! are those it has, a `choice` and `features` are how some files show a value.
 //! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
-//! `member`s of cpusets, of which some have `fallen` out. `cpuset`, `weight`, `swap` and `task` know one kind of thing each.
+//! `member`s of cpusets, of which some have `fallen` out. `controller`, `cpuset`, `weight`, `swap` and `task` know one
+//! kind of thing each.
 
 pub use crate::cpus;
 
@@ -18,6 +19,7 @@ pub mod catalogue;
 pub mod changes;
 pub mod checksum;
 pub mod choice;
+pub mod controller;
 pub mod cpuset;
 pub mod domain;
 pub mod effect;

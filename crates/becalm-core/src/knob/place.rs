@@ -6,6 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::choice::chosen;
+use super::controller;
 use super::cpus;
 use super::cpuset::{self, Cpuset};
 use super::features;
@@ -90,7 +91,7 @@ impl Place {
             Place::Cpuset(set) => Ok(set.read(tree).to_owned()),
             Place::Weighted(group) => group.read(tree),
             Place::Controller { path, name } => {
-                let on = tree.read(path)?.split_ascii_whitespace().any(|each| each == name);
+                let on = controller::is_listed(tree, path, name)?;
                 Ok(if on { "on" } else { "off" }.to_owned())
             }
             Place::Latency => latency(tree),
@@ -112,7 +113,7 @@ impl Place {
             },
             Place::Cpuset(set) => set.write(tree, value),
             Place::Weighted(group) => group.write(tree, value),
-            Place::Controller { path, name } => controller(tree, path, name, value == "on"),
+            Place::Controller { path, name } => controller::switch(tree, path, name, value == "on"),
             Place::Latency if tree.live => Ok(()),
             Place::Latency => {
                 let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -171,16 +172,6 @@ impl Place {
 /// The controller of journals that name none: they are of a becalm that switched no other.
 fn cpuset_controller() -> String {
     cpuset::NAME.to_owned()
-}
-
-fn controller(tree: &Tree, path: &str, name: &str, on: bool) -> io::Result<()> {
-    if tree.live {
-        return tree.write(path, &format!("{}{name}", if on { '+' } else { '-' }));
-    }
-    let text = tree.read(path)?;
-    let others = text.split_ascii_whitespace().filter(|each| *each != name);
-    let names: Vec<&str> = others.chain(on.then_some(name)).collect();
-    tree.write(path, &names.join(" "))
 }
 
 fn latency(tree: &Tree) -> io::Result<String> {

@@ -7,10 +7,14 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::cpuset::{dissolve, hierarchy, members, ABSENT};
+use super::controller::{self, V2};
+use super::cpuset::{dissolve, members, ABSENT};
 use super::tree::Tree;
 
-/// Where the controller is mounted on v1.
+/// The controller.
+pub const CONTROLLER: &str = "cpu";
+
+/// Where it is mounted on v1.
 const V1: &str = "/sys/fs/cgroup/cpu";
 const NAME: &str = "becalm-weighted";
 
@@ -24,14 +28,7 @@ pub struct Weighted {
 impl Weighted {
     /// The group of this machine, on the version of control groups that has the controller; an error says why in none.
     pub fn of(tree: &Tree) -> Result<Self, String> {
-        let controllers = tree.read(&format!("{}/cgroup.controllers", hierarchy(2)));
-        let second = controllers.is_ok_and(|text| text.split_ascii_whitespace().any(|name| name == "cpu"));
-        if !second && !tree.exists(&format!("{V1}/cpu.shares")) {
-            return Err(
-                "the cpu controller is in no cgroup hierarchy mounted below /sys/fs/cgroup".to_owned()
-            );
-        }
-        let version = if second { 2 } else { 1 };
+        let version = controller::version(tree, CONTROLLER, &format!("{V1}/cpu.shares"))?;
         Ok(Self { path: format!("{}/{NAME}", above(version)), version })
     }
 
@@ -90,7 +87,7 @@ impl Weighted {
 
 fn above(version: u8) -> &'static str {
     if version == 2 {
-        hierarchy(2)
+        V2
     } else {
         V1
     }

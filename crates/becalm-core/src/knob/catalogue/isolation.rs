@@ -1,6 +1,7 @@
 //! CPUs of the program's own, by cpusets.
 
 use super::super::changes::Draft;
+use super::super::controller::CONTROL;
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset::{self, Cpuset};
 use super::super::place::Place;
@@ -15,9 +16,7 @@ impl Act for Isolation {
     fn owns(&self, place: &Place) -> bool {
         match place {
             Place::Cpuset(set) => set.is_ours(),
-            Place::Controller { path, name } => {
-                *path == format!("{}/cgroup.subtree_control", cpuset::hierarchy(2)) && name == cpuset::NAME
-            }
+            Place::Controller { path, name } => path == CONTROL && name == cpuset::NAME,
             Place::File { path } => {
                 *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
                     || cpuset::is_cpus_file(path)
@@ -64,15 +63,7 @@ impl Act for Isolation {
         // On v1 every task is moved, and leaves its own CPUs behind.
         draft.changes.taken.extend(if version == 1 { &draft.online } else { &draft.reserved });
         if version == 2 {
-            let control = format!("{root}/cgroup.subtree_control");
-            let on = draft.tree.read(&control).unwrap_or_default();
-            if !on.split_ascii_whitespace().any(|name| name == cpuset::NAME) {
-                draft.push(
-                    knob.name,
-                    Place::Controller { path: control, name: cpuset::NAME.to_owned() },
-                    "on",
-                );
-            }
+            draft.controller(knob.name, cpuset::NAME);
             draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
         } else {
             // Children may not have what their parent lacks: the deepest first.

@@ -1,0 +1,39 @@
+//! Controllers of control groups: in which version they are, and whether the root of version 2 hands one to the groups in
+//! it (cgroup-v2.rst, Controlling Controllers).
+
+use std::io;
+
+use super::tree::Tree;
+
+/// The hierarchy of version 2.
+pub const V2: &str = "/sys/fs/cgroup";
+
+/// Which controllers its root hands on.
+pub const CONTROL: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+
+/// Which version a controller is available in, by a file that it has in version 1; an error says why in none.
+pub fn version(tree: &Tree, name: &str, of_v1: &str) -> Result<u8, String> {
+    if is_listed(tree, &format!("{V2}/cgroup.controllers"), name).unwrap_or(false) {
+        return Ok(2);
+    }
+    if tree.exists(of_v1) {
+        return Ok(1);
+    }
+    Err(format!("the {name} controller is in no cgroup hierarchy mounted below /sys/fs/cgroup"))
+}
+
+/// Whether a file that lists controllers has this one.
+pub fn is_listed(tree: &Tree, path: &str, name: &str) -> io::Result<bool> {
+    Ok(tree.read(path)?.split_ascii_whitespace().any(|each| each == name))
+}
+
+/// Hand a controller on, or no more.
+pub fn switch(tree: &Tree, path: &str, name: &str, on: bool) -> io::Result<()> {
+    if tree.live {
+        return tree.write(path, &format!("{}{name}", if on { '+' } else { '-' }));
+    }
+    let text = tree.read(path)?;
+    let others = text.split_ascii_whitespace().filter(|each| *each != name);
+    let names: Vec<&str> = others.chain(on.then_some(name)).collect();
+    tree.write(path, &names.join(" "))
+}
