@@ -145,7 +145,8 @@ impl Counts {
         self.kernel.map(|kernel| if kernel { "all" } else { "user" })
     }
 
-    /// Add another run's. What is unknown of one is unknown of the sum, and so is a sum over different scopes.
+    /// Add another run's. What is unknown of one is unknown of the sum, and so is a sum over different scopes; nothing
+    /// that comes after makes it known again.
     pub fn add(&mut self, run: &Self) {
         if self.kernel.zip(run.kernel).is_some_and(|(one, other)| one != other) {
             return *self = Self::default();
@@ -153,7 +154,7 @@ impl Counts {
         for (sum, value) in self.values.iter_mut().zip(run.values) {
             *sum = sum.zip(value).map(|(sum, value)| sum.saturating_add(value));
         }
-        self.kernel = run.kernel;
+        self.kernel = run.kernel.filter(|_| self.values.iter().any(Option::is_some));
     }
 }
 
@@ -280,5 +281,9 @@ mod tests {
         assert_eq!((mixed.scope(), mixed.value("cycles")), (None, None));
         sum.add(&Counts::default());
         assert_eq!((sum.value("cycles"), sum.scope()), (None, None));
+        for mut lost in [mixed, sum] {
+            lost.add(&run);
+            assert_eq!(lost, Counts::default(), "in whichever order they come");
+        }
     }
 }
