@@ -73,16 +73,30 @@ impl Source for Stat {
     }
 }
 
-/// Of all numbers of the rest of a line; None when there is none, or when something else stands there.
+/// Of all numbers of the rest of a line, each of 32 bits and so their sum, which would else lose 2^32 whenever one of
+/// them begins again; None when there is none, or when something else stands there.
 fn sum(mut words: Words<'_>) -> Option<u64> {
     let mut sum = words.number()?;
     while !words.rest().is_empty() {
         sum = sum.wrapping_add(words.number()?);
     }
-    Some(sum)
+    Some(sum & u64::from(u32::MAX))
 }
 
 /// "cpu", the sum over all that were ever online, or "cpu12".
 fn is_cpu(key: &[u8]) -> bool {
     key.strip_prefix(b"cpu").is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::change;
+    use super::*;
+
+    #[test]
+    fn interrupts_of_which_one_begins_again_have_moved_by_what_came() {
+        let (before, after) = (sum(Words(b" 4294967290 3000000000 0")), sum(Words(b" 4 3000000007 0")));
+        assert_eq!(change(Kind::Counter32, before, after), Ok(17));
+        assert_eq!((sum(Words(b"")), sum(Words(b" 1 x"))), (None, None));
+    }
 }
