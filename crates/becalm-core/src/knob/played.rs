@@ -34,9 +34,10 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
 
 /// A lowest frequency is bounded by what the processor can (cpufreq_verify_within_cpu_limits in include/linux/cpufreq.h).
 fn limited(tree: &Tree, path: &str, value: &str) -> String {
-    let bound = |name: &str| tree.read(&path.replace("scaling_min_freq", name)).ok()?.parse().ok();
-    match (path.ends_with("/scaling_min_freq"), bound("cpuinfo_min_freq"), bound("cpuinfo_max_freq")) {
-        (true, Some(low), Some(high)) if low <= high => {
+    let Some(policy) = path.strip_suffix("/scaling_min_freq") else { return value.to_owned() };
+    let bound = |name: &str| tree.read(&format!("{policy}/{name}")).ok()?.parse().ok();
+    match (bound("cpuinfo_min_freq"), bound("cpuinfo_max_freq")) {
+        (Some(low), Some(high)) if low <= high => {
             value.parse().map_or(value.to_owned(), |number: i64| number.clamp(low, high).to_string())
         }
         _ => value.to_owned(),
