@@ -1,9 +1,9 @@
 //! Run one program once: start it, watch it, account for it, end what it leaves.
 //!
 //! `program` prepares everything a child needs, once per workload. `spawner` has it started: a small process that
-//! clones it from what lies in the `arena` of both (`child` is the code between clone and exec). `watch` waits
-//! (`poll`) on its pidfd while draining its output (`stream`), `account` reads what the kernel counted, `tree` ends
-//! descendants. `user` says as whom a workload runs. The agent calls them in this order for each step.
+//! clones it, on a `stack`, from what lies in the `arena` of both (`child` is the code between clone and exec). `watch`
+//! waits (`poll`) on its pidfd while draining its output (`stream`), `account` reads what the kernel counted, `tree`
+//! ends descendants. `user` says as whom a workload runs. The agent calls them in this order for each step.
 
 pub mod account;
 pub mod arena;
@@ -12,6 +12,7 @@ pub mod poll;
 pub mod prepare;
 pub mod program;
 pub mod spawner;
+mod stack;
 pub mod stream;
 pub mod tree;
 pub mod user;

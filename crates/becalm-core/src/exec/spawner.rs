@@ -23,6 +23,7 @@ use super::child::{become_program, Begin, Image, Report, Stage};
 use super::poll::readable;
 use super::prepare::Preparation;
 use super::program::{self, Entries, Environment};
+use super::stack::Stack;
 use super::user::User;
 use super::{checked, now_ns, tree};
 use crate::types::Kernel;
@@ -32,9 +33,6 @@ const LARGEST: usize = 8 << 20;
 
 /// A child that needs more than this does not share the spawner's memory, which would grow by reading it.
 const SMALL: usize = 256 << 10;
-
-/// Of the spawner, and of a child until it becomes the program.
-const STACK: usize = 256 << 10;
 
 /// How long starting a process may take before the spawner is given up.
 const PATIENCE_NS: i64 = 10_000_000_000;
@@ -370,34 +368,4 @@ fn sleep(word: &AtomicU32, value: u32, timeout_ns: i64) {
 fn wake(word: &AtomicU32) {
     // SAFETY: the word lives through the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
-}
-
-/// A stack, with a page below it that nobody may touch.
-struct Stack(NonNull<c_void>);
-
-impl Stack {
-    fn new() -> io::Result<Self> {
-        let (protection, kind) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: an anonymous mapping at an address of the kernel's choice.
-        let at = unsafe { libc::mmap(ptr::null_mut(), STACK, protection, kind | libc::MAP_STACK, -1, 0) };
-        let Some(stack) = NonNull::new(at).filter(|_| at != libc::MAP_FAILED) else {
-            return Err(io::Error::last_os_error());
-        };
-        // SAFETY: the lowest page of our own mapping.
-        checked(unsafe { libc::mprotect(at, 4096, libc::PROT_NONE) })?;
-        Ok(Self(stack))
-    }
-
-    fn top(&self) -> *mut c_void {
-        // SAFETY: the end of the mapping.
-        unsafe { self.0.as_ptr().byte_add(STACK) }
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        // SAFETY: our own mapping; the processes that ran on it had copies, and have ended.
-        unsafe { libc::munmap(self.0.as_ptr(), STACK) };
-    }
 }
