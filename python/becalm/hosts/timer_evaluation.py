@@ -25,6 +25,10 @@ def evaluate(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     last = ""
     try:
         for text in process.stdout:
+            if not text.endswith(b"\n"):
+                # It was ended while it wrote this.
+                last = ""
+                break
             event: dict[str, Any] = json.loads(text)
             last = event["event"]
             if last == "error":
