@@ -85,6 +85,11 @@ def _rate(*names: str) -> Callable[[Load], float | None]:
     return of
 
 
+def _events(name: str, label: str, source: str, why: str) -> Measure[Load]:
+    """A minor measure: how often something happened, by the column of that name."""
+    return Measure(name, label, Unit.RATE, source, why, _rate(name), minor=True)
+
+
 def transfer_bytes(load: Load) -> float | None:
     """Mean size of a transfer of the disks; None without any."""
     if load.disk_read_bytes is None or load.disk_write_bytes is None or not load.disk_transfers:
@@ -108,16 +113,14 @@ MEASURES: tuple[Measure[Load], ...] = (
     Measure("page_out", "page-out", Unit.BYTES, "vmstat", "pages swapped out (not block output)",
             _rate("swap_out_bytes")),
     Measure("page_in", "page-in", Unit.BYTES, "vmstat", "pages swapped in", _rate("swap_in_bytes"), minor=True),
-    Measure("refaults", "refaults", Unit.RATE, "vmstat", "pages read again soon after they were dropped",
-            _rate("refaults"), minor=True),
+    _events("refaults", "refaults", "vmstat", "pages read again soon after they were dropped"),
     Measure("pressure_memory", "wait for mem.", Unit.SHARE, "psi", "time in which at least one task waited for memory",
             _time("pressure_memory_ns"), minor=True),
     Measure("disk_read", "disk read", Unit.BYTES, "diskstats", "read from whole, physical disks",
             _rate("disk_read_bytes")),
     Measure("disk_write", "disk write", Unit.BYTES, "diskstats", "written to whole, physical disks",
             _rate("disk_write_bytes")),
-    Measure("disk_transfers", "transfers", Unit.RATE, "diskstats", "reads and writes that disks have finished",
-            _rate("disk_transfers"), minor=True),
+    _events("disk_transfers", "transfers", "diskstats", "reads and writes that disks have finished"),
     Measure("transfer_size", "transfer size", Unit.SIZE, "diskstats", "mean size of a read or write", transfer_bytes,
             minor=True),
     Measure("pressure_io", "wait for I/O", Unit.SHARE, "psi", "time in which at least one task waited for a device",
@@ -127,32 +130,23 @@ MEASURES: tuple[Measure[Load], ...] = (
     Measure("net_mtu", "packets × MTU", Unit.BYTES, "netdev",
             "packets in and out, each as large as it may be (Mund 1996); more than was moved", _rate("net_mtu_bytes"),
             minor=True),
-    Measure("net_errors", "net errors", Unit.RATE, "netdev", "errors, drops and collisions",
-            _rate("net_errors"), minor=True),
+    _events("net_errors", "net errors", "netdev", "errors, drops and collisions"),
     Measure("loopback", "loopback", Unit.BYTES, "netdev", "between programs of this machine",
             _rate("loopback_bytes"), minor=True),
     Measure("nfs", "NFS calls", Unit.RATE, "nfs", "calls of the NFS client", _rate("nfs_calls")),
-    Measure("nfs_retransmissions", "NFS again", Unit.RATE, "nfs", "calls that were sent again",
-            _rate("nfs_retransmissions"), minor=True),
+    _events("nfs_retransmissions", "NFS again", "nfs", "calls that were sent again"),
     Measure("frequency", "frequency", Unit.HERTZ, "frequency", "mean of the CPUs",
             lambda load: None if load.frequency_khz is None else 1000.0 * load.frequency_khz),
-    Measure("throttled", "throttled", Unit.RATE, "frequency", "how often heat slowed a core down",
-            _rate("throttled"), minor=True),
+    _events("throttled", "throttled", "frequency", "how often heat slowed a core down"),
     Measure("switches", "switches", Unit.RATE, "stat", "context switches", _rate("switches")),
     Measure("interrupt_rate", "interrupts", Unit.RATE, "stat", "of devices, timers and other CPUs together",
             _rate("interrupts"), minor=True),
-    Measure("device_interrupts", "from devices", Unit.RATE, "stat", "those that have a number",
-            _rate("device_interrupts"), minor=True),
-    Measure("softirqs_timer", "of timers", Unit.RATE, "stat", "software interrupts of timers",
-            _rate("softirqs_timer"), minor=True),
-    Measure("softirqs_network", "of network", Unit.RATE, "stat", "software interrupts of packets",
-            _rate("softirqs_network"), minor=True),
-    Measure("softirqs_block", "of disks", Unit.RATE, "stat", "software interrupts of finished requests",
-            _rate("softirqs_block"), minor=True),
-    Measure("softirqs_scheduler", "of scheduler", Unit.RATE, "stat", "software interrupts that share out tasks anew",
-            _rate("softirqs_scheduler"), minor=True),
-    Measure("softirqs_rcu", "of RCU", Unit.RATE, "stat", "software interrupts of deferred freeing",
-            _rate("softirqs_rcu"), minor=True),
+    _events("device_interrupts", "from devices", "stat", "those that have a number"),
+    _events("softirqs_timer", "of timers", "stat", "software interrupts of timers"),
+    _events("softirqs_network", "of network", "stat", "software interrupts of packets"),
+    _events("softirqs_block", "of disks", "stat", "software interrupts of finished requests"),
+    _events("softirqs_scheduler", "of scheduler", "stat", "software interrupts that share out tasks anew"),
+    _events("softirqs_rcu", "of RCU", "stat", "software interrupts of deferred freeing"),
 )  # fmt: skip
 """All measures, in the order in which they are shown."""
 
