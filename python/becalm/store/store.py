@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy import text as sql
 
 from becalm._version import VERSION
@@ -253,9 +253,9 @@ class Store:
 
         For `started_ns` the values are relative to the study's start.
         """
-        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
-        query = select(*(RUN.c[name] for name in names)).where((RUN.c.study_id == number) & good).order_by(RUN.c.seq)
-        count = select(func.count()).where((RUN.c.study_id == number) & good)
+        good = _good(number, program)
+        query = select(*(RUN.c[name] for name in names)).where(good).order_by(RUN.c.seq)
+        count = select(func.count()).where(good)
         with worded(self.shown), self._reading() as db:
             # As much room as they need and no more: there may be millions.
             table, filled = np.empty((len(names), db.execute(count).scalar_one())), 0
@@ -267,20 +267,18 @@ class Store:
 
     def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Of one program's counted good runs in order: `seq`, shape (runs,), and what it printed, (runs, metrics)."""
-        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
-        query = select(RUN.c.seq, RUN.c.metrics).where((RUN.c.study_id == number) & good).order_by(RUN.c.seq)
+        query = select(RUN.c.seq, RUN.c.metrics).where(_good(number, program)).order_by(RUN.c.seq)
         with worded(self.shown), self._reading() as db:
             found = [(seq, json.loads(text)) for seq, text in db.execute(query) if text is not None]
         return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def averages(self, number: int, program: int) -> Averages:
         """Means over one program's counted good runs; None for a column that is unknown in any of them."""
-        good = (RUN.c.workload == program) & (RUN.c.round >= 0) & (RUN.c.outcome == _CODES["ok"])
         names = ("user_ns", "system_ns", "wait_ns")
         aggregates = [item for name in names for item in (func.count(RUN.c[name]), func.avg(RUN.c[name]))]
         query = select(func.count(), func.max(RUN.c.max_rss_bytes), *aggregates)
         with worded(self.shown), self._reading() as db:
-            total, memory, *rest = db.execute(query.where((RUN.c.study_id == number) & good)).one()
+            total, memory, *rest = db.execute(query.where(_good(number, program))).one()
         known = zip(names, rest[::2], rest[1::2], strict=True)
         means = {name: float(mean) if total and count == total else None for name, count, mean in known}
         return Averages(**means, max_rss_bytes=memory)
@@ -366,6 +364,12 @@ class Store:
             db = connection.execution_options(writes=True)
             with db.begin():
                 yield db
+
+
+def _good(number: int, program: int) -> ColumnElement[bool]:
+    """One program's counted good runs in a study."""
+    counted = (RUN.c.study_id == number) & (RUN.c.workload == program) & (RUN.c.round >= 0)
+    return counted & (RUN.c.outcome == _CODES["ok"])
 
 
 def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
