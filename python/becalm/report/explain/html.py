@@ -26,12 +26,13 @@ class Section:
 
 def page(found: Explanation) -> str:
     """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    on = scale(found.cases)
     return filled(
         "explain/page.html",
         "--markdown",
         title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
         summary=tables.summary(found) if len(found.cases) > 1 else None,
-        sections=tuple(_section(case, scale(found.cases)) for case in found.cases),
+        sections=tuple(_section(case, on) for case in found.cases),
         findings=found.findings,
         facts=tables.studies(found),
     )
