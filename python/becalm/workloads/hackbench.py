@@ -31,6 +31,5 @@ def open_hackbench(text: str, asked: Asked) -> tuple[Workload, ...]:
     argv += [flag for word, flag in WORDS.items() if word in given.words]
     fds = given.numbers.get("fds", FDS)
     messages = given.numbers["groups"] * fds * fds * given.numbers["loops"]
-    parameters = tuple(sorted((name, str(value)) for name, value in given.numbers.items()))
     tasks = Tasks(float(messages), "messages")
-    return (asked.workload(argv, name=f"hackbench:{text}", parameters=parameters, tasks=tasks),)
+    return (asked.workload(argv, name=f"hackbench:{text}", parameters=given.parameters, tasks=tasks),)

@@ -16,6 +16,11 @@ class Given:
     numbers: Mapping[str, int]
     words: frozenset[str]
 
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """The numbers as a workload has its parameters."""
+        return tuple(sorted((name, str(value)) for name, value in self.numbers.items()))
+
 
 def keyed(kind: str, text: str, known: Mapping[str, int | None], words: tuple[str, ...] = ()) -> Given:
     """Read a text of `kind`; `known` has the default of each number, None for none. Raises UsageError."""

@@ -31,7 +31,6 @@ METRICS = metrics(
 
 def open_wakeups(text: str, asked: Asked) -> tuple[Workload, ...]:
     """One workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
-    given = keyed("wakeups", text, dict(OPTIONS))
+    given = keyed("wakeups", text, OPTIONS)
     argv = [AGENT, "wakeups", *(word for name, value in given.numbers.items() for word in (f"--{name}", str(value)))]
-    parameters = tuple(sorted((name, str(value)) for name, value in given.numbers.items()))
-    return (asked.workload(argv, name=f"wakeups:{text}", parameters=parameters, metrics=METRICS),)
+    return (asked.workload(argv, name=f"wakeups:{text}", parameters=given.parameters, metrics=METRICS),)
