@@ -21,7 +21,6 @@ from becalm.nouns.tables import load_columns
 OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
 
-
 COUNTED = 0.99
 """Of the time of a run, so much must have been counted for the counts to be read as those of the run."""
 
@@ -78,8 +77,9 @@ class Times:
     def counted(self) -> bool:
         """Whether the processor counted all the time: what it did not count of a run may have been different."""
         enabled, running = self.counters_enabled_ns, self.counters_running_ns
-        whole = bool(enabled) and running is not None and running >= COUNTED * (enabled or 0.0)
-        return whole and bool(self.cycles) and bool(self.instructions)
+        if not (self.cycles and self.instructions and enabled and running):
+            return False
+        return running >= COUNTED * enabled
 
     @property
     def several(self) -> bool:

@@ -120,10 +120,10 @@ def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
     base_ns = own if reference is None else reference.wall_ns
     if not base_ns:
         return None
-    width = _width(times)
+    width, usual_width = _width(times), 1.0 if reference is None else _width(reference)
     if reference is None:
         base_ns = base_ns / width
-    before = None if reference is None else _scaled(reference, _width(reference))
+    before = None if reference is None else _scaled(reference, usual_width)
     now = _scaled(times, width)
     terms = _Terms(
         slower=None if before is None else _less(now.on_cpu_ns, before.on_cpu_ns),
@@ -142,8 +142,7 @@ def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
         if terms.slower is not None:
             terms.slower -= inside
         terms.steal = missing + inside
-    widths = width, 1.0 if reference is None else _width(reference)
-    bars = tuple(_bars(times, now, before, base_ns, terms, hidden, widths))
+    bars = tuple(_bars(times, now, before, base_ns, terms, hidden, (width, usual_width)))
     rest = bars[-1].ns or 0.0
     refused = ""
     # Against an unloaded run the rest is the difference of two sleeps, so it may fall by as much as that one slept.
