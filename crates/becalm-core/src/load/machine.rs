@@ -248,6 +248,30 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_as_large_as_their_interface_allows_and_unknown_where_that_is() {
+        let tree = Tree::new("packets");
+        let net = |received: u64, sent: u64| {
+            format!("a\nb\n lo: 7 9 0 0 0 0 0 0 7 9 0 0 0 0 0 0\n eth0: 64 {received} 0 0 0 0 0 0 64 {sent} 0 0 0 0 0 0\n")
+        };
+        for (mtu, expected) in [(Some("9000"), Ok(5 * 9000)), (None, Err(Unknown::Unread))] {
+            let directory = tree.0.join("sys/class/net/eth0");
+            match mtu {
+                Some(mtu) => {
+                    fs::create_dir_all(&directory).unwrap();
+                    fs::write(directory.join("mtu"), mtu).unwrap();
+                }
+                None => fs::remove_dir_all(&directory).unwrap(),
+            }
+            let (mut reader, mut machine) = (tree.reader(), Machine::default());
+            tree.write("proc/self/net/dev", &net(1, 2));
+            let first = machine.digest(&reader.snapshot());
+            tree.write("proc/self/net/dev", &net(3, 5));
+            let moved = machine.digest(&reader.snapshot()).difference(&first);
+            assert_eq!(moved[at("net_mtu_bytes")], expected, "{mtu:?}");
+        }
+    }
+
+    #[test]
     fn a_disk_that_comes_or_goes_makes_sums_over_disks_unknown_and_no_others() {
         let tree = Tree::new("disks");
         tree.write("proc/stat", "cpu 1 1 1 1 1 1 1 1\n");

@@ -195,15 +195,10 @@ impl Counters {
         self.begun = self.read().unwrap_or(self.begun);
     }
 
-    /// What was counted since then. All of a pair that never ran is unknown but the times.
+    /// What was counted since then.
     pub fn since(&self) -> Counts {
         let Ok(now) = self.read() else { return Counts::default() };
-        let mut values: [_; COUNTS.len()] =
-            std::array::from_fn(|place| now[place].checked_sub(self.begun[place]));
-        if values[3] == Some(0) {
-            values[..2].fill(None);
-        }
-        Counts { values, kernel: Some(self.kernel) }
+        Counts { values: moved(&self.begun, &now), kernel: Some(self.kernel) }
     }
 
     fn read(&self) -> io::Result<Sums> {
@@ -218,6 +213,15 @@ impl Counters {
         let [first, second] = [one(&self.events[0])?, one(&self.events[1])?];
         Ok([first[0], second[0], first[1], first[2].min(second[2])])
     }
+}
+
+/// How far sums have moved. All of a pair that never ran is unknown but the times.
+fn moved(begun: &Sums, now: &Sums) -> [Option<u64>; COUNTS.len()] {
+    let mut values: [_; COUNTS.len()] = std::array::from_fn(|place| now[place].checked_sub(begun[place]));
+    if values[3] == Some(0) {
+        values[..2].fill(None);
+    }
+    values
 }
 
 #[cfg(test)]
@@ -266,6 +270,13 @@ mod tests {
         let nobody = Counters::open(i32::MAX, [&SOFTWARE_EVENTS[0], &SOFTWARE_EVENTS[1]]);
         assert!(!nobody.unwrap_err().is_empty());
         assert_eq!(find("heat"), None);
+    }
+
+    #[test]
+    fn a_pair_that_never_ran_has_counted_nothing_that_is_known() {
+        let begun = [5, 7, 100, 90];
+        assert_eq!(moved(&begun, &[6, 9, 104, 91]), [Some(1), Some(2), Some(4), Some(1)]);
+        assert_eq!(moved(&begun, &[5, 7, 104, 90]), [None, None, Some(4), Some(0)]);
     }
 
     #[test]
