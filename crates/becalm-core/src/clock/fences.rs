@@ -1,5 +1,6 @@
 //! Do fences really fence here? Tried, since on some processors a setting that user space cannot read decides it.
 
+use becalm_clock::Clock;
 use serde::Serialize;
 
 use super::chain;
@@ -37,98 +38,86 @@ impl Fences {
 /// Rounds of which the median counts.
 const ROUNDS: usize = 101;
 
-/// Try it. `cycle_ticks`: ticks of the counter to one cycle of the core.
-pub fn probe(cycle_ticks: f64) -> Fences {
+/// Try it with a clock. `cycle_ticks`: its ticks to one cycle of the core.
+pub fn probe(clock: &Clock, cycle_ticks: f64) -> Fences {
+    let read = || clock.end().ticks;
+    match clock.info().fallback {
+        None => probed(&read, &bare, cycle_ticks),
+        // The counter cannot be read here: that would end this process.
+        Some(_) => probed(&read, &read, cycle_ticks),
+    }
+}
+
+fn probed(read: &dyn Fn() -> u64, bare: &dyn Fn() -> u64, cycle_ticks: f64) -> Fences {
+    let ticks = |work: &dyn Fn(), end: &dyn Fn() -> u64| {
+        let from = read();
+        work();
+        (end() as i64).wrapping_sub(from as i64) as f64
+    };
     let expected = 3.0 * chain::TURN as f64 * cycle_ticks;
     let share = |end: &dyn Fn() -> u64| {
-        let rounds = (0..ROUNDS).map(|_| {
-            let from = becalm_clock::begin().ticks;
-            chain::multiplications(1);
-            (end() as i64).wrapping_sub(from as i64) as f64 / expected
-        });
+        let rounds = (0..ROUNDS).map(|_| ticks(&|| chain::multiplications(1), end) / expected);
         median(&rounds.collect::<Vec<_>>())
     };
-    Fences { ratio: ratio(), waited: share(&|| becalm_clock::end().ticks), bare_waited: share(&bare) }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn bare() -> u64 {
-    becalm_clock::instructions::x86_64::bare()
+    let ratio = CHAINS.map(|[fenced, free]| {
+        let rounds = (0..ROUNDS).map(|_| (ticks(&fenced, read), ticks(&free, read)));
+        let (with, without): (Vec<_>, Vec<_>) = rounds.unzip();
+        median(&with) / median(&without)
+    });
+    Fences { ratio, waited: share(read), bare_waited: share(bare) }
 }
 
 #[cfg(target_arch = "aarch64")]
-fn bare() -> u64 {
-    becalm_clock::instructions::aarch64::bare()
-}
-
+use becalm_clock::instructions::aarch64::bare;
+#[cfg(target_arch = "x86_64")]
+use becalm_clock::instructions::x86_64::bare;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn bare() -> u64 {
-    becalm_clock::end().ticks
-}
+use becalm_clock::portable::now_ns as bare;
 
-/// Twenty multiplications of one chain, then of another, so many times: with a fence after each, or without.
-#[cfg(target_arch = "x86_64")]
-macro_rules! chains {
-    ($fence:literal) => {{
-        let before = becalm_clock::begin().ticks;
-        // SAFETY: arithmetic on registers of its own; fences change nothing.
-        unsafe {
-            std::arch::asm!(
-                "2:",
-                ".rept 20", "imul {one}, {factor}", ".endr", $fence,
-                ".rept 20", "imul {other}, {factor}", ".endr", $fence,
-                "dec {turns}", "jnz 2b",
-                turns = inout(reg) 100_u64 => _, one = inout(reg) 3_u64 => _, other = inout(reg) 3_u64 => _,
-                factor = in(reg) 5_u64, options(nomem, nostack),
-            );
-        }
-        (becalm_clock::end().ticks as i64).wrapping_sub(before as i64) as f64
-    }};
-}
-
-#[cfg(target_arch = "aarch64")]
-macro_rules! chains {
-    ($fence:literal) => {{
-        let before = becalm_clock::begin().ticks;
-        // SAFETY: arithmetic on registers of its own; barriers change nothing.
-        unsafe {
-            std::arch::asm!(
-                "2:",
-                ".rept 20", "mul {one}, {one}, {factor}", ".endr", $fence,
-                ".rept 20", "mul {other}, {other}, {factor}", ".endr", $fence,
-                "subs {turns}, {turns}, #1", "b.ne 2b",
-                turns = inout(reg) 100_u64 => _, one = inout(reg) 3_u64 => _, other = inout(reg) 3_u64 => _,
-                factor = in(reg) 5_u64, options(nomem, nostack),
-            );
-        }
-        (becalm_clock::end().ticks as i64).wrapping_sub(before as i64) as f64
-    }};
-}
-
+/// Twenty multiplications of one chain, then of another, a hundred times, with a fence after each twenty: a function, of an
+/// architecture's instructions.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn ratio() -> Option<f64> {
-    let (mut with, mut without) = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
-    for _ in 0..ROUNDS {
-        with.push(fenced_chains());
-        without.push(chains!(""));
-    }
-    Some(median(&with) / median(&without))
+macro_rules! chains {
+    ($one:literal, $other:literal, $count:literal, $again:literal, $fence:literal) => {
+        // SAFETY: arithmetic on registers of its own; fences change nothing.
+        || unsafe {
+            std::arch::asm!(
+                "2:",
+                ".rept 20", $one, ".endr", $fence,
+                ".rept 20", $other, ".endr", $fence,
+                $count, $again,
+                turns = inout(reg) 100_u64 => _, one = inout(reg) 3_u64 => _, other = inout(reg) 3_u64 => _,
+                factor = in(reg) 5_u64, options(nomem, nostack),
+            );
+        }
+    };
 }
 
+/// The chains with fences and without; None: not known for this architecture.
 #[cfg(target_arch = "x86_64")]
-fn fenced_chains() -> f64 {
-    chains!("lfence")
-}
-
+const CHAINS: Option<[fn(); 2]> = Some([
+    chains!("imul {one}, {factor}", "imul {other}, {factor}", "dec {turns}", "jnz 2b", "lfence"),
+    chains!("imul {one}, {factor}", "imul {other}, {factor}", "dec {turns}", "jnz 2b", ""),
+]);
 #[cfg(target_arch = "aarch64")]
-fn fenced_chains() -> f64 {
-    chains!("isb")
-}
-
+const CHAINS: Option<[fn(); 2]> = Some([
+    chains!(
+        "mul {one}, {one}, {factor}",
+        "mul {other}, {other}, {factor}",
+        "subs {turns}, {turns}, #1",
+        "b.ne 2b",
+        "isb"
+    ),
+    chains!(
+        "mul {one}, {one}, {factor}",
+        "mul {other}, {other}, {factor}",
+        "subs {turns}, {turns}, #1",
+        "b.ne 2b",
+        ""
+    ),
+]);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn ratio() -> Option<f64> {
-    None
-}
+const CHAINS: Option<[fn(); 2]> = None;
 
 #[cfg(test)]
 mod tests {
@@ -145,11 +134,31 @@ mod tests {
     #[test]
     fn the_probe_gives_numbers() {
         // Which ones is the machine's affair.
-        let seen = probe(1.0);
+        let seen = probe(&Clock::calibrated(1_000_000).unwrap(), 1.0);
         assert!(
             seen.waited.is_finite()
                 && seen.bare_waited.is_finite()
                 && seen.ratio.is_none_or(|ratio| ratio > 0.0)
         );
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[test]
+    fn no_counter_is_read_but_those_that_are_given() {
+        // A processor without rdtscp ends a process that reads it; here, a process that may not read it stands for that.
+        // SAFETY: between fork and _exit the child calculates, allocates and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };
+            let time = std::cell::Cell::new(0);
+            let played = || time.replace(time.get() + 768);
+            let seen = probed(&played, &played, 1.0);
+            let right = Fences { ratio: Some(1.0), waited: 1.0, bare_waited: 1.0 };
+            unsafe { libc::_exit(i32::from(seen != right)) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child of above.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
     }
 }

@@ -80,7 +80,7 @@ impl Trust {
             check,
             core_ghz: 1.0 / check.addition_ns,
             core_over_counter: tick_ns / check.addition_ns,
-            fences: fences::probe(check.addition_ns / tick_ns),
+            fences: fences::probe(clock, check.addition_ns / tick_ns),
             no_cycles: CycleCounter::open().err().map(|reason| reason.to_string()),
             cpu,
             pinned,
