@@ -145,7 +145,7 @@ pub fn evaluate(
     let doubts = trust.doubts();
     tell(&Event::Trust { trust: Box::new(trust), doubts })?;
 
-    let rows = table::rows(loaded);
+    let rows = table::rows(clock.info().fallback, loaded);
     let names: Vec<&str> = rows.iter().map(|row| row.description.name).collect();
     known(&request.timers, &names, "timer")?;
     let mut timers = Vec::new();

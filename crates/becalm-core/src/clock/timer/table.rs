@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use becalm_clock::cycles::CycleCounter;
-use becalm_clock::{ability, Stamp, Unusable};
+use becalm_clock::{Stamp, Unusable};
 
 use super::loaded::Loaded;
 use super::row::{row, Row};
 use super::{Timer, Unit};
 
-/// All timers of this machine, becalm's own first.
-pub fn rows(loaded: &Loaded) -> Vec<Row> {
-    let usable = ability::wall().1;
+/// All timers of this machine, becalm's own first. `unusable`: why the processor's own counter is none, if so.
+pub fn rows(unusable: Option<Unusable>, loaded: &Loaded) -> Vec<Row> {
+    let usable = unusable.map_or(Ok(()), Err);
     let mut rows = vec![
         row("barrier", Unit::Ticks, NATIVE.0, usable.map(|()| Barrier)),
         row("fenced", Unit::Ticks, NATIVE.1, usable.map(|()| Fenced)),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_timer_reads_or_has_a_reason() {
-        let rows = rows(&Loaded::default());
+        let rows = rows(becalm_clock::ability::wall().1.err(), &Loaded::default());
         let names: BTreeSet<&str> = rows.iter().map(|row| row.description.name).collect();
         assert_eq!(names.len(), rows.len());
         for row in rows {
@@ -200,5 +200,15 @@ mod tests {
                 Err(reason) => assert!(!reason.is_empty(), "{}", row.description.name),
             }
         }
+    }
+
+    #[test]
+    fn timers_of_a_counter_that_is_none_give_its_reason() {
+        let rows = rows(Some(Unusable::NotRunning), &Loaded::default());
+        for name in ["barrier", "fenced", "bare"] {
+            let row = rows.iter().find(|row| row.description.name == name).unwrap();
+            assert_eq!(row.timer.as_ref().err(), Some(&Unusable::NotRunning.to_string()));
+        }
+        assert!(rows.iter().any(|row| row.timer.is_ok()));
     }
 }
