@@ -1,9 +1,11 @@
 //! How much is written before each measurement, so that code and timer come from further away: four times each cache of the
 //! processor that measures, as the kernel tells it.
 
-use std::path::Path;
-
 use serde::Serialize;
+
+use crate::facts::caches::bytes;
+use crate::facts::memory;
+use crate::facts::read::Machine;
 
 /// Times a cache that are written: enough to displace what is in it, whatever its replacement.
 const TIMES: u64 = 4;
@@ -23,15 +25,12 @@ pub struct Flush {
 
 /// The rows for a processor: nothing, and four times its first, second and third cache for data.
 ///
-/// `root` is "/"; `available` is the memory that may be used, in bytes.
-pub fn rows(root: &Path, cpu: u32, available: u64) -> Vec<Flush> {
+/// `available` is the memory that may be used, in bytes.
+pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
     let cache = |level: u32| {
-        let directory = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache"));
-        (0..16).find_map(|index| {
-            let read = |name: &str| {
-                let text = std::fs::read_to_string(directory.join(format!("index{index}/{name}"))).ok()?;
-                Some(text.trim().to_owned())
-            };
+        let directory = format!("sys/devices/system/cpu/cpu{cpu}/cache");
+        machine.numbered(&directory, "index").unwrap_or_default().into_iter().find_map(|index| {
+            let read = |name: &str| machine.line(&format!("{directory}/index{index}/{name}")).ok();
             let right = read("level")? == level.to_string() && read("type")? != "Instruction";
             right.then(|| bytes(&read("size")?)).flatten()
         })
@@ -53,26 +52,9 @@ pub fn rows(root: &Path, cpu: u32, available: u64) -> Vec<Flush> {
     vec![Flush { name: "L1", bytes: 0, reason: None }, row("L2", 1), row("L3", 2), row("memory", 3)]
 }
 
-/// "32K" or "2M" in bytes.
-fn bytes(text: &str) -> Option<u64> {
-    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
-    let factor = match unit {
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
-}
-
 /// What /proc/meminfo says is available, in bytes; 0 where it does not.
-pub fn available(root: &Path) -> u64 {
-    let info = std::fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib =
-        line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
+pub fn available(machine: &Machine) -> u64 {
+    memory::available(&machine.text("proc/meminfo")).unwrap_or(0)
 }
 
 /// Memory that is written before a measurement.
@@ -122,14 +104,20 @@ mod tests {
     mod tempdir {
         use std::path::PathBuf;
 
+        use crate::facts::read::Machine;
+
         /// A directory that goes with its value.
-        pub struct Tree(pub PathBuf);
+        pub struct Tree(PathBuf);
 
         impl Tree {
             pub fn new() -> Tree {
                 static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
                 let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 Tree(std::env::temp_dir().join(format!("becalm-caches-{}-{number}", std::process::id())))
+            }
+
+            pub fn machine(&self) -> Machine {
+                Machine::new(&self.0)
             }
 
             pub fn write(&self, path: &str, text: &str) {
@@ -154,7 +142,7 @@ mod tests {
             ("2", "Unified", "1M"),
             ("3", "Unified", "32M"),
         ]);
-        let found = rows(&tree.0, 1, available(&tree.0));
+        let found = rows(&tree.machine(), 1, available(&tree.machine()));
         let short: Vec<_> = found.iter().map(|row| (row.name, row.bytes, row.reason.is_some())).collect();
         let mib = 1 << 20;
         assert_eq!(
@@ -171,10 +159,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_or_is_not_there_has_a_reason() {
         let tree = machine(&[("1", "Data", "48K"), ("3", "Unified", "105M")]);
-        let found = rows(&tree.0, 1, available(&tree.0));
+        let found = rows(&tree.machine(), 1, available(&tree.machine()));
         assert!(found[2].reason.as_ref().unwrap().contains("no cache of level 2"));
         assert!(found[3].reason.as_ref().unwrap().contains("420 MiB are more than a quarter"));
-        assert_eq!(available(Path::new("/nowhere")), 0);
+        assert_eq!(available(&Machine::new(std::path::Path::new("/nowhere"))), 0);
     }
 
     #[test]

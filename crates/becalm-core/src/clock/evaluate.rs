@@ -16,6 +16,7 @@ use super::timer::loaded::Loaded;
 use super::timer::table;
 use super::timer::{Description, Unit};
 use super::trust::Trust;
+use crate::facts::read::Machine;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -234,8 +235,8 @@ fn flushes(
     budget: Duration,
     tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
 ) -> Result<Vec<(Flush, Duration)>, Refused> {
-    let root = Path::new("/");
-    let rows = caches::rows(root, cpu, caches::available(root));
+    let machine = Machine::new(Path::new("/"));
+    let rows = caches::rows(&machine, cpu, caches::available(&machine));
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
     known(&request.flushes, &names, "flush")?;
     let mut found = Vec::new();

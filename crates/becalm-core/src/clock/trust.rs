@@ -1,6 +1,5 @@
 //! What can be believed of this machine's clock, before anything is timed. What a machine cannot tell is not told.
 
-use std::fs;
 use std::path::Path;
 
 use becalm_clock::cycles::CycleCounter;
@@ -9,6 +8,8 @@ use serde::Serialize;
 
 use super::chain::Check;
 use super::fences::{self, Fences};
+use crate::facts::clocks;
+use crate::facts::read::Machine;
 
 /// The statement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,7 +77,7 @@ impl Trust {
             trapped: info.trapped(),
             invariant: info.abilities.invariant,
             hypervisor: info.abilities.hypervisor,
-            clocksource: clocksource(Path::new("/")),
+            clocksource: clocks::current(&Machine::new(Path::new("/"))).ok(),
             check,
             core_ghz: 1.0 / check.addition_ns,
             core_over_counter: tick_ns / check.addition_ns,
@@ -116,12 +117,6 @@ impl Trust {
         .filter_map(|(is_so, kind)| is_so.then_some(kind))
         .collect()
     }
-}
-
-/// The kernel's clock source.
-pub fn clocksource(root: &Path) -> Option<String> {
-    let path = root.join("sys/devices/system/clocksource/clocksource0/current_clocksource");
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
 #[cfg(test)]

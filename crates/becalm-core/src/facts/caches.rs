@@ -42,7 +42,7 @@ fn kinds(machine: &Machine) -> Vec<Value> {
 }
 
 /// "32K" or "2M" in bytes.
-fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let factor = match unit {
         "" => 1,

@@ -13,7 +13,7 @@ const TSC_FLAGS: &[&str] = &["constant_tsc", "nonstop_tsc", "tsc_known_freq", "t
 /// Clocksource and counter; the resolution only of the running machine.
 pub fn collect(machine: &Machine) -> Value {
     let mut clocks = Subject::default();
-    clocks.put("current", machine.line(&format!("{CLOCKSOURCE}/current_clocksource")));
+    clocks.put("current", current(machine));
     let available = machine.line(&format!("{CLOCKSOURCE}/available_clocksource"));
     clocks.put(
         "available",
@@ -30,6 +30,11 @@ pub fn collect(machine: &Machine) -> Value {
     clocks.put("resolution_ns", live(libc::CLOCK_MONOTONIC_RAW));
     clocks.put("tick_ns", live(libc::CLOCK_MONOTONIC_COARSE));
     clocks.finish()
+}
+
+/// What the kernel keeps time by.
+pub(crate) fn current(machine: &Machine) -> Known<String> {
+    machine.line(&format!("{CLOCKSOURCE}/current_clocksource"))
 }
 
 fn tsc_flags(machine: &Machine) -> Known<Vec<String>> {

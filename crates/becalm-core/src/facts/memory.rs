@@ -9,13 +9,18 @@ pub fn collect(machine: &Machine) -> Value {
     let mut memory = Subject::default();
     let info = machine.text("proc/meminfo");
     memory.put("total_bytes", size(&info, "MemTotal"));
-    memory.put("available_bytes", size(&info, "MemAvailable"));
+    memory.put("available_bytes", available(&info));
     memory.put("swap", swap(machine));
     memory.put("transparent_huge_pages", machine.choice("sys/kernel/mm/transparent_hugepage/enabled"));
     memory.put("ksm", machine.number::<u8>("sys/kernel/mm/ksm/run").map(|run| run == 1));
     memory.put("swappiness", machine.number::<u32>("proc/sys/vm/swappiness"));
     memory.put("numa_balancing", machine.number::<u8>("proc/sys/kernel/numa_balancing").map(|n| n != 0));
     memory.finish()
+}
+
+/// What may still be used, in bytes, by the text of /proc/meminfo.
+pub(crate) fn available(info: &Known<String>) -> Known<u64> {
+    size(info, "MemAvailable")
 }
 
 fn size(info: &Known<String>, name: &str) -> Known<u64> {

@@ -5,9 +5,9 @@
 //! directory that looks like a machine (tests/data/hosts) gives its facts as well.
 
 mod abilities;
-mod caches;
+pub(crate) mod caches;
 mod cgroups;
-mod clocks;
+pub(crate) mod clocks;
 mod counters;
 mod cpu;
 mod frequency;
@@ -15,7 +15,7 @@ mod host;
 mod interrupts;
 mod kernel;
 mod load;
-mod memory;
+pub(crate) mod memory;
 mod privileges;
 pub mod read;
 mod scheduler;
