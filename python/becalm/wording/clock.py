@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from becalm.nouns.timer import ClockCheck, TimerCell, WorkLength
-from becalm.wording.measurement import duration, memory, percent
+from becalm.wording.measurement import duration, percent
 
 DOUBTS = {
     "fallback": "The processor's own counter cannot be used here; the timers read the operating system's clock.",
@@ -73,11 +73,6 @@ def amount(value: float | None, unit: str) -> str:
     return f"{value:.3g} cycles" if unit == "cycles" else duration(value)
 
 
-def place(cell: TimerCell) -> str:
-    """Where code and timer come from."""
-    return f"{cell.flush}, {memory(cell.flush_bytes)} written" if cell.flush_bytes else cell.flush
-
-
 def chosen(cell: TimerCell) -> str:
     """Which timer for what."""
     assert cell.t_min is not None
@@ -102,11 +97,6 @@ def nothing_measured(cells: int) -> str:
     if cells == 0:
         return "No cell was measured."
     return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
-
-
-def absent(name: str, reason: str) -> str:
-    """A timer or a flush that is left out."""
-    return f"{name}: {reason}."
 
 
 def going_on(cells: int) -> str:

@@ -3,10 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::caches::Buffer;
-use super::chain::Check;
 use super::meter::{Meter, Quantum, Set};
 use super::random::Random;
-use super::statistics::median;
 use super::timer::measure::Measure;
 
 /// What lasts longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
@@ -124,16 +122,4 @@ pub fn step(timer: &dyn Measure) -> Option<f64> {
     differences.sort_unstable();
     differences.truncate(differences.len() * 95 / 100);
     becalm_clock::quantum(&mut differences)
-}
-
-/// What additions take by a timer, as a check beside that of `chain`: the slope of medians between two lengths, in ns (or
-/// cycles).
-pub fn slope(meter: &mut Bench, lengths: (u64, u64), many: usize) -> f64 {
-    let sets = meter.sets(&[lengths.0, lengths.1], many);
-    (median(&sets[1].values) - median(&sets[0].values)) / (lengths.1 - lengths.0) as f64
-}
-
-/// Additions that last so many ns.
-pub fn additions(check: &Check, ns: f64) -> u64 {
-    (ns / check.addition_ns).max(1.0) as u64
 }

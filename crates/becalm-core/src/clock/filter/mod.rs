@@ -40,15 +40,6 @@ impl Cleaned {
 }
 
 impl Filter {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Filter::None => "none",
-            Filter::Robust => "robust",
-            Filter::Forest { .. } => "forest",
-        }
-    }
-
     /// Take out what the operating system added. `quantum` is the timer's step in its unit; 0: not known.
     pub fn clean(self, set: &Set, quantum: f64) -> Cleaned {
         let kept = match self {
