@@ -9,6 +9,8 @@ use becalm_core::clock::evaluate::{evaluate, Event, Refused, Request};
 use becalm_core::clock::timer::loaded::Loaded;
 use serde_json::json;
 
+use crate::load::die_with_parent;
+
 const USAGE: &str = "becalm-agent clock REQUEST, REQUEST being a JSON object (docs/reference/protocol.md)";
 /// This program holds no library but its own, on purpose: it runs on any distribution, and as the first process of guests.
 const STATIC: &str =
@@ -42,11 +44,6 @@ pub fn run(request: &Request) -> ExitCode {
 fn tell(out: &mut impl Write, event: &serde_json::Value) -> io::Result<()> {
     writeln!(out, "{event}")?;
     out.flush()
-}
-
-fn die_with_parent() {
-    // SAFETY: sets a signal that the kernel sends this process when its parent ends.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
 }
 
 #[cfg(test)]

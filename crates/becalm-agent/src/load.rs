@@ -127,8 +127,8 @@ fn open(options: &Options) -> io::Result<File> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) }.into())
 }
 
-/// A load that nobody waits for any more would go on for ever.
-fn die_with_parent() {
+/// End with the process that started this one: work that nobody waits for any more would go on, a load for ever.
+pub fn die_with_parent() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
 }
