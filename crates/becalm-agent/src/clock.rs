@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use becalm_core::clock::evaluate::{evaluate, Event, Refused, Request};
+use becalm_core::clock::evaluate::evaluate;
+use becalm_core::clock::request::{Event, Refused, Request};
 use becalm_core::clock::timer::loaded::Loaded;
 use serde_json::json;
 

@@ -18,7 +18,7 @@ pub enum Command {
     /// Make known load.
     Load(crate::load::Options),
     /// Evaluate the timers of the machine.
-    Clock(becalm_core::clock::evaluate::Request),
+    Clock(becalm_core::clock::request::Request),
     /// Show how soon woken threads run.
     Wakeups(becalm_core::wakeups::Wakeups),
     /// Print the engine's tables.

@@ -6,7 +6,8 @@ use std::ffi::{c_int, c_void, CStr};
 use std::io::Write;
 use std::process::ExitCode;
 
-use becalm_core::clock::evaluate::{evaluate, Request};
+use becalm_core::clock::evaluate::evaluate;
+use becalm_core::clock::request::Request;
 use becalm_core::clock::timer::loaded::{Loaded, Read, ReadEvents};
 
 /// Names of the library, the development package's first, then those of releases (major and minor).

@@ -4,117 +4,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use becalm_clock::{portable, Clock};
-use serde::{Deserialize, Serialize};
 
 use super::bench::{self, Bench};
 use super::caches::{self, Buffer, Flush};
-use super::cell::{self, Cell};
+use super::cell;
 use super::chain::{self, Check};
-use super::filter::Filter;
 use super::pin;
+use super::request::{named, Event, Refused, Request};
 use super::timer::loaded::Loaded;
 use super::timer::table;
 use super::timer::{Description, Unit};
 use super::trust::Trust;
 use crate::facts::read::Machine;
-
-/// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// Time for everything.
-    pub budget_ns: u64,
-    /// The processor that measures; None: the last one that this process may use.
-    #[serde(default)]
-    pub cpu: Option<u32>,
-    /// "robust", "forest" or "none".
-    pub filter: String,
-    /// "grid" or "published".
-    pub search: String,
-    /// Of the order of measurements and the forest.
-    pub seed: u64,
-    /// Names of timers; none: all.
-    #[serde(default)]
-    pub timers: Vec<String>,
-    /// Names of flushes; none: all.
-    #[serde(default)]
-    pub flushes: Vec<String>,
-    /// Cells that are known already: a timer and a flush.
-    #[serde(default)]
-    pub done: Vec<(String, String)>,
-}
-
-/// What is told.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
-    /// First, once.
-    Trust {
-        /// What can be believed.
-        trust: Box<Trust>,
-        /// What speaks against it.
-        doubts: Vec<&'static str>,
-    },
-    /// A timer that cannot be used, or a flush that is left out.
-    Absent {
-        /// The timer.
-        timer: Option<&'static str>,
-        /// The flush.
-        flush: Option<&'static str>,
-        /// Why.
-        reason: String,
-    },
-    /// Cells that are to come.
-    Planned {
-        /// How many.
-        cells: usize,
-    },
-    /// One timer at one flush.
-    Cell(Box<Cell>),
-    /// At the end.
-    Done {
-        /// How long it took.
-        elapsed_ns: u64,
-    },
-}
-
-/// Why there is no evaluation.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// The chain of additions is none.
-    #[error(
-        "A multiplication took {ratio:.2} additions, not 3.00 within 0.03: work of a known length cannot be made here \
-         at the moment. Another load on the machine can cause that; try again."
-    )]
-    Chain {
-        /// What it took.
-        ratio: f64,
-    },
-    /// No clock runs.
-    #[error("No clock of this machine runs forward: {0}.")]
-    Clock(becalm_clock::Unusable),
-    /// No such processor.
-    #[error("Processor {cpu} cannot be used: {reason}.")]
-    Cpu {
-        /// Its number.
-        cpu: u32,
-        /// Why.
-        reason: String,
-    },
-    /// A word that names nothing.
-    #[error("{what} is not a {kind}; there are: {known}.")]
-    Unknown {
-        /// The word.
-        what: String,
-        /// What it should name.
-        kind: &'static str,
-        /// What there is.
-        known: String,
-    },
-    /// The listener is gone.
-    #[error("The result cannot be told: {0}.")]
-    Told(#[from] std::io::Error),
-}
 
 /// Rounds of the self-check, and how often it is tried: other load on the machine may spoil one.
 const ROUNDS: usize = 101;
@@ -129,12 +30,7 @@ pub fn evaluate(
     tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
 ) -> Result<(), Refused> {
     let began = Instant::now();
-    let filter = filter(&request.filter, request.seed)?;
-    let published = match request.search.as_str() {
-        "grid" => false,
-        "published" => true,
-        other => return Err(unknown(other, "search", &["grid", "published"])),
-    };
+    let (filter, published) = (request.filter()?, request.published()?);
     let cpu = request.cpu.map_or_else(pin::last, Some).unwrap_or(0);
     let pinned = pin::to(cpu);
     if let (Some(_), Err(reason)) = (request.cpu, &pinned) {
@@ -147,17 +43,13 @@ pub fn evaluate(
     tell(&Event::Trust { trust: Box::new(trust), doubts })?;
 
     let rows = table::rows(clock.info().fallback, loaded);
-    let names: Vec<&str> = rows.iter().map(|row| row.description.name).collect();
-    known(&request.timers, &names, "timer")?;
     let mut timers = Vec::new();
-    for row in rows {
-        let name = row.description.name;
-        if !request.timers.is_empty() && !request.timers.iter().any(|wanted| wanted == name) {
-            continue;
-        }
+    for row in named(rows, |row| row.description.name, &request.timers, "timer")? {
         match row.timer {
             Ok(timer) => timers.push((row.description, timer)),
-            Err(reason) => tell(&Event::Absent { timer: Some(name), flush: None, reason })?,
+            Err(reason) => {
+                tell(&Event::Absent { timer: Some(row.description.name), flush: None, reason })?;
+            }
         }
     }
     let budget = Duration::from_nanos(request.budget_ns);
@@ -237,13 +129,8 @@ fn flushes(
 ) -> Result<Vec<(Flush, Duration)>, Refused> {
     let machine = Machine::new(Path::new("/"));
     let rows = caches::rows(&machine, cpu, caches::available(&machine));
-    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
-    known(&request.flushes, &names, "flush")?;
     let mut found = Vec::new();
-    for row in rows {
-        if !request.flushes.is_empty() && !request.flushes.iter().any(|wanted| wanted == row.name) {
-            continue;
-        }
+    for row in named(rows, |row| row.name, &request.flushes, "flush")? {
         let mut reason = row.reason.clone();
         let mut time = Duration::ZERO;
         if reason.is_none() && row.bytes > 0 {
@@ -269,26 +156,6 @@ fn flushes(
         }
     }
     Ok(found)
-}
-
-fn filter(name: &str, seed: u64) -> Result<Filter, Refused> {
-    match name {
-        "robust" => Ok(Filter::Robust),
-        "forest" => Ok(Filter::Forest { seed }),
-        "none" => Ok(Filter::None),
-        other => Err(unknown(other, "filter", &["robust", "forest", "none"])),
-    }
-}
-
-fn known(words: &[String], names: &[&str], kind: &'static str) -> Result<(), Refused> {
-    match words.iter().find(|word| !names.contains(&word.as_str())) {
-        Some(word) => Err(unknown(word, kind, names)),
-        None => Ok(()),
-    }
-}
-
-fn unknown(what: &str, kind: &'static str, names: &[&str]) -> Refused {
-    Refused::Unknown { what: what.to_owned(), kind, known: names.join(", ") }
 }
 
 #[cfg(test)]

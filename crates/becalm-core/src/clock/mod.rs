@@ -11,7 +11,7 @@
 //!
 //! On a real machine: `chain` is the work, `caches` what is written before it, `timer` the timers, `bench` one of them as a
 //! meter. `trust` says what the clock is worth (`fences` tries whether fences hold), `cell` measures one timer at one
-//! flush size, and `evaluate` all of them, within a time.
+//! flush size, and `evaluate` all of them, within a time; `request` is what it is asked and what it tells.
 
 pub mod bench;
 pub mod caches;
@@ -23,6 +23,7 @@ pub mod filter;
 pub mod meter;
 pub mod pin;
 pub mod random;
+pub mod request;
 pub mod search;
 pub mod statistics;
 pub mod synthetic;

@@ -1,0 +1,147 @@
+//! What is asked of an evaluation, what it tells, and why there is none.
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::Cell;
+use super::filter::Filter;
+use super::trust::Trust;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Time for everything.
+    pub budget_ns: u64,
+    /// The processor that measures; None: the last one that this process may use.
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// "robust", "forest" or "none".
+    pub filter: String,
+    /// "grid" or "published".
+    pub search: String,
+    /// Of the order of measurements and the forest.
+    pub seed: u64,
+    /// Names of timers; none: all.
+    #[serde(default)]
+    pub timers: Vec<String>,
+    /// Names of flushes; none: all.
+    #[serde(default)]
+    pub flushes: Vec<String>,
+    /// Cells that are known already: a timer and a flush.
+    #[serde(default)]
+    pub done: Vec<(String, String)>,
+}
+
+/// What is told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// First, once.
+    Trust {
+        /// What can be believed.
+        trust: Box<Trust>,
+        /// What speaks against it.
+        doubts: Vec<&'static str>,
+    },
+    /// A timer that cannot be used, or a flush that is left out.
+    Absent {
+        /// The timer.
+        timer: Option<&'static str>,
+        /// The flush.
+        flush: Option<&'static str>,
+        /// Why.
+        reason: String,
+    },
+    /// Cells that are to come.
+    Planned {
+        /// How many.
+        cells: usize,
+    },
+    /// One timer at one flush.
+    Cell(Box<Cell>),
+    /// At the end.
+    Done {
+        /// How long it took.
+        elapsed_ns: u64,
+    },
+}
+
+/// Why there is no evaluation.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The chain of additions is none.
+    #[error(
+        "A multiplication took {ratio:.2} additions, not 3.00 within 0.03: work of a known length cannot be made here \
+         at the moment. Another load on the machine can cause that; try again."
+    )]
+    Chain {
+        /// What it took.
+        ratio: f64,
+    },
+    /// No clock runs.
+    #[error("No clock of this machine runs forward: {0}.")]
+    Clock(becalm_clock::Unusable),
+    /// No such processor.
+    #[error("Processor {cpu} cannot be used: {reason}.")]
+    Cpu {
+        /// Its number.
+        cpu: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A word that names nothing.
+    #[error("{what} is not a {kind}; there are: {known}.")]
+    Unknown {
+        /// The word.
+        what: String,
+        /// What it should name.
+        kind: &'static str,
+        /// What there is.
+        known: String,
+    },
+    /// The listener is gone.
+    #[error("The result cannot be told: {0}.")]
+    Told(#[from] std::io::Error),
+}
+
+impl Request {
+    /// How the operating system's share is told.
+    pub(super) fn filter(&self) -> Result<Filter, Refused> {
+        match self.filter.as_str() {
+            "robust" => Ok(Filter::Robust),
+            "forest" => Ok(Filter::Forest { seed: self.seed }),
+            "none" => Ok(Filter::None),
+            other => Err(unknown(other, "filter", &["robust", "forest", "none"])),
+        }
+    }
+
+    /// Whether the search is the published one.
+    pub(super) fn published(&self) -> Result<bool, Refused> {
+        match self.search.as_str() {
+            "grid" => Ok(false),
+            "published" => Ok(true),
+            other => Err(unknown(other, "search", &["grid", "published"])),
+        }
+    }
+}
+
+/// The rows that words name; all of them without words.
+pub(super) fn named<T>(
+    rows: Vec<T>,
+    name: fn(&T) -> &'static str,
+    words: &[String],
+    kind: &'static str,
+) -> Result<Vec<T>, Refused> {
+    let names: Vec<&str> = rows.iter().map(name).collect();
+    match words.iter().find(|word| !names.contains(&word.as_str())) {
+        Some(word) => Err(unknown(word, kind, &names)),
+        None => Ok(rows
+            .into_iter()
+            .filter(|row| words.is_empty() || words.iter().any(|word| word == name(row)))
+            .collect()),
+    }
+}
+
+fn unknown(what: &str, kind: &'static str, names: &[&str]) -> Refused {
+    Refused::Unknown { what: what.to_owned(), kind, known: names.join(", ") }
+}
