@@ -144,12 +144,16 @@ class StudySession:
         """What places that were set showed: somebody else's values, and what the kernel made of ours."""
         return (*self.drifted.values(), *self.clamped.values())
 
-    def settle(self) -> None:
-        """Put everything back and end the host. What is not as before is raised when all is concluded and stored."""
+    def put_back(self) -> None:
+        """Put everything back. What is not as before is raised when all is concluded and stored."""
         try:
             self.host.settle()
         except UnsettledError as error:
             self.unsettled = error
+
+    def settle(self) -> None:
+        """The same, and end the host."""
+        self.put_back()
         self.host.close()
 
 

@@ -186,9 +186,12 @@ def measure_tune(opened: StudySession, course: Course, cost: str = "") -> TuneVe
     except KeyboardInterrupt:
         # Of the measuring loop, or while a method was thinking.
         raise _interrupted(opened, course.trials) from None
-    opened.settle()
+    opened.put_back()
     verdict = conclude(course, tuned, opened.shown, (*state.refused, *opened.noticed))
-    verdict = replace(verdict, production=_production(opened, verdict))
+    if opened.unsettled is None:
+        # While the host answers, and has nothing of ours on.
+        verdict = replace(verdict, production=_production(opened, verdict))
+    opened.host.close()
     assert opened.number is not None
     opened.store.conclude(opened.number, verdict.to_json())
     opened.measuring.listener.ended(verdict)

@@ -4,11 +4,15 @@ import dataclasses
 import json
 
 import pytest
-from tests.unit.small_machine import RANGES
+from tests.unit.small_machine import RANGES, Repeatable
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
+from becalm.hosts import Ability
+from becalm.hosts.abilities import YES
+from becalm.nouns.production import ProductionPlan
 from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
 from becalm.store import Store
+from becalm.study import tune as measuring
 from becalm.verbs.records import show
 from becalm.verbs.tune import tune
 
@@ -191,3 +195,20 @@ def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_time(trouble
     assert found.transfer[0].ratio.low > 1
     assert "On sim:scheduler with the settings of sim:fast it takes" in found.sentence
     assert "spread" not in found.sentence
+
+
+def test_what_files_would_hold_is_asked_for_while_the_host_answers_and_has_nothing_of_ours_on(trouble, monkeypatch):
+    said, abilities = [], Repeatable.abilities
+
+    def planned(machine, settings):
+        said.append(settings.to_json())
+        return ProductionPlan("bench1", "6.12")
+
+    monkeypatch.setattr(Repeatable, "abilities", lambda self: abilities(self) | {Ability.HOLD: YES})
+    monkeypatch.setattr(Repeatable, "settle", lambda self: said.append("put back"))
+    monkeypatch.setattr(Repeatable, "close", lambda self: said.append("closed"))
+    monkeypatch.setattr(measuring, "production_plan", planned)
+    found = fast()
+    assert found.settings
+    assert found.production == ProductionPlan("bench1", "6.12")
+    assert said[:3] == ["put back", found.settings, "closed"]
