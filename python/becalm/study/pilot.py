@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -71,5 +71,14 @@ def _shortest(found: Sequence[Run]) -> float:
 
 def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:
     """Wall times in ns of the good pilot runs of each program."""
+    return _of_each(pilots, programs, lambda run: run.wall_ns)
+
+
+def responses(pilots: Sequence[Run], programs: int) -> list[Floats]:
+    """The same of what is measured: the first number that a program prints, else its wall time."""
+    return _of_each(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.wall_ns)
+
+
+def _of_each(pilots: Sequence[Run], programs: int, value: Callable[[Run], float]) -> list[Floats]:
     good = [run for run in pilots if run.outcome == Outcome.OK]
-    return [np.array([run.wall_ns for run in good if run.workload == index], np.float64) for index in range(programs)]
+    return [np.array([value(run) for run in good if run.workload == index], np.float64) for index in range(programs)]

@@ -33,12 +33,19 @@ LOOKED = 2
 """Runs that a search makes of the settings that it ends with, at least; a model makes more of them."""
 
 
-def cost(options: TuneOptions, programs: Sequence[str], pilots: Sequence[Floats], seed: int) -> TuneCost:
-    """The cost of a study. `pilots`: wall times in ns of the pilot runs of each program."""
+def cost(
+    options: TuneOptions,
+    programs: Sequence[str],
+    pilots: Sequence[Floats],
+    seed: int,
+    responses: Sequence[Floats] | None = None,
+) -> TuneCost:
+    """The cost of a study. `pilots`: wall times in ns of the pilot runs of each program; `responses`: what is measured
+    of them, where that is something else."""
     options = complete(options)
     allowed, timed = options.allowed, options.minimize == "time"
     run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))
-    noise = _noise(pilots)
+    noise = _noise(pilots if responses is None else responses)
     loops, runs = TIMED_LOOK if timed else (LOOK_LOOPS, LOOK_RUNS)
     look = loops * runs + 1
     rule = trial_design(options)

@@ -27,7 +27,7 @@ from becalm.nouns.tune_cost import TuneCost
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.store import Store
-from becalm.study.pilot import pilot_runs, wall_times
+from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
 from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
@@ -137,12 +137,17 @@ def tune(
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
-        made = sources.open(list(programs), user=where.user, **program)
-        return _measure([each.measuring(response) for each in made], chosen, where)
+        return _measure(_made(programs, where, program, response), chosen, where)
 
     if not several:
         return measure(options, session)
     return transferred(hosts or (), cluster, options, session, measure)
+
+
+def _made(programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response) -> list[Workload]:
+    """The programs, with what is measured of them."""
+    made = sources.open(list(programs), user=session.user, **program)
+    return [each.measuring(response) for each in made]
 
 
 def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
@@ -154,7 +159,7 @@ def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOpt
         course = Course(study, options, settings=[NO_SETTINGS])
         opened.take(Runs(pilots))
         course.trials.extend(pilots)
-        expected = cost(options, course.names, wall_times(pilots, len(made)), study.seed)
+        expected = _cost(options, course.names, pilots, study.seed)
         return measure_tune(opened, course, expected.sentence)
 
 
@@ -175,7 +180,7 @@ def _prepared(
     return options, kernel, pilots
 
 
-@takes(TuneOptions, CommandLine, Workload, SessionOptions, without=("settings", "store"))
+@takes(TuneOptions, Response, CommandLine, Workload, SessionOptions, without=("settings", "store"))
 def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCost:
     """What `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
 
@@ -184,14 +189,17 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     Raises UsageError and WorkloadError as `tune`.
     """
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, dict(given))
+    options, session, program = asked(TuneOptions, dict(given), Response)
     options = complete(options)
-    made = sources.open(list(programs), user=session.user, **program)
+    made = _made(programs, session, program, Response.of(given))
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
         options, _, pilots = _prepared(opened, options, made, tried, several=True)
-        names = short([each.name for each in made])
-        return cost(options, names, wall_times(pilots, len(made)), session.seed or 0)
+        return _cost(options, short([each.name for each in made]), pilots, session.seed or 0)
+
+
+def _cost(options: TuneOptions, names: Sequence[str], pilots: Sequence[Run], seed: int) -> TuneCost:
+    return cost(options, names, wall_times(pilots, len(names)), seed, responses(pilots, len(names)))
 
 
 def _allowed(

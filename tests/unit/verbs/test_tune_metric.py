@@ -11,7 +11,7 @@ from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
 from becalm.report import drawn
 from becalm.store import Store
 from becalm.verbs.records import show
-from becalm.verbs.tune import tune
+from becalm.verbs.tune import tune, tune_cost
 
 USUAL = {"host": "sim:fast", "seed": 7, "factors": RANGES, "confirm_loops": 8}
 RATE = "rate=([0-9.]+),name=rate,unit=req/s,better=higher"
@@ -89,3 +89,25 @@ def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
 def test_what_does_not_go_together_is_said(options, words):
     with pytest.raises(UsageError, match=words):
         tune(["p"], **{**USUAL, **options})
+
+
+def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):
+    usual = {**USUAL, "minimize": "metric", "metric": LATENCY}
+    printed, timed = tune_cost(["p"], **usual), tune_cost(["p"], **USUAL, minimize="time")
+    # The latency is the time in other units.
+    assert printed.noise == pytest.approx(timed.noise)
+    assert printed.search_runs == timed.search_runs
+    measure = Repeatable.measure
+
+    def scattering(self, request):
+        for event in measure(self, request):
+            if isinstance(event, Runs):
+                event = Runs(
+                    [run._replace(metrics=(run.metrics[0] ** 3,)) if run.metrics else run for run in event.rows]
+                )
+            yield event
+
+    monkeypatch.setattr(Repeatable, "measure", scattering)
+    wider = tune_cost(["p"], **usual)
+    assert wider.noise == pytest.approx(3 * timed.noise, rel=0.1)
+    assert wider.run_ns == timed.run_ns
