@@ -8,7 +8,7 @@ look took. `becalm.tuning.confirm` has its second half.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -79,11 +79,13 @@ def tune_phases(
         if space.factors:
             tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
-            tuned.gain = 1 - _mean(chosen) / _mean(look.together[0].loops) if chosen else 0.0
+            if chosen:
+                tuned.gain = 1 - _mean(each.loops for each in chosen) / _mean([look.together[0].loops])
             tuned.noise = _noise([*look.together, *(each for _, _, each in trials if each.settings == NO_SETTINGS)])
         left_ns = None if left_ns is None else max(0.0, left_ns - took_ns)
         # Settings may slow a program down, and most arms of the confirmation have most of the chosen ones.
-        run_ns *= max(1.0, _mean(chosen) / _mean(look.together[0].loops)) if chosen else 1.0
+        if chosen:
+            run_ns *= max(1.0, _mean(each.times for each in chosen) / _mean([look.together[0].times]))
     yield from confirm(space, options, programs, tuned, run_ns, left_ns)
     tuned.findings = [variance_source.against_settings(each, tuned.judged.comparisons) for each in tuned.findings]
     return tuned
@@ -104,13 +106,13 @@ def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) ->
     return tuple(kept)
 
 
-def _mean(loops: Sequence[Floats]) -> float:
-    return float(np.mean(np.concatenate(loops)))
+def _mean(samples: Iterable[Sequence[Floats]]) -> float:
+    return float(np.mean(np.concatenate([loop for loops in samples for loop in loops])))
 
 
 def _search(
     search: SearchRun, tuned: SearchResult, objective: str
-) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Floats], list[tuple[int, Ask, Sample]]]]:
+) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Sample], list[tuple[int, Ask, Sample]]]]:
     """Run the method; gives the time it took, what it measured of the settings that it chose, and all its trials."""
     took_ns = 0.0
     tried: list[tuple[int, Ask, Sample]] = []
@@ -137,8 +139,8 @@ def _search(
                 best=sample.settings == tuned.choice.settings,
             )
         )
-    mine = [loop for *_, sample in tried if sample.settings == tuned.choice.settings for loop in sample.loops]
-    return took_ns, mine, tried
+    chosen = [each for *_, each in tried if each.settings == tuned.choice.settings and each.loops]
+    return took_ns, chosen, tried
 
 
 def _noise(samples: Sequence[Sample]) -> float:

@@ -193,6 +193,29 @@ def test_settings_that_slow_the_program_down_are_in_the_budget(seconds):
     assert spent <= 1.1 * seconds
 
 
+class Printing(World):
+    """Programs that print a number which no setting makes larger, however slow it makes them."""
+
+    def sample(self, settings, ask, rng):
+        found = super().sample(settings, ask, rng)
+        slower = self.slower if settings.values else 1.0
+        return replace(found, loops=tuple(loop / slower for loop in found.loops), wall_ns=found.loops)
+
+    def answer(self, wish, rng):
+        found = super().answer(wish, rng)
+        together = tuple(replace(each, wall_ns=found.samples[0][i].wall_ns) for i, each in enumerate(found.together))
+        took_ns = sum(float(loop.sum()) for each in together for loop in each.times)
+        return replace(found, together=together, took_ns=took_ns)
+
+
+def test_what_slows_the_program_down_is_in_the_budget_also_where_something_else_is_measured():
+    world = Printing(FIVE, slower=1.6)
+    tuned, wishes, spent = conduct(world, space(*FIVE), budget_ns=int(900e9), confirm_loops=100)
+    assert tuned.choice.settings.values
+    assert wishes[-1].phase == "confirm"
+    assert spent <= 1.1 * 900
+
+
 @pytest.mark.parametrize("seconds", range(100, 1500, 140))
 def test_confirming_and_slimming_keep_to_the_budget(seconds):
     world = World({"a": 0.2})
