@@ -55,7 +55,7 @@ def factors(
             raise UsageError(f"--factor {twice[0]} is there twice. Name each once.")
         for each in named:
             if reason := excluded_by_limits(find(knobs, each.name), wanted) or refused.get(each.name):
-                raise UsageError(f"--factor {each.name}: {reason}.".replace("..", "."))
+                raise UsageError(f"--factor {each.name}: {reason.removesuffix('.')}.")
         return tuple(_within_rights(find(knobs, each.name), each, wanted, told=True) for each in named), ()
     found: list[Factor] = []
     left_out: list[Excluded] = []

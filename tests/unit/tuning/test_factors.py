@@ -78,6 +78,8 @@ def test_what_was_asked_for_and_cannot_be_is_refused():
         factors(catalogue(), SearchLimits(privileged=True), ["policy=other,batch"])
     with pytest.raises(UsageError, match="nothing above 50 here"):
         factors(catalogue(), ALL, ["swappiness"], {"swappiness": "nothing above 50 here."})
+    with pytest.raises(UsageError, match=r"swappiness: it takes 0\.\.50\.$"):
+        factors(catalogue(), ALL, ["swappiness"], {"swappiness": "it takes 0..50."})
     with pytest.raises(UsageError, match="-20 needs root"):
         factors(catalogue(), USER, ["nice"])
 
