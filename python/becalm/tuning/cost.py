@@ -21,7 +21,7 @@ from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_cost import TuneCost
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
-from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, SEARCH_SHARE, TIMED_LOOK
+from becalm.tuning.phases import affordable, first_look
 from becalm.wording.tune_cost import cost as sentence
 
 UNKNOWN = 0.02
@@ -46,12 +46,11 @@ def cost(
     allowed, timed = options.allowed, options.minimize == "time"
     run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))
     noise = _noise(pilots if responses is None else responses)
-    loops, runs = TIMED_LOOK if timed else (LOOK_LOOPS, LOOK_RUNS)
+    loops, runs = first_look(options)
     look = loops * runs + 1
     rule = trial_design(options)
     if options.budget_ns is not None and run_ns > 0:
-        affordable = max(options.least_runs, int(SEARCH_SHARE * max(0.0, options.budget_ns - look * run_ns) / run_ns))
-        rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
+        rule = affordable(rule, options, max(0.0, options.budget_ns - look * run_ns), run_ns)
     knobs = len(allowed.space.factors) if timed else allowed.space.count
     searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
     arms = 1 + len(allowed.tried) if allowed.tried else 2 + (min(knobs, 4) if options.single_out and knobs > 1 else 0)

@@ -16,7 +16,7 @@ import numpy as np
 from becalm.analysis import variance_source
 from becalm.methods import complete, trial_design
 from becalm.methods import method as method_row
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun, TrialDesign
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -53,10 +53,9 @@ def tune_phases(
     """
     options = complete(options)
     space, rule = options.allowed.space, trial_design(options)
-    timed = options.minimize == "time"
-    loops, runs = TIMED_LOOK if timed else (LOOK_LOOPS, LOOK_RUNS)
+    loops, runs = first_look(options)
     look = yield PhaseRequest(
-        Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"), "look", not timed
+        Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"), "look", options.minimize != "time"
     )
     tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
     tuned.findings += _parallel(look, programs, space)
@@ -70,10 +69,7 @@ def tune_phases(
         tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
         if left_ns is not None:
-            share_ns = SEARCH_SHARE * left_ns
-            boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(space) else 0.0
-            affordable = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
-            rule = replace(rule, most_runs=min(affordable, rule.most_runs or affordable))
+            rule = affordable(rule, options, left_ns, run_ns)
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         took_ns, chosen, trials = yield from _search(search, tuned, rule.objective)
         if space.factors:
@@ -149,9 +145,23 @@ def _noise(samples: Sequence[Sample]) -> float:
     return float(runs.std(ddof=1) / runs.mean()) if len(runs) > 2 else 0.0
 
 
+def first_look(options: TuneOptions) -> tuple[int, int]:
+    """Loops of the first look, and runs of each."""
+    return TIMED_LOOK if options.minimize == "time" else (LOOK_LOOPS, LOOK_RUNS)
+
+
+def affordable(rule: TrialDesign, options: TuneOptions, left_ns: float, run_ns: float) -> TrialDesign:
+    """A rule with no more runs than the search's share of the time that is left allows."""
+    share_ns = SEARCH_SHARE * left_ns
+    boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(options.allowed.space) else 0.0
+    runs = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
+    return replace(rule, most_runs=min(runs, rule.most_runs or runs))
+
+
 def _boots(space: Space) -> bool:
     """Whether a search in this space starts the machine again."""
-    return any(each.knob in space.boot for each in space.candidates)
+    varied = (*(each.knob for each in space.candidates), *(each.name for each in space.factors))
+    return not set(space.boot).isdisjoint(varied)
 
 
 def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> list[Finding]:

@@ -7,11 +7,13 @@ from tests.unit.tuning.course import World, space
 
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Choice
+from becalm.nouns.factor import Factor
 from becalm.nouns.options.tune import Allowed, TuneOptions
+from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
-from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, tune_phases
+from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, affordable, tune_phases
 
 GOOD = {"a": 0.25, "b": 0.4}
 
@@ -239,6 +241,18 @@ def test_without_a_budget_there_is_no_limit_and_the_least_runs_hold_however_smal
     conduct(World(FIVE), space("a"), asks, budget_ns=None)
     conduct(World(FIVE), space("a"), asks, budget_ns=10**12, most_runs=7)
     assert seen == [60, None, 7]
+
+
+def test_boots_of_a_factor_are_in_the_budget_as_those_of_a_candidate_are():
+    factor = Factor("a", 0.0, 10.0, whole=True)
+    usual = [space("a"), Space((), factors=(factor,))]
+    boots = [replace(each, boot=("a",)) for each in usual]
+    limits = [
+        affordable(method("surface").rule, TuneOptions(allowed=Allowed(each, boot_ns=20 * 10**9)), 1000e9, 1e9)
+        for each in (*usual, *boots)
+    ]
+    # 0.55 of the time; eight boots of 20 s are 160 runs.
+    assert [each.most_runs for each in limits] == [550, 550, 390, 390]
 
 
 def test_programs_that_are_measured_together_share_the_budget():
