@@ -45,28 +45,19 @@ def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler:
     if not space.factors or blocks.room() < 1:
         return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
     places = Places(space)
-    count = min(FIRST, max(2, (blocks.planned or EVALUATIONS) // 3))
+    count = min(FIRST, max(2, blocks.planned // 3))
     seen = [places.settings(at) for at in places.scattered(count, rng)]
     yield from blocks.ask(seen, "places scattered over the space", NO_SETTINGS)
-    while not blocks.lost and (room := (blocks.search or EVALUATIONS) - blocks.trials) > 0:
-        new = proposer.next(blocks, BATCH)
+    while blocks.left:
         before = blocks.trials
-        yield from blocks.ask(
-            [*blocks.leaders(1), *new][:room], "what Optuna proposes, and the best again", blocks.best()
-        )
+        yield from blocks.go_on(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
         if blocks.trials == before:
             break
     yield from blocks.final()
-    return _choice(blocks)
-
-
-def _choice(blocks: Blocks) -> Choice:
-    if blocks.lost:
-        return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
-    chosen = blocks.best()
-    if chosen == NO_SETTINGS:
-        return Choice(chosen, f"Optuna's proposals had nothing that is faster than the default in {blocks.spent()}.")
-    return Choice(chosen, f"Chosen is the best of what Optuna proposed in {blocks.spent()}.")
+    return blocks.choice(
+        some=f"Chosen is the best of what Optuna proposed in {blocks.spent()}.",
+        none=f"Optuna's proposals had nothing that is faster than the default in {blocks.spent()}.",
+    )
 
 
 class _Proposer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from becalm.methods.log_times import LogTimes
-from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, TrialDesign
 from becalm.nouns.settings import Settings
 
 FINALISTS = 3
@@ -14,6 +14,9 @@ FINALISTS = 3
 FINAL = 0.2
 """Share of the trials that decides."""
 
+MANY = 10**6
+"""Trials of a search that has no limit of its own."""
+
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
@@ -21,7 +24,7 @@ class Blocks:
     """Asks of one search: in each the default is an arm, so that drift is seen. `times`: what they showed.
 
     `evaluations`: trials of other arms than the default that the search may make; None for no limit but the rule's.
-    `planned`: how many of them there are runs for; `search`: of these before the final.
+    `planned`: how many of them there are runs for.
     """
 
     def __init__(self, rule: TrialDesign, evaluations: int | None) -> None:
@@ -29,19 +32,22 @@ class Blocks:
         self.times = LogTimes(rule.objective)
         self.runs = 0
         self.trials = 0
-        self._most = evaluations
-        if evaluations is not None and rule.most_runs is not None:
+        self._most = self.planned = MANY if evaluations is None else evaluations
+        if rule.most_runs is not None:
             # A tenth of the runs, or less, is for the default.
-            evaluations = min(evaluations, max(1, rule.most_runs // rule.cost * 10 // 11))
-        self.planned = evaluations
-        self.search = None if evaluations is None else evaluations - int(FINAL * evaluations)
+            self.planned = min(self._most, max(1, rule.most_runs // rule.cost * 10 // 11))
+
+    @property
+    def left(self) -> int:
+        """How many trials there may be before the final; none where the default itself failed."""
+        return 0 if self.lost else max(0, self.planned - int(FINAL * self.planned) - self.trials)
 
     def room(self) -> int:
         """How many arms beside the default the next block may have."""
-        allowed = [] if self._most is None else [self._most - self.trials]
+        allowed = [self._most - self.trials]
         if self.rule.most_runs is not None:
             allowed.append((self.rule.most_runs - self.runs) // self.rule.cost - 1)
-        return max(0, min(allowed, default=1000))
+        return max(0, min(allowed))
 
     def ask(self, arms: Sequence[Settings], why: str, best: Settings) -> Asking:
         """Measure the default and as many of these arms as there is room for, the first ones first."""
@@ -52,6 +58,11 @@ class Blocks:
         self.trials += len(new)
         rule = self.rule
         self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
+
+    def go_on(self, again: int, new: Sequence[Settings], why: str) -> Asking:
+        """Measure so many of the best arms again and, as far as there are trials before the final, these new ones."""
+        arms = list(dict.fromkeys([*self.leaders(again), *new]))
+        yield from self.ask(arms[: self.left], why, self.best())
 
     def leaders(self, count: int) -> list[Settings]:
         """The best arms that worked, as all runs have it."""
@@ -77,6 +88,13 @@ class Blocks:
     def lost(self) -> bool:
         """Whether the default itself failed: then there is nothing to compare with."""
         return self.times.failed(NO_SETTINGS)
+
+    def choice(self, some: str, none: str) -> Choice:
+        """The end of a search, in sentences for the case that something is faster than the default, and that not."""
+        if self.lost:
+            return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
+        chosen = self.best()
+        return Choice(chosen, none if chosen == NO_SETTINGS else some)
 
     def spent(self) -> str:
         """What was tried, as a part of a sentence."""

@@ -2,7 +2,7 @@
 
 v <- omega v + phi_p r_p (p - x) + phi_g r_g (g - x), x <- x + v, with r_p and r_g uniform in each coordinate (Kennedy &
 Eberhart 1995; Shi & Eberhart 1998); a place stays within the space, and the velocity is what it moved by. The numbers
-are those of Anderson 2013, chapter 5, who took them from a Box-Behnken design, as `becalm meta-optimize` does.
+are those of Anderson 2013, chapter 5, who took them from a Box-Behnken design, as `becalm design swarm` does.
 
 What is ours, because times are noisy: every block has the default as control, and drift is removed
 (`becalm.methods.log_times`); the best places are measured again in every block, and p and g are taken from what all
@@ -49,7 +49,7 @@ def swarm(
         return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
     yield from here.measure("a swarm scattered over the space")
     for number in range(1, parameters.iterations):
-        if here.blocks.lost or here.settled() or here.blocks.trials >= here.search:
+        if not here.blocks.left or here.settled():
             break
         here.move()
         yield from here.measure(f"step {number} of the swarm, and the best so far again")
@@ -65,9 +65,7 @@ class _Swarm:
         self.parameters = parameters
         self._rng = rng
         self._places = Places(space)
-        trials = self.blocks.planned or parameters.evaluations
-        self.search = self.blocks.search or trials
-        count = min(parameters.particles, max(FEWEST, trials // SWEEPS))
+        count = min(parameters.particles, max(FEWEST, self.blocks.planned // SWEEPS))
         self._at = self._places.scattered(count, rng)
         self._velocity = (self._places.scattered(count, rng) - self._at) / 2
         self._been: list[list[tuple[Settings, Floats]]] = [[] for _ in range(count)]
@@ -77,9 +75,7 @@ class _Swarm:
         here = [self._places.settings(at) for at in self._at]
         for been, settings, at in zip(self._been, here, self._at, strict=True):
             been.append((settings, at))
-        again = self.blocks.leaders(AGAIN)
-        room = max(0, self.search - self.blocks.trials)
-        yield from self.blocks.ask(list(dict.fromkeys([*again, *here]))[:room], why, self.blocks.best())
+        yield from self.blocks.go_on(AGAIN, here, why)
 
     def settled(self) -> bool:
         """Whether all particles set the same as the best place does, so that nothing new would be measured."""
@@ -102,9 +98,8 @@ class _Swarm:
 
     def choice(self) -> Choice:
         """The end: the best place, or none when none is faster than the default."""
-        if self.blocks.lost:
-            return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
-        chosen, spent = self.blocks.best(), self.blocks.spent()
-        if chosen == NO_SETTINGS:
-            return Choice(chosen, f"The swarm found nothing that is faster than the default in {spent}.")
-        return Choice(chosen, f"The swarm of {len(self._at)} particles chose the best place of {spent}.")
+        spent = self.blocks.spent()
+        return self.blocks.choice(
+            some=f"The swarm of {len(self._at)} particles chose the best place of {spent}.",
+            none=f"The swarm found nothing that is faster than the default in {spent}.",
+        )

@@ -14,7 +14,7 @@ from becalm.errors import UsageError
 class SwarmParameters:
     """`omega`: the share of its velocity that a particle keeps; `phi_p`, `phi_g`: how strongly it is drawn to the best
     place of its own and of all (Shi & Eberhart 1998). The numbers are those that Anderson 2013 found by a Box-Behnken
-    design, as `becalm meta-optimize` does.
+    design, as `becalm design swarm` does.
 
     `particles`, `iterations`: of the swarm, at most. `evaluations`: trials in all, those of places that are tried
     again included; a swarm of few evaluations has fewer particles.
