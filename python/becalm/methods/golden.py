@@ -9,7 +9,7 @@ any other, the search ends, since the rest would follow noise. A probe that fail
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,21 +49,6 @@ class Bracket:
         if lower:
             return Bracket(self.low, self.right - SECTION * (self.right - self.low), self.left, self.right)
         return Bracket(self.left, self.right, self.left + SECTION * (self.high - self.left), self.high)
-
-
-def minimum(function: Callable[[float], float], low: float, high: float, tolerance: float) -> tuple[float, int]:
-    """Where a function without noise is lowest, within a bracket no wider than `tolerance`; and how often it was
-    evaluated."""
-    bracket, count = Bracket.of(low, high), 2
-    left, right = function(bracket.left), function(bracket.right)
-    while bracket.high - bracket.low > tolerance:
-        lower = left < right
-        bracket, count = bracket.narrowed(lower), count + 1
-        if lower:
-            left, right = function(bracket.left), left
-        else:
-            left, right = right, function(bracket.right)
-    return (bracket.low + bracket.high) / 2, count
 
 
 def golden(

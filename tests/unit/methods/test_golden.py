@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from becalm.errors import UsageError
-from becalm.methods.golden import REPEATS, SECTION, Bracket, golden, minimum
+from becalm.methods.golden import REPEATS, SECTION, Bracket, golden
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
@@ -58,6 +58,20 @@ def test_a_bracket_keeps_the_golden_section_whichever_part_goes():
     # Of three probes one is old: what was measured there counts.
     assert lower.right == first.left
     assert higher.left == first.right
+
+
+def minimum(function, low, high, tolerance):
+    """Where a function without noise is lowest, within a bracket no wider than that; and how often it was evaluated."""
+    bracket, count = Bracket.of(low, high), 2
+    left, right = function(bracket.left), function(bracket.right)
+    while bracket.high - bracket.low > tolerance:
+        lower = left < right
+        bracket, count = bracket.narrowed(lower), count + 1
+        if lower:
+            left, right = function(bracket.left), left
+        else:
+            left, right = right, function(bracket.right)
+    return (bracket.low + bracket.high) / 2, count
 
 
 def test_the_published_count_of_evaluations():
