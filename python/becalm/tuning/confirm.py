@@ -155,7 +155,7 @@ def _decide(here: ConfirmationRun) -> Confirming:
     """More loops, all fresh, of what is undecided, as far as the time allows.
 
     The new loops alone say what those settings contribute: to look, go on and look at all again would find something
-    more often than one time in twenty. Doing without what does not help comes after it, and is left the time for that.
+    more often than one time in twenty.
     """
     tuned, open_ones = here.tuned, _undecided(here.tuned.judged)
     if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
@@ -166,8 +166,7 @@ def _decide(here: ConfirmationRun) -> Confirming:
     loops = max(shape.loops, min(MOST_LOOPS, 2 * max(open_ones.values())))
     if shape.boots:
         loops = min(loops, BOOT_LOOPS)
-    rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(here.space.profiles)
-    most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(rest, shape))
+    most = here.loops_before_fewer(arms, shape)
     if most is not None:
         loops = min(loops, most)
     if loops < max(FEWEST_LOOPS, min(shape.loops, here.options.confirm_loops)) or len(arms) == len(bare):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from becalm.analysis import confirmation
-from becalm.methods.protocol import Ask
+from becalm.methods.protocol import NO_SETTINGS, Ask
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import BASELINE, TUNED, WITHOUT
+from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 
 FEWEST_LOOPS = 4
@@ -139,6 +139,11 @@ class ConfirmationRun:
     def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
         """How many loops the time allows, if so much of it is kept for later; None without a budget."""
         return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
+
+    def loops_before_fewer(self, arms: Mapping[str, Settings], shape: Shape) -> int | None:
+        """The same, where doing without what does not help comes after it, and is left the time for that."""
+        after = {BASELINE: NO_SETTINGS, TUNED: self.tuned.choice.settings, RECOMMENDED: NO_SETTINGS}
+        return self.loops_left(arms, shape, FEWEST_LOOPS * self.loop_ns(after | dict(self.space.profiles), shape))
 
 
 Confirming = Generator[PhaseRequest, PhaseResult, None]

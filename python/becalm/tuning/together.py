@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from becalm.analysis import attribution, confirmation
 from becalm.methods.protocol import NO_SETTINGS
-from becalm.nouns.tune_verdict import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT, AblationEffect
+from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect
 from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, distinct
 from becalm.tuning.exchange import PhaseRequest, PhaseResult
 from becalm.tuning.kinship import families
@@ -83,10 +83,7 @@ def _tells(effect: AblationEffect) -> bool:
 def _without(
     here: ConfirmationRun, groups: Iterable[Group]
 ) -> Generator[PhaseRequest, PhaseResult, dict[Group, tuple[AblationEffect, ...]]]:
-    """What each of these groups contributes, one effect a program; nothing when the time does not allow it.
-
-    Doing without what does not help comes after it, and is left the time for that.
-    """
+    """What each of these groups contributes, one effect a program; nothing when the time does not allow it."""
     tuned = here.tuned
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     names = {WITHOUT + AND.join(group): group for group in groups}
@@ -94,8 +91,7 @@ def _without(
     if len(arms) == len(bare):
         return {}
     shape = here.shape(arms)
-    rest = bare | {RECOMMENDED: NO_SETTINGS} | dict(here.space.profiles)
-    most = here.loops_left(arms, shape, FEWEST_LOOPS * here.loop_ns(rest, shape))
+    most = here.loops_before_fewer(arms, shape)
     loops = shape.loops if most is None else min(shape.loops, most)
     if loops < FEWEST_LOOPS:
         return {}
