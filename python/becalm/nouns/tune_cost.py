@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from becalm._version import VERSION
-from becalm.nouns.codec import Json, finite
-from becalm.nouns.verdict import SCHEMA
+from becalm.nouns.codec import Json
+from becalm.nouns.design import document
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +35,4 @@ class TuneCost:
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""
-        found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "tune cost", **asdict(self)})
-        return found
+        return document(self, "tune cost")
