@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from becalm.errors import UsageError
 from becalm.methods.protocol import Method, SearchRun, TrialDesign
 from becalm.nouns.objective import find, names
-from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.options.tune import TuneOptions, flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _refuse_others(row: Row, options: TuneOptions) -> None:
     for other in TABLE:
         for _, name in other.takes:
             if (name not in [own for _, own in row.takes]) and getattr(options, name) != getattr(usual, name):
-                raise UsageError(f"--{name.replace('_', '-')} is for --method {other.name}, not for {row.name}.")
+                raise UsageError(f"{flag(name)} is for --method {other.name}, not for {row.name}.")
 
 
 def check(options: TuneOptions) -> None:

@@ -25,7 +25,8 @@ Level = float | int | str
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*")
-_MARKS = ("linear", "log", "whole")
+MARKS = ("linear", "log", "whole")
+"""What may stand behind a factor after colons."""
 
 TIMES = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Units of which a level is shown in another one where that is easier to read, in seconds."""
@@ -84,7 +85,7 @@ class Factor:
                     f"{name}=80..90min; or choices: {name}=other,batch."
                 )
             return cls(name, choices=tuple(part.strip() for part in head.split(",")))
-        if unknown := [mark for mark in marks if mark not in _MARKS]:
+        if unknown := [mark for mark in marks if mark not in MARKS]:
             raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
         scale = Scale.LOG if "log" in marks else Scale.LINEAR
         return cls(name, float(found[1]), float(found[2]), found[3], scale, "whole" in marks)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from becalm.errors import UsageError
 from becalm.nouns.domain import Domain, Range, Scale
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.factor import Factor
+from becalm.nouns.factor import MARKS, Factor
 from becalm.nouns.knob import Knob, find
 from becalm.tuning.candidates import NEEDS_ROOT, SearchLimits, excluded_by_limits
 from becalm.units import UNITS_NS
@@ -32,8 +32,6 @@ FREQUENCIES = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 TIMES = {unit: size for unit, size in UNITS_NS.items() if unit}
 KINDS: tuple[Mapping[str, int], ...] = (TIMES, SIZES, FREQUENCIES)
 """Units that are turned into one another."""
-
-MARKS = ("linear", "log", "whole")
 
 
 def factors(

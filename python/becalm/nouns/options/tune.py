@@ -41,7 +41,7 @@ def refuse_unused(given: Mapping[str, object]) -> None:
     meant = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
     if "tried" in meant and (unused := [name for name in (*SEARCHING, *CHOOSING) if name in meant]):
         raise UsageError(
-            f"--try searches nothing, so {_flag(unused[0])} would change nothing. Leave one of the two out."
+            f"--try searches nothing, so {flag(unused[0])} would change nothing. Leave one of the two out."
         )
     if "factors" in meant and "only" in meant:
         raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
@@ -67,7 +67,8 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         )
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """An option as people type it."""
     return options(TuneOptions)[name].flag
 
 
