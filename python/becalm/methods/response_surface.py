@@ -173,8 +173,9 @@ class _Search:
         layout = self.fitting(layouts(self.factors))
         if layout is None:
             return
-        self.names.append(f"{layout.name} of {', '.join(each.name for each in self.factors)}")
-        yield from self.measure(layout, f"{layout.name} of {', '.join(each.name for each in self.factors)}")
+        name = f"{layout.name} of {', '.join(each.name for each in self.factors)}"
+        self.names.append(name)
+        yield from self.measure(layout, name)
 
     def follow(self) -> Asking:
         """Again and again where the surface is lowest, beside the best places so far and the machine as it is."""

@@ -65,12 +65,11 @@ def probe_factors(
     """
     found, _ = factors(rows, wanted, asked)
     refused: dict[str, str] = {}
-    for each in found if kernel is not None else ():
-        if find(rows, each.name).scope == "boot":
+    for each in found:
+        if kernel is None or find(rows, each.name).scope == "boot":
             continue
         try:
             for value in ends(each):
-                assert kernel is not None
                 _try(opened, kernel, Settings.of({each.name: value}))
         except RefusedError as error:
             refused[each.name] = str(error)

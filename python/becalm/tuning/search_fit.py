@@ -45,11 +45,12 @@ def search_fit(
     places, order = [], []
     for number, index, ask, sample in alike:
         value = sample.value(objective) / (UNIT_NS if metric is None else 1.0)
+        block = index if ask.block is None else ask.block
         if sample.settings != NO_SETTINGS:
             order.append(number)
-            places.append(Place(_place(factors, sample), index if ask.block is None else ask.block, value))
+            places.append(Place(_place(factors, sample), block, value))
         elif math.isfinite(value):
-            places.append(Place(None, index if ask.block is None else ask.block, value))
+            places.append(Place(None, block, value))
     good = [each for each in places if math.isfinite(each.value)]
     if not factors or sum(each.coded is not None for each in good) < 3:
         return None, []
