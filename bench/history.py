@@ -1,0 +1,283 @@
+"""Are changes in a history of benchmarks found, and few that are none? Simulation with known truth.
+
+    python bench/history.py                                            # a history of each kind, a minute
+    python bench/history.py --histories 20 --document docs/explanation/statistics.md      # its table
+
+A suite of 50 benchmarks is measured at each of 1,000 commits, a sitting of 15 runs each, 0.3 to 1 % from run to run.
+Machines: "quiet" sittings scatter by 0.3 %; "noisy" ones by 0.2 to 0.5 %, one in twenty values five times as much;
+"drifting" ones have a random walk of 0.3 % a commit and a daily wave of 1 % in common, to which benchmarks answer 0.7
+to 1.3 times, and a wave of 0.2 % of their own; "both" is all of that. Then histories in which every benchmark becomes
+2 % slower or faster, each three times at random commits.
+
+Beside: Student's t of the 10 sittings before against the 3 after, p < 0.05 and p < 0.001; E-divisive means (Matteson &
+James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sittings with the settings of MongoDB's and DataStax' tools
+(permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the one before, p <
+0.05. An alarm that lies at most 3 commits from a true change is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, stdtr
+
+from becalm.stats.change_points import change_points
+from fill import put
+
+Floats = npt.NDArray[np.float64]
+COMMITS, SUITE, RUNS = 1_000, 50, 15
+SIZE, TIMES, NEAR = 0.02, 3, 3
+WITHIN = (0.003, 0.01)
+MACHINES = ("quiet", "noisy", "drifting", "both")
+WINDOW = 50
+PERMUTATIONS = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A change that a method names: its benchmark, where it lies, and the sitting with which it was seen."""
+
+    benchmark: int
+    at: int
+    found: int
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Logarithms of sittings' medians, shape (commits, benchmarks), and of their runs, (commits, benchmarks, runs).
+
+    `steps`: commits and sizes of true changes of each benchmark.
+    """
+
+    values: Floats
+    runs: Floats
+    steps: tuple[tuple[tuple[int, float], ...], ...]
+
+
+def history(rng: np.random.Generator, machine: str, commits: int, *, changing: bool) -> History:
+    """One history of a machine of this kind."""
+    noisy, drifting = machine in ("noisy", "both"), machine in ("drifting", "both")
+    scale = rng.uniform(0.002, 0.005, SUITE) if noisy else np.full(SUITE, 0.003)
+    y = scale * rng.standard_normal((commits, SUITE))
+    if noisy:
+        y *= np.where(rng.random(y.shape) < 0.05, 5.0, 1.0)
+    if drifting:
+        when = np.arange(commits)[:, None]
+        shared = np.cumsum(0.003 * rng.standard_normal((commits, 1)), axis=0) + 0.01 * np.sin(2 * math.pi * when / 24)
+        phase, period = rng.uniform(0, 2 * math.pi, SUITE), rng.uniform(30, 100, SUITE)
+        y += shared * rng.uniform(0.7, 1.3, SUITE) + 0.002 * np.sin(2 * math.pi * when / period + phase)
+    steps = [_steps(rng, commits) if changing else () for _ in range(SUITE)]
+    for i, own in enumerate(steps):
+        for at, size in own:
+            y[at:, i] += size
+    within = rng.uniform(*WITHIN, SUITE)[:, None] * rng.standard_normal((commits, SUITE, RUNS))
+    runs = y[:, :, None] + within
+    return History(np.median(runs, axis=2), runs, tuple(steps))
+
+
+def _steps(rng: np.random.Generator, commits: int) -> tuple[tuple[int, float], ...]:
+    """Changes of one benchmark, far from both ends and from each other."""
+    places = np.linspace(60, commits - 20, TIMES + 1)
+    found = [int(rng.integers(round(a), max(round(a) + 1, round(b) - 30))) for a, b in pairwise(places)]
+    return tuple((at, float(rng.choice((-1, 1))) * math.log1p(SIZE)) for at in found)
+
+
+def ours(given: History) -> list[Alarm]:
+    """What `becalm history` says."""
+    return [Alarm(each.series, each.at, each.found, each.size) for each in change_points(given.values).changes]
+
+
+def rolling(level: float) -> Callable[[History], list[Alarm]]:
+    """Student's t of the three newest sittings against the ten before; after an alarm it waits until those are new."""
+
+    def found(given: History) -> list[Alarm]:
+        y, before, after = given.values, 10, 3
+        alarms = []
+        for i in range(y.shape[1]):
+            first = 0
+            for end in range(before + after, len(y) + 1):
+                at = end - after
+                if at - first < before:
+                    continue
+                left, right = y[at - before : at, i], y[at:end, i]
+                freedom = before + after - 2
+                pooled = (left.var() * before + right.var() * after) / freedom
+                step = float(right.mean() - left.mean())
+                t = abs(step) / math.sqrt(pooled * (1 / before + 1 / after))
+                if 2 * float(stdtr(freedom, -t)) < level:
+                    alarms.append(Alarm(i, at, end - 1, step))
+                    first = at
+        return alarms
+
+    return found
+
+
+def benchstat(given: History) -> list[Alarm]:
+    """Mann-Whitney's U of each commit's runs against the commit's before."""
+    runs = given.runs
+    greater = (runs[1:, :, :, None] > runs[:-1, :, None, :]).sum(axis=(2, 3))
+    z = (np.abs(greater - RUNS * RUNS / 2) - 0.5) / math.sqrt(RUNS * RUNS * (2 * RUNS + 1) / 12)
+    rows, columns = np.nonzero(2 * ndtr(-z) < 0.05)
+    step = np.diff(np.median(runs, axis=2), axis=0)
+    return [
+        Alarm(int(i), int(row) + 1, int(row) + 1, float(step[row, i])) for row, i in zip(rows, columns, strict=True)
+    ]
+
+
+def divisive(given: History) -> list[Alarm]:
+    """E-divisive means of the newest 50 sittings, looked at with every tenth sitting, as a nightly job does."""
+    rng = np.random.default_rng(1)
+    alarms = []
+    for i in range(given.values.shape[1]):
+        known: set[int] = set()
+        for end in range(WINDOW, len(given.values) + 1, 10):
+            window = given.values[end - WINDOW : end, i]
+            for at in _divided(rng, window, 0):
+                place = end - WINDOW + at
+                if not any(abs(place - other) <= NEAR for other in known):
+                    known.add(place)
+                    size = float(given.values[place:end, i].mean() - given.values[end - WINDOW : place, i].mean())
+                    alarms.append(Alarm(i, place, end - 1, size))
+    return alarms
+
+
+def _divided(rng: np.random.Generator, values: Floats, offset: int) -> list[int]:
+    """Where a series is divided: where the energy statistic is largest, if permuted series seldom have one so large."""
+    if len(values) < 10:
+        return []
+    at, energy = _energy(values[None])
+    shuffled = rng.permuted(np.broadcast_to(values, (PERMUTATIONS, len(values))), axis=1)
+    _, others = _energy(shuffled)
+    if (1 + (others >= energy[0]).sum()) / (1 + PERMUTATIONS) >= 0.05:
+        return []
+    place = int(at[0])
+    return [*_divided(rng, values[:place], offset), offset + place, *_divided(rng, values[place:], offset + place)]
+
+
+def _energy(series: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Best division of each series and its statistic Q (Matteson & James, equation 7, alpha = 1), five a side."""
+    n = series.shape[1]
+    distance = np.abs(series[:, :, None] - series[:, None, :])
+    block = np.zeros((len(series), n + 1, n + 1))
+    block[:, 1:, 1:] = distance.cumsum(axis=1).cumsum(axis=2)
+    cuts = np.arange(5, n - 4)
+    left, total = block[:, cuts, cuts], block[:, n, n][:, None]
+    across = block[:, cuts, n] - left
+    right = total - left - 2 * across
+    m, k = cuts.astype(float), (n - cuts).astype(float)
+    q = m * k / (m + k) * (2 * across / (m * k) - left / (m * (m - 1)) - right / (k * (k - 1)))
+    best = q.argmax(axis=1)
+    return cuts[best], q[np.arange(len(q)), best]
+
+
+def first(given: History, benchmarks: int) -> History:
+    """Some benchmarks of a history: for what takes long and looks at each by itself."""
+    return History(given.values[:, :benchmarks], given.runs[:, :benchmarks], given.steps[:benchmarks])
+
+
+METHODS: Sequence[tuple[str, Callable[[History], list[Alarm]]]] = (
+    ("becalm", ours),
+    ("rolling t, 0.05", rolling(0.05)),
+    ("rolling t, 0.001", rolling(0.001)),
+    ("E-divisive means", divisive),
+    ("benchstat's rule", benchstat),
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Over histories: commits, false alarms, true changes, those found, those in time, how late and how large."""
+
+    commits: float = 0
+    false: int = 0
+    true: int = 0
+    found: int = 0
+    in_time: int = 0
+    delays: list[int] | None = None
+    sizes: list[float] | None = None
+
+    def add(self, given: History, alarms: Sequence[Alarm]) -> None:
+        """One history and what was said of it."""
+        self.delays, self.sizes = self.delays or [], self.sizes or []
+        self.commits += len(given.values) * given.values.shape[1] / SUITE
+        right: dict[tuple[int, int], Alarm] = {}
+        for each in sorted(alarms, key=lambda alarm: alarm.found):
+            true = [
+                at
+                for at, size in (given.steps[each.benchmark] if each.benchmark >= 0 else ())
+                if abs(at - each.at) <= NEAR and size * each.size > 0
+            ]
+            if not true:
+                self.false += 1
+            else:
+                right.setdefault((each.benchmark, true[0]), each)
+        for i, steps in enumerate(given.steps):
+            for at, size in steps:
+                self.true += 1
+                if (alarm := right.get((i, at))) is not None:
+                    delay = alarm.found - at + 1
+                    self.found += 1
+                    self.in_time += delay <= NEAR
+                    self.delays.append(delay)
+                    self.sizes.append(alarm.size / size * SIZE)
+
+    def row(self) -> str:
+        """Cells of a table."""
+        false = f"{1000 * self.false / self.commits:.3g}"
+        if not self.true:
+            return f"{false} | | | |"
+        middle = f"{float(np.median(self.delays)):g}" if self.delays else "-"
+        size = f"{100 * float(np.mean(self.sizes)):.2f} %" if self.sizes else "-"
+        return (
+            f"{false} | {100 * self.found / self.true:.1f} % | {100 * self.in_time / self.true:.1f} % | {middle} | "
+            f"{size} |"
+        )
+
+
+def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) -> str:
+    """Markdown. The peers are tried on a fifth of the histories, E-divisive means on five benchmarks: they alarm often."""
+    lines = [
+        "| machine | changes | method | false alarms in 1,000 commits | found | within 3 commits | median delay | "
+        "mean size |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for machine in MACHINES:
+        for changing in (False, True):
+            tallies = {name: Tally() for name, _ in METHODS if not names or name in names}
+            for number in range(histories):
+                rng = np.random.default_rng([seed, MACHINES.index(machine), changing, number])
+                given = history(rng, machine, commits, changing=changing)
+                for name, method in METHODS:
+                    if name in tallies and (method is ours or number < max(1, histories // 5)):
+                        part = given if method is not divisive else first(given, SUITE // 10)
+                        tallies[name].add(part, method(part))
+            what = "2 %" if changing else "none"
+            lines += [f"| {machine} | {what} | {name} | {tally.row()}" for name, tally in tallies.items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The table, printed, and put into a document where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--histories", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", default=[], help="only this method")
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--document", type=Path, help="put the table there, between its marks")
+    chosen = parser.parse_args()
+    made = table(1, 160, chosen.seed) if chosen.quick else table(chosen.histories, COMMITS, chosen.seed, chosen.only)
+    print(made)
+    if chosen.document is not None:
+        put(chosen.document, "history", made)
+
+
+if __name__ == "__main__":
+    main()

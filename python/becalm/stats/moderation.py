@@ -1,0 +1,83 @@
+"""Variances that rest on few values, moderated by those of their peers.
+
+Empirical Bayes as in Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3, section 6.2: variances s_i^2 of d_i degrees of
+freedom scatter as F(d_i, d_0) times s_0^2; location and spread of their logarithms, here median and median absolute
+deviation so that odd peers have no say (Phipson et al. 2016, Ann. Appl. Stat. 10:946), tell d_0 and s_0^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri, ndtri, polygamma
+
+from becalm.stats.arrays import Floats
+
+PEERS = 5
+"""Variances below which they tell nothing of each other."""
+
+MOST = 200.0
+"""Degrees of freedom of peers that do not differ: known well, and never exactly."""
+
+_WINSOR = 2.5
+_KEPT = 0.97756
+"""Variance of a standard normal variable whose values beyond 2.5 count as 2.5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What peers say of a variance: `value` with `freedom` degrees of freedom, 0 for nothing."""
+
+    value: float = 1.0
+    freedom: float = 0.0
+
+
+def winsorised_variance(values: Floats) -> float:
+    """Variance about zero of values that are normal but for a few: those beyond 2.5 robust deviations count as that.
+
+    0 for values of which more than half are zero.
+    """
+    size = np.abs(values)
+    scale = float(np.median(size)) / float(ndtri(0.75))
+    return float(np.square(np.minimum(size, _WINSOR * scale)).mean()) / _KEPT
+
+
+def prior_of(variances: Sequence[float], freedom: Sequence[float]) -> Prior:
+    """What peers of these variances, all above 0, and degrees of freedom say of one of them."""
+    if len(variances) < PEERS:
+        return Prior()
+    half = np.asarray(freedom) / 2
+    scatter = np.log(variances) - _middle(2 * half)
+    middle = float(np.median(scatter))
+    spread = (float(np.median(np.abs(scatter - middle))) / float(ndtri(0.75))) ** 2
+    own = float(np.mean(polygamma(1, half)))
+    if spread <= own:
+        return Prior(math.exp(middle), MOST)
+    between = min(MOST, 2 * _trigamma_inverse(spread - own))
+    return Prior(math.exp(middle + float(_middle(np.array(between)))), between)
+
+
+def moderate(variance: float, freedom: float, prior: Prior) -> tuple[float, float]:
+    """The variance that own values and peers make together, and its degrees of freedom (Smyth's equation 3)."""
+    total = freedom + prior.freedom
+    return (freedom * variance + prior.freedom * prior.value) / total, total
+
+
+def _middle(freedom: Floats) -> Floats:
+    """Median of the logarithm of a variance of so many degrees of freedom whose true value is 1."""
+    return np.log(chdtri(freedom, 0.5) / freedom)
+
+
+def _trigamma_inverse(wanted: float) -> float:
+    """Where the trigamma function has this value: Newton's iteration of Smyth's appendix."""
+    x = 0.5 + 1 / wanted
+    for _ in range(50):
+        value = float(polygamma(1, x))
+        step = value * (1 - value / wanted) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-8 * x:
+            break
+    return x

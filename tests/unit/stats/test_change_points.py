@@ -1,0 +1,154 @@
+"""Steps in series of sittings: found where they are, not where there are none, and nothing later has a say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from becalm.stats.change_points import change_points
+from becalm.stats.common_mode import weighted_median
+from becalm.stats.moderation import Prior, moderate, prior_of, winsorised_variance
+
+
+def noise(rows=120, columns=10, sd=0.004, seed=1):
+    return sd * np.random.default_rng(seed).standard_normal((rows, columns))
+
+
+def found(values, **options):
+    return [(each.series, each.at, each.found) for each in change_points(values, **options).changes]
+
+
+def test_a_step_of_two_percent_is_found_with_the_third_sitting_and_nothing_else_is():
+    y = noise()
+    y[70:, 3] += math.log(1.02)
+    (change,) = change_points(y).changes
+    assert (change.series, change.at, change.found) == (3, 70, 72)
+    assert change.low < math.log(1.02) < change.high
+    assert change.high - change.low < 0.02
+    assert 0 < change.chance < 5e-4
+
+
+def test_both_directions_and_one_series_alone():
+    y = noise(columns=1)[:, 0]
+    y[60:] -= 0.03
+    y[90:] += 0.05
+    assert [(at, round(size, 2)) for at, size in _steps(y)] == [(60, -0.03), (90, 0.05)]
+
+
+def _steps(y):
+    return [(each.at, each.size) for each in change_points(y).changes]
+
+
+def test_what_comes_later_changes_nothing_of_what_was_found():
+    """A history grows: what was said of it with fewer sittings is said of the longer one, too."""
+    y = noise(rows=160, seed=3)
+    y[50:, 1] += 0.03
+    y[110:, 7] -= 0.03
+    whole = found(y)
+    assert len(whole) == 2
+    for rows in (52, 53, 80, 113, 130):
+        assert found(y[:rows]) == [each for each in whole if each[2] < rows]
+
+
+def test_single_bad_sittings_and_pairs_of_them_are_no_change():
+    y = noise(seed=5)
+    y[60, 2] += 0.5
+    y[80:82, 4] += 0.5
+    y[100, :] += 0.2
+    assert found(y) == []
+
+
+def test_what_all_do_is_taken_away_and_said_of_all():
+    """A machine that drifts by ten times the noise, and then becomes slower at once: no benchmark is accused."""
+    rng = np.random.default_rng(6)
+    y = noise(seed=6) + np.cumsum(0.004 * rng.standard_normal(120))[:, None] * rng.uniform(0.7, 1.3, 10)
+    y[70:, 3] += 0.03
+    assert found(y) == [(3, 70, 72)]
+    y = noise(seed=7)
+    y[70:] += 0.05
+    assert found(y) == [(-1, 70, 72)]
+
+
+def test_a_step_lies_between_commits_never_between_sittings_of_one():
+    y = noise(columns=1, seed=8)[:, 0]
+    commits = np.arange(120) // 3
+    y[61:] += 0.05
+    (change,) = change_points(y, commits).changes
+    assert change.at % 3 == 0
+    assert abs(change.at - 61) <= 2
+
+
+def test_missing_sittings_are_left_out():
+    y = noise(seed=9)
+    y[70:, 3] += 0.04
+    y[::4, 3] = np.nan
+    y[:, 5] = np.nan
+    result = change_points(y)
+    assert [(each.series, each.at) for each in result.changes] == [(3, 70)]
+    assert math.isnan(result.noise[5])
+    assert result.lacking[5] > 0
+    assert result.lacking[0] == 0
+
+
+def test_sittings_that_are_known_badly_need_more_to_be_believed():
+    y = noise(seed=10)
+    errors = np.full_like(y, 0.001)
+    y[70:, 3] += 0.02
+    assert found(y, errors=errors) == [(3, 70, 72)]
+    errors[70:73, 3] = 0.05
+    assert (3, 70, 72) not in found(y, errors=errors)
+
+
+def test_equal_values_and_too_few_of_them_say_nothing():
+    assert found(np.zeros((50, 9))) == []
+    assert found(noise(rows=8)) == []
+    assert found(np.zeros((0, 3))) == []
+    assert (change_points(noise(rows=8)).lacking > 0).all()
+
+
+def test_false_alarms_stay_below_their_rate():
+    """250 commits of a suite of twelve, at a rate of one in twenty: 12 are allowed for, and fewer come."""
+    assert len(found(noise(rows=250, columns=12), rate=0.05)) <= 5
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "said"),
+    [
+        ([[np.inf]], {}, "finite"),
+        ([[0.0]], {"errors": [[-1.0]]}, "negative"),
+        ([[0.0]], {"commits": [1, 2]}, "a commit for each row"),
+        ([[0.0, 1.0]], {"errors": [[0.0]]}, "as many errors"),
+        ([[0.0]], {"rate": 0.0}, "level of error"),
+    ],
+)
+def test_what_cannot_be_analysed_is_said(values, more, said):
+    with pytest.raises(ValueError, match=said):
+        change_points(values, **more)
+
+
+def test_variances_are_moderated_by_their_peers():
+    rng = np.random.default_rng(11)
+    degrees, truth = 6.0, 2.0
+    alike = truth * rng.chisquare(degrees, 400) / degrees
+    prior = prior_of(alike, [degrees] * 400)
+    assert prior.value == pytest.approx(truth, rel=0.1)
+    assert prior.freedom > 40
+    # Smyth's model: variances scatter as s0^2 d0 / chi2(d0).
+    unlike = alike * 8 / rng.chisquare(8, 400)
+    assert prior_of(unlike, [degrees] * 400).freedom == pytest.approx(8, rel=0.5)
+    assert prior_of(alike[:3], [degrees] * 3) == Prior()
+    assert moderate(4.0, 6.0, Prior(1.0, 3.0)) == (3.0, 9.0)
+    assert moderate(4.0, 6.0, Prior()) == (4.0, 6.0)
+
+
+def test_the_variance_of_normal_values_is_kept_and_outliers_have_little_say():
+    values = np.random.default_rng(12).standard_normal(20_000)
+    assert winsorised_variance(values) == pytest.approx(1.0, abs=0.03)
+    values[:200] = 100
+    assert winsorised_variance(values) == pytest.approx(1.07, abs=0.05)
+
+
+def test_the_median_weighs():
+    assert weighted_median([(1.0, 1.0), (2.0, 1.0), (9.0, 1.0)]) == 2.0
+    assert weighted_median([(1.0, 1.0), (2.0, 1.0), (9.0, 5.0)]) == 9.0
+    assert weighted_median([(1.0, 0.0), (2.0, 0.0), (9.0, 0.0)]) == 2.0
