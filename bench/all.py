@@ -68,6 +68,7 @@ TABLE = (
     Bench("tuning_guest", 8, ("--budget", "6min"), printed=True),
     Bench("explain", 3, ("--campaigns", "100")),
     Bench("survey", 6, ("--surveys", "100"), STATISTICS),
+    Bench("history", 1, (), STATISTICS),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("coverage", 10, ("--seeds", "1000"), STATISTICS),
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),

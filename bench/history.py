@@ -243,7 +243,7 @@ class Tally:
 
 
 def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) -> str:
-    """Markdown. The peers are tried on a fifth of the histories, E-divisive means on five benchmarks: they alarm often."""
+    """Markdown. Peers are tried on a fifth of the histories, E-divisive means on five benchmarks: they alarm often."""
     lines = [
         "| machine | changes | method | false alarms in 1,000 commits | found | within 3 commits | median delay | "
         "mean size |",

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
     from becalm.nouns.options.measuring import RunOptions as RunOptions
+    from becalm.nouns.options.record import RecordOptions as RecordOptions
+    from becalm.nouns.options.record import SittingOptions as SittingOptions
     from becalm.nouns.options.suite import SuiteOptions as SuiteOptions
     from becalm.nouns.options.suite import SuiteParts as SuiteParts
     from becalm.nouns.options.survey import SurveyOptions as SurveyOptions
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from becalm.nouns.simulation import Simulation as Simulation
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
+    from becalm.nouns.timeline import Timeline as Timeline
     from becalm.nouns.timer import ClockReport as ClockReport
     from becalm.nouns.timer import TimerCell as TimerCell
     from becalm.nouns.tune_cost import TuneCost as TuneCost
@@ -120,6 +123,7 @@ _VALUES = {
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
+    "becalm.nouns.options.record": "RecordOptions SittingOptions",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",
     "becalm.nouns.options.tune": "TuneOptions",
@@ -133,6 +137,7 @@ _VALUES = {
     "becalm.nouns.simulation": "SimulatedRun Simulation",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
+    "becalm.nouns.timeline": "Timeline",
     "becalm.nouns.timer": "ClockReport TimerCell",
     "becalm.nouns.tune_cost": "TuneCost",
     "becalm.nouns.tune_verdict": "TuneVerdict",

@@ -30,6 +30,7 @@ HOMES = {
     "MultiHostVerdict": "multi_host.report",
     "SurveyResult": "survey",
     "TuneVerdict": "tune.report",
+    "Timeline": "timeline.report",
     "Watched": "watch.report",
     "Explanation": "explain.report",
     "Ratings": "suite",

@@ -6,17 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
+from becalm.errors import Interrupted, WorkloadError
 from becalm.nouns.history import History
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
-from becalm.nouns.run import Averages, Run
+from becalm.nouns.run import Averages, Outcome, Run
 from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
+from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.stats.arrays import Floats
 from becalm.study.kept import AVERAGED, InDocument, Kept
@@ -138,6 +140,17 @@ def _settings(looks: Looks) -> tuple[Finding, ...]:
     """Under which settings the runs were made, where there were any."""
     given, kept = (each.to_json() for each in (looks.study.settings[0], looks.options.kept))
     return (finding("settings", {"settings": given, "kept": kept}),) if given or kept else ()
+
+
+def nothing_measured(
+    rows: Sequence[Run], workloads: Sequence[Workload], texts: Mapping[int, tuple[str, str]]
+) -> WorkloadError | Interrupted:
+    """Why not one run of a study counts that goes on when a program fails."""
+    failed = next((run for run in rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
+    if failed is None:
+        return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
+    stderr = texts.get(failed.seq, ("", ""))[0]
+    return WorkloadError(measurement.failure(workloads[failed.workload].name, failure_numbers(failed, stderr, 0)))
 
 
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from becalm.verbs.export_settings import write_settings as write_settings
     from becalm.verbs.guest import list_guests as list_guests
     from becalm.verbs.guest import prepare_guest as prepare_guest
+    from becalm.verbs.history import history as history
     from becalm.verbs.host import add_host as add_host
     from becalm.verbs.host import check_host as check_host
     from becalm.verbs.host import list_hosts as list_hosts
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from becalm.verbs.profile import check_profile as check_profile
     from becalm.verbs.profile import profile as profile
     from becalm.verbs.profile import save_profile as save_profile
+    from becalm.verbs.record import record as record
     from becalm.verbs.records import export as export
     from becalm.verbs.records import export_series as export_series
     from becalm.verbs.records import import_ as import_
@@ -158,6 +160,12 @@ TABLE = (
         "Rate a suite of your own programs against reference times.",
         kind=Kind("becalm.verbs.suite:conclude_stored"),
     ),
+    Verb(
+        "record",
+        "Measure benchmarks at a commit, for the history of a project.",
+        kind=Kind("becalm.verbs.record:conclude", "becalm.nouns.verdict:from_json"),
+    ),
+    Verb("history", "Show which commits changed which benchmarks, in the terminal or as a page."),
     Verb(
         "design",
         "Design an experiment for a spreadsheet, and fit the filled one.",

@@ -14,9 +14,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from becalm.analysis.diagnostics import failure_numbers
 from becalm.analysis.rated_runs import cells, ratings
-from becalm.errors import Interrupted, UnfinishedError, UsageError, WorkloadError
+from becalm.errors import UnfinishedError, UsageError
 from becalm.hosts import Event, Loads
 from becalm.load.record import Load
 from becalm.nouns.option import parsed
@@ -32,7 +31,7 @@ from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.rounds import rounds
 from becalm.report.document import Document
-from becalm.study.conclude import summarise_stored
+from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
@@ -105,7 +104,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
         measure(opened.host, plan, log, take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
-            raise _nothing(log, workloads, opened.store.texts(number))
+            raise nothing_measured(log.rows, workloads, opened.store.texts(number))
         return conclude(study, log.rows, opened.shown, loads)
 
 
@@ -158,11 +157,3 @@ def _chosen(listed: Listed, name: str) -> Workload:
 def _settings(found: Suite, name: str, given: Settings) -> Settings:
     own = found.peak if name == "peak" and found.peak is not None else found.base
     return Settings.of({**dict(own.values), **dict(given.values)})
-
-
-def _nothing(log: RunLog, workloads: Sequence[Workload], texts: dict[int, tuple[str, str]]) -> Exception:
-    failed = next((run for run in log.rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
-    if failed is None:
-        return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
-    stderr = texts.get(failed.seq, ("", ""))[0]
-    return WorkloadError(measurement.failure(workloads[failed.workload].name, failure_numbers(failed, stderr, 0)))

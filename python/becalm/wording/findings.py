@@ -15,6 +15,7 @@ from typing import Any
 
 from becalm.nouns.verdict import Finding
 from becalm.wording import design_findings as design
+from becalm.wording import history
 from becalm.wording import load_findings as load
 from becalm.wording import series_findings as series
 from becalm.wording import study_findings as study
@@ -52,6 +53,16 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
     Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
+    Row(
+        "other_machine",
+        "sittings of another machine, kernel or settings, joined with no others",
+        ("machine", "kernel", "commit", "needed"),
+        history.other_machine,
+    ),
+    Row("other_unit", "a benchmark was recorded in several units", ("units",), history.other_unit),
+    Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
+    Row("clock_stepped", "a machine's clock went back between sittings", ("times", "order"), history.clock_stepped),
+    Row("uncommitted", "sittings of working trees with changes", ("sittings",), history.uncommitted),
     Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
     Row(
         "failure",

@@ -33,6 +33,8 @@ CALLS = {
     "explain": ("--program", "gzip"),
     "watch": (*SIM, *MEASURED, "--output", "discard", "--", "spin 20ms"),
     "suite": (*SIM, *MEASURED, "--no-rate", "--runs", "1", "suite.toml"),
+    "record": (*SIM, *MEASURED, "--project", "p", "--commit", "c", "--runs", "3", "spin 20ms"),
+    "history": ("p",),
     "show": ("last",),
     "knobs": SIM,
     "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
@@ -78,6 +80,7 @@ def here(store, tmp_path, monkeypatch):
     (tmp_path / "suite.toml").write_text('[[program]]\nname = "a"\ncommand = "spin 20ms"\nreference = "30ms"\n')
     with Store.open(store) as opened:
         fill(opened, "gzip -9 big", Sensitivity(spinners=1), "vm", 0)
+    said("record", *CALLS["record"])
     said("run", *CALLS["run"])
     (tmp_path / "exported.json").write_text(said("export"))
     return tmp_path
@@ -94,7 +97,7 @@ def refused(*words):
     """The sentence with which it is refused, before anything was measured."""
     with pytest.raises(UsageError) as error:
         CliRunner().invoke(group, words, catch_exceptions=False)
-    assert len(becalm.list_studies().studies) == 2
+    assert len(becalm.list_studies().studies) == 3
     return str(error.value)
 
 

@@ -26,6 +26,11 @@ EXAMPLES = {
     },
     "emulated": {"reason": "its processor is emulated"},
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
+    "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},
+    "other_unit": {"units": ["ns", ""]},
+    "gone": {"commit": "a" * 40, "new": ["parse_all"]},
+    "clock_stepped": {"times": 2, "order": "git"},
+    "uncommitted": {"sittings": 3},
     "left_behind": {"runs": 3},
     "failure": {
         "seq": 1, "status": 3, "outcome": "failed", "wall_ns": 10**6, "warmup": False, "stderr": "boom", "done": 4,

@@ -1,0 +1,81 @@
+"""The options of `record`: how often each benchmark is run, and which place in a project's history a sitting has.
+
+`RecordOptions` is what the store keeps of a sitting; `SittingOptions` what a person may say of its place, most of which
+git says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.options.measuring import confidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions(StudyOptions):
+    """One sitting of benchmarks at one commit.
+
+    `ordinal`: commits that lead to this one, itself included, None where that is not known; `commit_ns`: its date, ns
+    since 1970. `machine`: what counts as the same machine, empty for what the host says. `changed`: the working tree
+    had changes that are in no commit. `references`: names of programs that never change. `units`: of imported
+    benchmarks, by name, other than time.
+    """
+
+    runs: int = option(15, "Rounds; each benchmark runs once in each, in random order.", int, metavar="N", least=2)
+    confidence: float = confidence()
+    project: str = ""
+    commit: str = ""
+    commit_ns: int | None = None
+    ordinal: int | None = None
+    subject: str = ""
+    branch: str = ""
+    tags: tuple[str, ...] = ()
+    baseline: str = ""
+    machine: str = ""
+    changed: bool = False
+    references: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SittingOptions:
+    """Where in the history of which project a sitting belongs."""
+
+    commit: str | None = option(None, "The commit that is measured.", str | None, metavar="REV", shown="HEAD")
+    branch: str | None = option(None, "Its branch.", str | None, metavar="NAME", shown="git's")
+    tags: tuple[str, ...] = option(
+        (),
+        "A word for the sitting: nightly, release.",
+        Sequence[str],
+        flag="--tag",
+        metavar="WORD",
+        repeats=True,
+        parse=tuple,
+    )
+    project: str | None = option(
+        None, "The project whose history it is.", str | None, metavar="NAME", shown="the repository's directory"
+    )
+    machine: str | None = option(
+        None,
+        "What to call the machine where its host name changes from day to day, as in CI.",
+        str | None,
+        metavar="NAME",
+        shown="its host name",
+    )
+    name_baseline: str | None = option(
+        None, "Call this sitting a baseline, for `becalm history --baseline`.", str | None, metavar="NAME"
+    )
+    references: tuple[str, ...] = option(
+        (),
+        "A program that never changes, measured with the others: it tells the machine from the project.",
+        Sequence[str],
+        flag="--reference",
+        metavar="CMD",
+        repeats=True,
+        parse=tuple,
+    )
+    repository: str | None = option(
+        None, "The git repository.", str | None, metavar="DIR", shown="that of the working directory"
+    )

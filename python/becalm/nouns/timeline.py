@@ -1,0 +1,146 @@
+"""The noun Timeline: the history of a project's benchmarks over its commits, with what changed and when.
+
+Values only: `becalm.analysis.timeline` makes them, `becalm.report.timeline` draws them. Sittings are in the order of
+their commits; benchmarks and changes name them by position. Sizes are fractions: 0.02 takes 2 % longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns.codec import Json, finite
+from becalm.nouns.verdict import SCHEMA, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
+
+    `machine`: position among the machines; sittings of one are comparable. `ordinal`: as in RecordOptions.
+    """
+
+    study: int
+    commit: str
+    subject: str
+    branch: str
+    tags: tuple[str, ...]
+    baseline: str
+    when_ns: int
+    commit_ns: int | None
+    ordinal: int | None
+    machine: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What is the same from sitting to sitting: the machine, its kernel, its settings.
+
+    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sittings of them
+    on each side; 0 for the first of a chain.
+    """
+
+    name: str
+    processor: str
+    kernel: str
+    settings: str
+    sittings: int
+    chain: int
+    bridges: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A benchmark in one sitting: the median of its runs in its unit, and the ends of its interval (95 %)."""
+
+    sitting: int
+    value: float
+    low: float
+    high: float
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark over all sittings. `unit`: ns for wall times. `noise`: standard deviation of a sitting, a fraction.
+
+    `lacking`: sittings until a change can be seen, of the chain of machines that was used last. `gone`: not in the last
+    sitting of that.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    reference: bool
+    points: tuple[Point, ...]
+    noise: float
+    lacking: int
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
+
+    `last_before`, `at`, `found`: sittings, the last before it, the first after it, the one with which it was seen.
+    `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
+    benchmark's unit counts, and `worse` says what it means. `one_in`: commits of a suite without changes for one as
+    clear.
+    """
+
+    benchmark: int | None
+    chain: int
+    last_before: int
+    at: int
+    found: int
+    unmeasured: int | None
+    size: float
+    low: float
+    high: float
+    worse: bool
+    one_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A benchmark's present level against a named baseline: relative difference with its interval (95 %)."""
+
+    benchmark: int
+    size: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The whole. `order`: what the order of the sittings rests on. `rate`: false alarms per commit aimed at.
+
+    `baseline`: the sitting that `against` compares with, None without one.
+    """
+
+    project: str
+    order: str
+    rate: float
+    sittings: tuple[Sitting, ...]
+    machines: tuple[Machine, ...]
+    benchmarks: tuple[Benchmark, ...]
+    changes: tuple[Change, ...]
+    findings: tuple[Finding, ...] = ()
+    baseline: int | None = None
+    against: tuple[Against, ...] = ()
+    links: str = ""
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """The documented form (docs/reference/json.md)."""
+        value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **asdict(self)}
+        found: dict[str, Json] = finite(value)
+        return found
+
+    def link(self, sitting: Sitting) -> str:
+        """Where a commit can be looked at; empty without a template."""
+        return self.links.replace("{commit}", sitting.commit) if self.links else ""

@@ -1,0 +1,224 @@
+// Draws a graph for each benchmark of a project's history. All text is set as text, never as markup.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const total = data.sittings.length, HIGH = 176, LEFT = 62, RIGHT = 8, TOP = 18, LOW = 20;
+  let from = 0, to = Math.max(1, total - 1);
+  const graphs = [];
+  const NS = "http://www.w3.org/2000/svg";
+
+  function shape(parent, kind, attributes, text) {
+    const made = document.createElementNS(NS, kind);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = text;
+    parent.appendChild(made);
+    return made;
+  }
+
+  function element(parent, kind, text, name) {
+    const made = document.createElement(kind);
+    if (text !== undefined) made.textContent = text;
+    if (name) made.className = name;
+    parent.appendChild(made);
+    return made;
+  }
+
+  function ticks(low, high) {
+    const span = high - low || Math.abs(high) || 1;
+    const step = 10 ** Math.floor(Math.log10(span / 3));
+    const size = [1, 2, 5, 10].map(each => each * step).find(each => span / each <= 4);
+    const found = [];
+    for (let value = Math.ceil(low / size) * size; value <= high; value += size) found.push(value);
+    return found;
+  }
+
+  function shown(value, unit) {
+    if (unit !== "ns") return Number(value.toPrecision(4)).toString();
+    for (const [name, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]])
+      if (Math.abs(value) >= size) return Number((value / size).toPrecision(4)) + " " + name;
+    return Number(value.toPrecision(4)) + " ns";
+  }
+
+  function draw(graph) {
+    const wide = graph.svg.clientWidth || 600, own = graph.benchmark;
+    graph.svg.replaceChildren();
+    graph.svg.setAttribute("viewBox", `0 0 ${wide} ${HIGH}`);
+    const points = own.points.filter(each => each[0] >= from && each[0] <= to);
+    const x = at => LEFT + (at - from) / (to - from) * (wide - LEFT - RIGHT);
+    graph.x = x;
+    graph.at = pixel => from + (pixel - LEFT) / (wide - LEFT - RIGHT) * (to - from);
+    if (!points.length) {
+      shape(graph.svg, "text", {x: LEFT, y: HIGH / 2}, "not measured at these commits");
+      return;
+    }
+    let low = Math.min(...points.map(each => each[2])), high = Math.max(...points.map(each => each[3]));
+    // Scatter below one percent is not drawn as large as a mountain.
+    const least = 0.02 * Math.abs(points[0][1]);
+    if (high - low < least) { const middle = (high + low) / 2; low = middle - least / 2; high = middle + least / 2; }
+    const y = value => TOP + (high - value) / (high - low) * (HIGH - TOP - LOW);
+    graph.y = y;
+    for (const value of ticks(low, high)) {
+      shape(graph.svg, "line", {class: "axis", x1: LEFT, x2: wide - RIGHT, y1: y(value), y2: y(value)});
+      shape(graph.svg, "text", {x: LEFT - 6, y: y(value) + 4, "text-anchor": "end"}, shown(value, own.unit));
+    }
+    const ends = [points[0], points[points.length - 1]];
+    shape(graph.svg, "text", {x: LEFT, y: HIGH - 4}, data.sittings[ends[0][0]].commit);
+    if (ends[1] !== ends[0])
+      shape(graph.svg, "text", {x: wide - RIGHT, y: HIGH - 4, "text-anchor": "end"}, data.sittings[ends[1][0]].commit);
+    // Sittings of different machines are not joined by a line.
+    let run = [];
+    const runs = [run];
+    for (const each of points) {
+      if (run.length && data.sittings[run[run.length - 1][0]].machine !== data.sittings[each[0]].machine)
+        runs.push(run = []);
+      run.push(each);
+    }
+    for (const each of runs) {
+      const upper = each.map(p => `${x(p[0])},${y(p[3])}`), lower = each.map(p => `${x(p[0])},${y(p[2])}`).reverse();
+      shape(graph.svg, "polygon", {class: "band", points: [...upper, ...lower].join(" ")});
+      shape(graph.svg, "polyline", {class: "line", points: each.map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
+    }
+    const radius = points.length > wide / 6 ? 1.5 : 2.6;
+    for (const each of points)
+      shape(graph.svg, "circle", {
+        class: `dot m${data.sittings[each[0]].machine % 3}`, cx: x(each[0]), cy: y(each[1]), r: radius,
+      });
+    let taken = -Infinity;
+    for (const change of [...own.changes, ...data.together.map(each => ({...each, size: "all"}))]) {
+      if (change.at < from || change.at > to) continue;
+      const kind = change.worse ? "worse" : "better", place = x(change.at - 0.5);
+      const mark = shape(graph.svg, "line", {class: `mark ${kind}`, x1: place, x2: place, y1: TOP - 4, y2: HIGH - LOW});
+      shape(mark, "title", {}, change.text);
+      if (place > taken) {
+        const last = place > wide - 110;
+        shape(graph.svg, "text", {
+          class: kind, x: place + (last ? -4 : 4), y: TOP - 6, "text-anchor": last ? "end" : "start",
+        }, change.size);
+        taken = place + 110;
+      }
+    }
+    graph.pick = shape(graph.svg, "circle", {class: "pick", r: 4, visibility: "hidden"});
+    graph.chosen = shape(graph.svg, "rect", {class: "chosen", y: TOP, height: HIGH - TOP - LOW, visibility: "hidden"});
+  }
+
+  function nearest(graph, pixel) {
+    const wanted = graph.at(pixel);
+    let found = null;
+    for (const each of graph.benchmark.points)
+      if (each[0] >= from && each[0] <= to && (!found || Math.abs(each[0] - wanted) < Math.abs(found[0] - wanted)))
+        found = each;
+    return found;
+  }
+
+  function tell(graph, point) {
+    hush(graph);
+    if (!point || !graph.pick) return;
+    const sitting = data.sittings[point[0]];
+    graph.pick.setAttribute("cx", graph.x(point[0]));
+    graph.pick.setAttribute("cy", graph.y(point[1]));
+    graph.pick.setAttribute("visibility", "visible");
+    const tip = graph.tip = element(graph.figure, "div", undefined, "tip");
+    tip.setAttribute("role", "status");
+    element(tip, "b", `${point[6]} · ${sitting.commit}`);
+    if (sitting.subject) element(tip, "span", sitting.subject);
+    element(tip, "div", `${sitting.when} · ${data.machines[sitting.machine]} · ${point[4]} runs` +
+      (point[5] ? `, ${point[5]} failed` : "") + (sitting.changed ? " · with changes in no commit" : ""));
+    for (const each of graph.benchmark.changes) if (each.at === point[0]) element(tip, "div", each.text);
+    const width = graph.figure.clientWidth, place = graph.x(point[0]);
+    tip.style.top = "2rem";
+    if (place > width / 2) tip.style.right = `${width - place + 10}px`;
+    else tip.style.left = `${place + 10}px`;
+    graph.told = point[0];
+  }
+
+  function hush(graph) {
+    if (graph.tip) graph.tip.remove();
+    graph.tip = null;
+    if (graph.pick) graph.pick.setAttribute("visibility", "hidden");
+  }
+
+  function open(sitting) {
+    if (sitting && sitting.link) window.open(sitting.link, "_blank", "noopener,noreferrer");
+  }
+
+  function zoom(first, last) {
+    const span = Math.max(2, Math.min(total - 1, last - first));
+    from = Math.round(Math.max(0, Math.min(first, total - 1 - span)));
+    to = Math.round(Math.max(from + Math.min(2, total - 1), from + span));
+    for (const each of graphs) { hush(each); if (each.near) draw(each); }
+  }
+
+  function heard(graph) {
+    const svg = graph.svg;
+    let begun = null;
+    const pixel = event => event.clientX - svg.getBoundingClientRect().left;
+    svg.addEventListener("pointerdown", event => { begun = pixel(event); });
+    svg.addEventListener("pointermove", event => {
+      const here = pixel(event);
+      if (begun !== null && Math.abs(here - begun) > 6 && event.pointerType === "mouse") {
+        hush(graph);
+        graph.chosen.setAttribute("x", Math.min(begun, here));
+        graph.chosen.setAttribute("width", Math.abs(here - begun));
+        graph.chosen.setAttribute("visibility", "visible");
+      } else tell(graph, nearest(graph, here));
+    });
+    svg.addEventListener("pointerup", event => {
+      const here = pixel(event);
+      if (begun !== null && Math.abs(here - begun) > 6 && event.pointerType === "mouse")
+        zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
+      else {
+        const point = nearest(graph, here);
+        tell(graph, point);
+        if (point && event.pointerType === "mouse") open(data.sittings[point[0]]);
+      }
+      begun = null;
+    });
+    svg.addEventListener("pointerleave", () => { begun = null; hush(graph); });
+    svg.addEventListener("dblclick", () => zoom(0, total - 1));
+    svg.addEventListener("keydown", event => {
+      const points = graph.benchmark.points.filter(each => each[0] >= from && each[0] <= to);
+      const place = points.findIndex(each => each[0] === graph.told);
+      if (event.key === "ArrowRight") tell(graph, points[Math.min(points.length - 1, place + 1)]);
+      else if (event.key === "ArrowLeft") tell(graph, points[Math.max(0, place - 1)]);
+      else if (event.key === "Enter") open(data.sittings[graph.told]);
+      else if (event.key === "Escape") hush(graph);
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      const graph = graphs.find(each => each.svg === entry.target);
+      graph.near = entry.isIntersecting;
+      if (graph.near) draw(graph);
+    }
+  }, {rootMargin: "400px"});
+
+  const room = document.getElementById("graphs");
+  for (const benchmark of data.benchmarks) {
+    const figure = element(room, "section", undefined, "graph");
+    const head = element(figure, "h3", benchmark.name);
+    element(head, "small", benchmark.now);
+    const svg = shape(figure, "svg", {tabindex: 0, role: "img"});
+    svg.setAttribute("aria-label", `${benchmark.name}: ${benchmark.points.length} sittings, now ${benchmark.now}`);
+    const graph = {benchmark, figure, svg, near: false};
+    graphs.push(graph);
+    heard(graph);
+    seen.observe(svg);
+  }
+
+  function filter() {
+    const wanted = document.getElementById("filter").value.toLowerCase();
+    const only = document.getElementById("only").checked;
+    for (const each of graphs)
+      each.figure.hidden = !each.benchmark.name.toLowerCase().includes(wanted) || (only && !each.benchmark.changes.length);
+  }
+  document.getElementById("filter").addEventListener("input", filter);
+  document.getElementById("only").addEventListener("change", filter);
+  document.getElementById("in").addEventListener("click", () => zoom(from + (to - from) / 4, to - (to - from) / 4));
+  document.getElementById("out").addEventListener("click", () => zoom(from - (to - from) / 2, to + (to - from) / 2));
+  document.getElementById("all").addEventListener("click", () => zoom(0, total - 1));
+  window.addEventListener("resize", () => { for (const each of graphs) if (each.near) draw(each); });
+  document.getElementById("bar").hidden = document.getElementById("help").hidden = false;
+})();

@@ -1,0 +1,167 @@
+"""What git knows of a repository: `git` is called with lists of arguments, never through a shell.
+
+`Repository.of` opens one, `commit`, `branch`, `changed` and `path` ask about commits, `order` puts commits in order,
+`worktree` and `forget` make and remove private working trees. `becalm.verbs.record`, `history` and `bisect` call them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from becalm.errors import MachineError, UsageError
+
+SECONDS = 120
+"""How long git may take for a question: it reads the whole history at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit. `when_ns`: of its commit date; `ordinal`: commits that lead to it, None in a shallow clone."""
+
+    name: str
+    when_ns: int
+    subject: str
+    ordinal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git repository by its top directory."""
+
+    top: Path
+
+    @classmethod
+    def of(cls, directory: str | Path | None) -> Repository:
+        """The repository around a directory. Raises UsageError where there is none, MachineError without git."""
+        given = Path(directory) if directory is not None else Path.cwd()
+        try:
+            top = _git(given, "rev-parse", "--show-toplevel")
+        except UsageError as error:
+            raise UsageError(f"{given} is in no git repository that can be read: {_reason(error)}") from None
+        return cls(Path(top.rstrip("\n")))
+
+    def commit(self, revision: str = "HEAD") -> Commit:
+        """A commit by any name that git knows. Raises UsageError."""
+        name = self.name_of(revision)
+        seconds, _, subject = self._git("log", "-1", "--format=%ct%x00%s", name, "--").rstrip("\n").partition("\0")
+        shallow = self._git("rev-parse", "--is-shallow-repository").strip() == "true"
+        ordinal = None if shallow else int(self._git("rev-list", "--count", name, "--"))
+        return Commit(name, int(seconds) * 10**9, subject, ordinal)
+
+    def name_of(self, revision: str) -> str:
+        """The full name of a commit. Raises UsageError."""
+        try:
+            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
+        except UsageError:
+            raise UsageError(
+                f"{revision!r} is not a commit of {self.top}. `git log` shows them; a shallow clone lacks old ones "
+                "(git fetch --unshallow)."
+            ) from None
+
+    def branch(self) -> str:
+        """The branch that is checked out; empty for none, as in most CI."""
+        return self._git("branch", "--show-current").strip()
+
+    def changed(self) -> bool:
+        """Whether tracked files differ from the commit that is checked out."""
+        return bool(self._git("status", "--porcelain", "--untracked-files=no").strip())
+
+    def path(self, good: str, bad: str) -> list[str]:
+        """Commits from `good` to `bad` along first parents where that leads to it, else by topology; both included.
+
+        Raises UsageError when `good` does not lead to `bad`.
+        """
+        first, last = self.name_of(good), self.name_of(bad)
+        if first == last:
+            raise UsageError(f"{good} and {bad} are the same commit: there is nothing between them.")
+        if self._git("merge-base", first, last).strip() != first:
+            raise UsageError(f"{good} does not lead to {bad}. Give an ancestor of {bad}, for example their merge base.")
+        for way in (["--first-parent"], ["--topo-order"]):
+            found = self._git("rev-list", "--reverse", *way, last, f"^{first}", "--").split()
+            parents = self._git("rev-parse", f"{found[0]}^@").split() if found else []
+            if first in parents:
+                break
+        return [first, *found]
+
+    def order(self, commits: Iterable[str]) -> dict[str, int]:
+        """Position of those of some commits that the repository has: ancestors come before descendants."""
+        known = self._known(commits)
+        if not known:
+            return {}
+        # From standard input: there may be more of them than a command line takes.
+        text = self._git("rev-list", "--topo-order", "--reverse", "--stdin", given="\n".join(known) + "\n")
+        wanted = set(known)
+        return {name: place for place, name in enumerate(line for line in text.split() if line in wanted)}
+
+    def _known(self, commits: Iterable[str]) -> list[str]:
+        names = [each for each in dict.fromkeys(commits) if each and all(c in "0123456789abcdef" for c in each)]
+        text = self._git("cat-file", "--batch-check", given="\n".join(names) + "\n") if names else ""
+        found = zip(names, text.splitlines(), strict=False)
+        return [name for name, line in found if line.split()[1:2] == ["commit"] and line.startswith(name)]
+
+    def subjects(self, commits: Sequence[str]) -> dict[str, str]:
+        """First lines of the messages of some commits."""
+        text = self._git("log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(commits) + "\n")
+        return dict(line.split("\0", 1) for line in text.splitlines() if "\0" in line)
+
+    def worktree(self, directory: Path, commit: str) -> None:
+        """Check a commit out into a new directory of its own. Raises MachineError."""
+        try:
+            self._git("worktree", "add", "--quiet", "--detach", "--force", str(directory), commit, seconds=1800)
+        except UsageError as error:
+            raise MachineError(f"git cannot check {commit[:12]} out into {directory}: {_reason(error)}") from None
+
+    def forget(self, directory: Path) -> None:
+        """Remove a working tree that `worktree` has made, whatever is in it; none is fine."""
+        try:
+            self._git("worktree", "remove", "--force", "--force", str(directory), seconds=1800)
+        except UsageError:
+            _remove(directory)
+            self._git("worktree", "prune")
+
+    def _git(self, *words: str, given: str | None = None, seconds: float = SECONDS) -> str:
+        return _git(self.top, *words, given=given, seconds=seconds)
+
+
+def _git(directory: Path, *words: str, given: str | None = None, seconds: float = SECONDS) -> str:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    # A hook of git runs with these: they would name another repository.
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        environment.pop(name, None)
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *words],
+            input=given,
+            stdin=subprocess.DEVNULL if given is None else None,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            env=environment,
+            timeout=seconds,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise MachineError(
+            "There is no git here, which tells commits apart. Install it, or name the place in history by hand: "
+            "--commit, --branch and --project."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"git {words[0]} in {directory} did not end within {seconds:g} s.") from None
+    if done.returncode:
+        raise UsageError(f"git {words[0]}: {done.stderr.strip() or 'it failed'}")
+    return done.stdout
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition(": ")[2].splitlines()[0].removeprefix("fatal: ")
+
+
+def _remove(directory: Path) -> None:
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)

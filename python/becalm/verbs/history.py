@@ -1,0 +1,158 @@
+"""`becalm history`: the sittings of a project in the order of its commits, and what changed with which commit.
+
+`history` reads the studies of kind "record" from the store, asks git for the order of their commits where there is a
+repository, and leaves the rest to `becalm.analysis.timeline`. It measures nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from becalm.analysis.timeline import Measured, Recorded, timeline
+from becalm.errors import BecalmError, UsageError
+from becalm.nouns.options.record import RecordOptions
+from becalm.nouns.study import StoredStudy
+from becalm.nouns.timeline import Sitting, Timeline
+from becalm.nouns.verdict import Verdict, from_json
+from becalm.stats.change_points import RATE
+from becalm.store import Store, recover
+from becalm.study.repository import Repository
+from becalm.study.stored import document_of
+from becalm.verbs.record import conclude
+from becalm.wording.measurement import short
+
+
+def history(
+    project: str | None = None,
+    *,
+    branch: str | None = None,
+    tag: str | None = None,
+    baseline: str | None = None,
+    renamed: Mapping[str, str] | None = None,
+    links: str = "",
+    rate: float = RATE,
+    repository: str | None = None,
+    store: str | None = None,
+) -> Timeline:
+    """The history of a project's benchmarks, with what changed when.
+
+    Arguments:
+        project: its name [default: that of the repository's directory, else the only one that is recorded].
+        branch: only sittings of it; those whose branch is not known count as any.
+        tag: only sittings with this word.
+        baseline: name of a sitting to compare the present with.
+        renamed: old names of benchmarks to new ones.
+        links: URL of a commit, with {commit} in it.
+        rate: false alarms per commit that are allowed for, over all benchmarks.
+        repository: the git repository that knows the order of commits [default: that of the working directory].
+        store: as everywhere.
+
+    Raises UsageError for a project, baseline or rate that is none, StoreError.
+    """
+    if not 0 < rate <= 0.5:
+        raise UsageError(f"--rate is how many false alarms a commit may bring, between 0 and 0.5, not {rate:g}.")
+    if links and "{commit}" not in links:
+        raise UsageError("--links is the URL of a commit with {commit} in it: https://example.org/commit/{commit}")
+    if links and not links.startswith(("https://", "http://")):
+        raise UsageError(f"--links must begin with https:// or http://, not {links[:20]!r}.")
+    here = _repository(repository)
+    with Store.open(store) as opened:
+        recover(opened)
+        studies = [(each, RecordOptions.from_json(each.study.options)) for each in opened.studies(None, "record")]
+        project = _project(project, here, sorted({options.project for _, options in studies}))
+        chosen = [
+            _recorded(opened, each, options)
+            for each, options in sorted(studies, key=lambda pair: pair[0].number)
+            if options.project == project and _asked(options, branch, tag)
+        ]
+    sittings = [each for each in chosen if each is not None]
+    if baseline is not None and not any(each.sitting.baseline == baseline for each in sittings):
+        names = sorted({each.sitting.baseline for each in sittings} - {""})
+        known = f"Known: {', '.join(names)}." if names else "Name one: becalm record --name-baseline NAME …"
+        raise UsageError(f"No sitting of {project!r} is a baseline called {baseline!r}. {known}")
+    order = {} if here is None else here.order(each.sitting.commit for each in sittings)
+    return timeline(project, sittings, order=order, renamed=renamed, rate=rate, baseline=baseline or "", links=links)
+
+
+def _repository(given: str | None) -> Repository | None:
+    if given is not None:
+        return Repository.of(given)
+    with contextlib.suppress(BecalmError):
+        return Repository.of(Path.cwd())
+    return None
+
+
+def _project(given: str | None, here: Repository | None, known: list[str]) -> str:
+    if not known:
+        raise UsageError(
+            "Nothing is recorded in this store. Measure at a commit first: becalm record 'gzip -9 -c FILE'"
+        )
+    if given is None and here is not None and here.top.name in known:
+        return here.top.name
+    if given is None and len(known) == 1:
+        return known[0]
+    if given is None or given not in known:
+        said = "Which project?" if given is None else f"Nothing is recorded of a project {given!r}."
+        raise UsageError(f"{said} Recorded: {', '.join(known)}. Name one: becalm history --project {known[0]}")
+    return given
+
+
+def _asked(options: RecordOptions, branch: str | None, tag: str | None) -> bool:
+    return (branch is None or options.branch in ("", branch)) and (tag is None or tag in options.tags)
+
+
+def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions) -> Recorded | None:
+    """A sitting as the analysis takes it; None for one without a finished run, or that is damaged."""
+    if stored.damaged or not stored.runs:
+        return None
+    kept = opened.verdict(stored.number)
+    try:
+        found = conclude(document_of(opened, stored.number)) if kept is None else from_json(kept)
+    except (BecalmError, KeyError, TypeError, ValueError):
+        return None
+    sitting = Sitting(
+        study=stored.number,
+        commit=options.commit,
+        subject=options.subject,
+        branch=options.branch,
+        tags=options.tags,
+        baseline=options.baseline,
+        when_ns=stored.created_ns,
+        commit_ns=options.commit_ns,
+        ordinal=options.ordinal,
+        machine=0,
+        changed=options.changed,
+    )
+    return Recorded(sitting, machine_of(stored, options), _measured(stored, found), options.references)
+
+
+def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:
+    """What must be equal for two sittings to be comparable: name, processor and memory, kernel, settings."""
+    facts = stored.facts
+    host, cpu, kernel, memory = ((facts.get(name) or {}) for name in ("host", "cpu", "kernel", "memory"))
+    name = options.machine or str(host.get("hostname") or stored.study.host)
+    processor = [str(cpu[key]) for key in ("model",) if cpu.get(key)]
+    processor += [f"{cpu['count']} CPUs"] if cpu.get("count") else []
+    if memory.get("total_bytes"):
+        processor.append(f"{round(memory['total_bytes'] / 2**30)} GiB")
+    values = {**options.kept.to_json(), **(stored.study.settings[0].to_json() if stored.study.settings else {})}
+    settings = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
+    return name, ", ".join(processor), str(kernel.get("release") or ""), settings
+
+
+def _measured(stored: StoredStudy, found: Verdict) -> tuple[Measured, ...]:
+    """What each benchmark took: its metric where it has one, else its wall time in ns."""
+    names = [each.name for each in stored.study.workloads]
+    full = dict(zip(short(names), names, strict=True))
+    made = []
+    for each in found.summaries:
+        number = each.metrics[0] if each.metrics else None
+        median = number.median if number else each.median_ns
+        unit = "ns" if number is None else number.unit
+        higher = number is not None and number.better == "higher"
+        name = full.get(each.name, each.name)
+        runs = number.runs if number else each.runs
+        made.append(Measured(name, unit, higher, median.value, median.low, median.high, runs, each.failed))
+    return tuple(made)

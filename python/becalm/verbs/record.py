@@ -1,0 +1,151 @@
+"""`becalm record`: a sitting of benchmarks at a commit, kept as one place in the history of a project.
+
+`record` finds out where it is (git, or what was given), measures all benchmarks and references in randomly ordered
+rounds, as one study of kind "record", and says what came out. A benchmark that fails does not keep the others from
+being recorded. `becalm.verbs.history` reads the sittings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from becalm.errors import MachineError, UsageError
+from becalm.nouns.option import parsed
+from becalm.nouns.options.record import RecordOptions, SittingOptions
+from becalm.nouns.run import Block, Outcome
+from becalm.nouns.run_log import RunLog
+from becalm.nouns.signature import takes
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.verdict import Verdict
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.plans.rounds import rounds
+from becalm.report.document import Document
+from becalm.study.conclude import nothing_measured, summarise_stored
+from becalm.study.measure import measure
+from becalm.study.repository import Repository
+from becalm.study.session import open_session
+from becalm.study.session_options import ProfileKeywords, SessionKeywords, WithProfile, asked
+from becalm.study.stored import document_of
+from becalm.wording import history as wording
+from becalm.wording import measurement
+from becalm.workloads import gather
+from becalm.workloads.asked import Asked
+
+
+class _Own(TypedDict, total=False):
+    runs: int
+    confidence: float | str
+    commit: str | None
+    branch: str | None
+    tags: Sequence[str]
+    project: str | None
+    machine: str | None
+    name_baseline: str | None
+    references: Sequence[str]
+    repository: str | None
+
+
+class RecordKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `record` as type checkers see them."""
+
+
+@takes(RecordOptions, SittingOptions, CommandLine, Workload, WithProfile, without=("name",))
+def record(programs: Sequence[str | Iterable[str] | Workload] | str, **given: Unpack[RecordKeywords]) -> Verdict:
+    """Measure benchmarks at a commit and keep them as a sitting of the project's history.
+
+    Arguments:
+        programs: command lines, argument lists, Workloads, or sources as `tune` takes them: "suite:benchmarks.toml".
+
+    Returns a Verdict with a summary of each. Raises UsageError, MachineError, StoreError, and WorkloadError when not
+    one run of any benchmark ended well.
+    """
+    place = SittingOptions(**parsed(SittingOptions, given))
+    options, session, program = asked(RecordOptions, given, SittingOptions, WithProfile)
+    texts = [programs] if isinstance(programs, str) else list(programs)
+    found = Asked.of(None, session.user, program)
+    references = gather(place.references, found) if place.references else ()
+    workloads = [*gather(texts, found), *references]
+    _told_apart(workloads)
+    options = located(options, place, tuple(each.name for each in references))
+    if options.changed:
+        session.listener.warned(wording.changed(options.commit))
+    with open_session(session, "becalm record") as opened:
+        study = opened.fitted(session.study("record", workloads, options))
+        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        number = opened.begin(study)
+        log, rng = RunLog(goes_on=True), np.random.default_rng(study.seed)
+        cells = [(index, 0) for index in range(len(workloads))]
+        names = measurement.short([each.name for each in workloads])
+        session.listener.started(opened.shown, names, StoppingRule(runs=options.runs))
+
+        def plan(log: RunLog) -> Block | None:
+            return rounds(log, cells, range(len(cells)), options.runs, rng)
+
+        measure(opened.host, plan, log, opened.take, detail=opened.detail, stop_on_failure=False)
+        opened.settle()
+        if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
+            raise nothing_measured(log.rows, workloads, opened.store.texts(number))
+        verdict = conclude(document_of(opened.store, number))
+        opened.store.conclude(number, verdict.to_json())
+        return replace(verdict, study=opened.shown)
+
+
+def conclude(document: Document) -> Verdict:
+    """Each benchmark of a sitting by itself, and where in history the sitting is."""
+    options = RecordOptions.from_json(document.study.options)
+    found = replace(summarise_stored(document), kind="record")
+    bad = {run.workload for run in document.runs if run.outcome not in (Outcome.OK, Outcome.ABORTED)}
+    names = measurement.short([each.name for each in document.study.workloads])
+    return replace(found, sentence=wording.recorded(options, found, [names[each] for each in sorted(bad)]))
+
+
+def located(options: RecordOptions, place: SittingOptions, references: tuple[str, ...]) -> RecordOptions:
+    """The options with the place in history: what was given, the rest from git. Raises UsageError, MachineError."""
+    given = replace(
+        options,
+        project=place.project or "",
+        commit=place.commit or "",
+        branch=place.branch or "",
+        tags=place.tags,
+        baseline=place.name_baseline or "",
+        machine=place.machine or "",
+        references=references,
+    )
+    try:
+        repository = Repository.of(place.repository)
+    except (UsageError, MachineError) as error:
+        if place.repository is not None or not (place.project and place.commit):
+            raise UsageError(
+                f"{error} Say where in which history this sitting belongs: --repository DIR, or --project NAME and "
+                "--commit NAME."
+            ) from None
+        return given
+    if place.commit is not None and place.project is not None and place.repository is None:
+        # Said by hand in some repository: it may be of another one.
+        try:
+            commit = repository.commit(place.commit)
+        except UsageError:
+            return given
+    else:
+        commit = repository.commit(place.commit or "HEAD")
+    here = repository.name_of("HEAD") == commit.name
+    return replace(
+        given,
+        project=given.project or repository.top.name,
+        commit=commit.name,
+        commit_ns=commit.when_ns,
+        ordinal=commit.ordinal,
+        subject=commit.subject,
+        branch=given.branch or (repository.branch() if here else ""),
+        changed=here and repository.changed(),
+    )
+
+
+def _told_apart(workloads: Sequence[Workload]) -> None:
+    names = [each.name for each in workloads]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"Two benchmarks are called {doubled[0]!r}. Name them in a file: suite:benchmarks.toml")

@@ -1,0 +1,141 @@
+"""What is said of sittings and of a project's history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from becalm.nouns.options.record import RecordOptions
+from becalm.nouns.timeline import Change, Timeline
+from becalm.nouns.verdict import Verdict
+from becalm.wording.measurement import counted, listed
+from becalm.wording.numbers import percent
+
+Numbers = Mapping[str, Any]
+
+SHORT = 10
+"""Characters of a commit's name that people are shown."""
+
+ORDERS = {
+    "git": "in git's order",
+    "ordinal": "by the number of commits that lead to each",
+    "commit date": "by the dates of the commits",
+    "as recorded": "in the order in which they were recorded",
+}
+
+
+def short(commit: str) -> str:
+    """A commit's name as people are shown it."""
+    hexadecimal = len(commit) == 40 and all(each in "0123456789abcdef" for each in commit)
+    return commit[:SHORT] if hexadecimal else commit
+
+
+def changed(commit: str) -> str:
+    """The working tree is not what the commit says."""
+    return (
+        f"The working tree has changes that are not in {short(commit)}: what is measured may be theirs. "
+        "The sitting is marked so."
+    )
+
+
+def recorded(options: RecordOptions, found: Verdict, failed: Sequence[str]) -> str:
+    """What a sitting came to, in a line or two. `failed`: benchmarks of which runs did not end well."""
+    place = f"{options.project}, commit {short(options.commit)}"
+    if options.branch:
+        place += f" on {options.branch}"
+    runs = sum(each.runs for each in found.summaries)
+    kept = f", sitting {found.study}" if found.study is not None else ""
+    lines = [f"Recorded {counted(len(found.summaries), 'benchmark')} of {place}: {runs:,} runs{kept}."]
+    if failed:
+        lines.append(f"Runs failed of {listed(failed)}.")
+    if options.baseline:
+        lines.append(f"It is the baseline {options.baseline!r}: becalm history --baseline {options.baseline}")
+    return "\n".join(lines)
+
+
+def history(found: Timeline) -> str:
+    """The whole in some lines."""
+    if not found.sittings:
+        return f"Nothing is recorded of {found.project!r}. `becalm record` keeps a sitting at a commit."
+    commits = len({each.commit for each in found.sittings})
+    lines = [
+        f"{found.project}: {counted(len(found.benchmarks), 'benchmark')} in {counted(len(found.sittings), 'sitting')} "
+        f"at {counted(commits, 'commit')}, {ORDERS[found.order]}."
+    ]
+    worse, better = (sum(each.worse is way for each in found.changes) for way in (True, False))
+    lines.append(
+        f"{counted(len(found.changes), 'change')}: {worse} for the worse, {better} for the better. "
+        f"Without changes, one would be named by chance in about {round(1 / found.rate, -2):,.0f} commits."
+        if found.changes
+        else f"No change was found; one by chance is expected in about {round(1 / found.rate, -2):,.0f} commits."
+    )
+    learning = [each.lacking for each in found.benchmarks if each.lacking and not each.gone]
+    if learning:
+        lines.append(
+            f"Of {counted(len(learning), 'benchmark')} too little is known yet: changes can be seen after "
+            f"{counted(max(learning), 'more sitting')} at most."
+        )
+    return "\n".join(lines)
+
+
+def change(found: Timeline, each: Change) -> str:
+    """One change in a sentence."""
+    name = "All benchmarks" if each.benchmark is None else found.benchmarks[each.benchmark].name
+    first = found.sittings[each.at]
+    way = "together became" if each.benchmark is None else "became"
+    half = (each.high - each.low) / 2
+    between = (
+        f", or one of {counted(each.unmeasured, 'commit')} before it that were not measured" if each.unmeasured else ""
+    )
+    return (
+        f"{name} {way} {'worse' if each.worse else 'better'} by {size(each.size, half)} with {short(first.commit)}"
+        f"{between}."
+    )
+
+
+def size(value: float, half: float) -> str:
+    """A change with its uncertainty."""
+    return f"{percent(value, half, sign=True)} ± {percent(half, half)} %"
+
+
+def rarely(one_in: float) -> str:
+    """How often chance does that."""
+    if one_in >= 1e9:
+        return "< 1 in 1,000,000,000"
+    digits = len(f"{one_in:.0f}")
+    return f"1 in {round(one_in, 1 - digits):,.0f}"
+
+
+def other_machine(program: str, n: Numbers) -> str:
+    """Sittings that are not comparable with those before."""
+    return (
+        f"From commit {short(n['commit'])} on there are sittings of another machine, kernel or settings "
+        f"({n['machine']}, Linux {n['kernel']}), which are not compared with the others: no commits were measured on "
+        f"both, {n['needed']} sittings each at least."
+    )
+
+
+def other_unit(program: str, n: Numbers) -> str:
+    """A benchmark whose unit changed."""
+    units = listed([each or "no unit" for each in n["units"]])
+    return f"{program} was recorded in {units}: each is a history of its own."
+
+
+def gone(program: str, n: Numbers) -> str:
+    """A benchmark that is not measured any more."""
+    said = f"{program} was last recorded at commit {short(n['commit'])}."
+    if n["new"]:
+        said += f" If it is called {' or '.join(n['new'][:3])} now, --rename '{program}={n['new'][0]}' joins them."
+    return said
+
+
+def clock_stepped(program: str, n: Numbers) -> str:
+    """Clocks that go back."""
+    times = counted(n["times"], "time")
+    rests = "rests on commits' dates" if n["order"] == "commit date" else "does not rest on clocks"
+    return f"The clock of a machine went back {times} from one sitting to the next; their order {rests}."
+
+
+def uncommitted(program: str, n: Numbers) -> str:
+    """Sittings of changed working trees."""
+    return f"{counted(n['sittings'], 'sitting')} had changes in the working tree that are in no commit."

@@ -1,0 +1,214 @@
+"""Sittings to a history: what is joined, what is not, what order rests on, and what is said of it."""
+
+import io
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from becalm.analysis.timeline import Measured, Recorded, in_order, timeline
+from becalm.nouns.timeline import Sitting
+from becalm.report import drawn
+from becalm.report.timeline.page import safe
+from becalm.wording import history as words
+
+ONE, TWO = ("ci-1", "Xeon, 2 CPUs", "6.1.0", ""), ("ci-2", "Epyc, 4 CPUs", "6.1.0", "")
+DAY = 86_400 * 10**9
+
+
+def sitting(number, **more):
+    name = f"{number:040x}"
+    given = {
+        "study": number, "commit": name, "subject": f"change {number}", "branch": "main", "tags": (), "baseline": "",
+        "when_ns": number * DAY, "commit_ns": number * DAY, "ordinal": number, "machine": 0, "changed": False, **more,
+    }  # fmt: skip
+    return Sitting(**given)
+
+
+def measured(name, value, *, unit="ns", higher=False, error=0.001):
+    return Measured(name, unit, higher, value, value * (1 - 2 * error), value * (1 + 2 * error), 15, 0)
+
+
+def recorded(count=60, names=("parse", "render"), machine=ONE, seed=1, first=1, factor=1.0):
+    """Sittings of benchmarks that take 10 ms and scatter by 0.3 %."""
+    rng = np.random.default_rng(seed)
+    return [
+        Recorded(
+            sitting(number),
+            machine,
+            tuple(measured(name, factor * 1e7 * math.exp(0.003 * rng.standard_normal())) for name in names),
+        )
+        for number in range(first, first + count)
+    ]
+
+
+def slower(given, name, start, factor):
+    """The same, a benchmark of them slower from a commit on."""
+    return [
+        replace(
+            row,
+            measured=tuple(
+                measured(m.name, m.value * factor, unit=m.unit, higher=m.higher_is_better) if m.name == name else m
+                for m in row.measured
+            ),
+        )
+        if row.sitting.ordinal >= start
+        else row
+        for row in given
+    ]
+
+
+def said(found):
+    console = Console(width=150, record=True, file=io.StringIO())
+    console.print(drawn.on_terminal(found, columns=150))
+    return console.export_text()
+
+
+def test_a_change_names_its_commit_its_size_and_the_commits_that_were_not_measured():
+    given = [row for row in slower(recorded(), "render", 41, 1.04) if row.sitting.ordinal not in (39, 40)]
+    found = timeline("app", given)
+    (change,) = found.changes
+    assert found.benchmarks[change.benchmark].name == "render"
+    assert (found.sittings[change.at].ordinal, found.sittings[change.last_before].ordinal) == (41, 38)
+    assert (change.unmeasured, change.worse) == (2, True)
+    assert change.low < 0.04 < change.high
+    assert change.one_in > 2000
+    text = words.change(found, change)
+    assert "render became worse by +4" in text
+    assert "or one of 2 commits before it that were not measured" in text
+
+
+def test_more_is_better_where_the_metric_says_so():
+    given = [
+        replace(row, measured=(measured("rate", m.value, unit="1/s", higher=True),))
+        for row in recorded(names=("rate",))
+        for m in row.measured
+    ]
+    (change,) = timeline("app", slower(given, "rate", 41, 0.95)).changes
+    assert change.worse
+    assert change.size == pytest.approx(-0.05, abs=0.01)
+
+
+def test_sittings_come_in_any_order_and_no_clock_decides():
+    """Recorded the newest first, by machines whose clocks are wrong by years."""
+    given = [
+        replace(row, sitting=replace(row.sitting, study=100 - i, when_ns=DAY * (5000 if i % 2 else 1)))
+        for i, row in enumerate(slower(recorded(), "parse", 41, 1.05))
+    ][::-1]
+    found = timeline("app", given)
+    assert [each.ordinal for each in found.sittings] == list(range(1, 61))
+    assert [found.sittings[each.at].ordinal for each in found.changes] == [41]
+    (stepped,) = [each for each in found.findings if each.kind == "clock_stepped"]
+    assert stepped.numbers["times"] > 20
+    assert "does not rest on clocks" in stepped.sentence
+
+
+@pytest.mark.parametrize(
+    ("order", "fields", "basis"),
+    [
+        ({f"{i:040x}": -i for i in range(1, 4)}, {}, "git"),
+        ({}, {}, "ordinal"),
+        ({}, {"ordinal": None}, "commit date"),
+        ({}, {"ordinal": None, "commit_ns": None}, "as recorded"),
+    ],
+)
+def test_the_order_rests_on_the_best_that_is_known(order, fields, basis):
+    rows = [replace(row, sitting=replace(row.sitting, **fields)) for row in recorded(3)]
+    ordered, found = in_order(rows, order)
+    assert found == basis
+    numbers = [row.sitting.study for row in ordered]
+    assert numbers == ([3, 2, 1] if basis == "git" else [1, 2, 3])
+
+
+def test_two_machines_are_joined_by_commits_that_both_have_measured():
+    """The second machine is 30 % faster: with a bridge of five sittings, that is no change, and a later one is seen."""
+    old = recorded(40, machine=ONE)
+    bridge = [replace(row, machine=TWO) for row in recorded(5, seed=2, first=36, factor=0.7)]
+    new = slower(recorded(40, machine=TWO, seed=3, first=41, factor=0.7), "parse", 60, 1.04)
+    found = timeline("app", old + bridge + new)
+    assert [each.chain for each in found.machines] == [0, 0]
+    assert found.machines[1].bridges == 5
+    assert [(found.sittings[each.at].ordinal, each.chain) for each in found.changes] == [(60, 0)]
+    assert not [each for each in found.findings if each.kind == "other_machine"]
+
+
+def test_two_machines_without_a_bridge_are_two_histories():
+    found = timeline(
+        "app", recorded(40) + slower(recorded(60, machine=TWO, seed=3, first=41, factor=0.7), "parse", 80, 1.04)
+    )
+    assert [each.chain for each in found.machines] == [0, 1]
+    assert [found.sittings[each.at].ordinal for each in found.changes] == [80]
+    (other,) = [each for each in found.findings if each.kind == "other_machine"]
+    assert other.numbers["commit"] == f"{41:040x}"
+    assert "not compared with the others" in other.sentence
+
+
+def test_a_unit_that_changes_begins_a_new_history_and_a_new_name_is_guessed():
+    rows = recorded(30) + [
+        replace(row, measured=(measured("parse", 10.0, unit="ms"), measured("draw", 1e7)))
+        for row in recorded(30, seed=2, first=31)
+    ]
+    found = timeline("app", rows)
+    assert {(each.name, each.unit, len(each.points)) for each in found.benchmarks} == {
+        ("parse", "ns", 30), ("parse", "ms", 30), ("render", "ns", 30), ("draw", "ns", 30),
+    }  # fmt: skip
+    assert found.changes == ()
+    kinds = {(each.kind, each.program) for each in found.findings}
+    assert ("other_unit", "parse") in kinds
+    (gone,) = [each for each in found.findings if each.program == "render"]
+    assert "--rename 'render=draw'" in gone.sentence
+    renamed = timeline("app", rows, renamed={"render": "draw"})
+    assert [len(each.points) for each in renamed.benchmarks if each.name == "draw"] == [60]
+
+
+def test_a_baseline_is_compared_with_the_present_level():
+    rows = slower(recorded(), "parse", 41, 1.05)
+    rows[9] = replace(rows[9], sitting=replace(rows[9].sitting, baseline="v1"))
+    found = timeline("app", rows, baseline="v1")
+    sizes = {found.benchmarks[each.benchmark].name: each for each in found.against}
+    assert found.sittings[found.baseline].ordinal == 10
+    assert sizes["parse"].low < 0.05 < sizes["parse"].high
+    assert abs(sizes["render"].size) < 0.02
+    assert "Against v1" in said(found)
+
+
+def test_without_sittings_it_says_how_to_begin():
+    found = timeline("app", [])
+    assert "becalm record" in found.sentence
+
+
+def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
+    hostile = "</script><img src=x onerror=alert(1)>"
+    rows = slower(recorded(names=("parse", hostile)), hostile, 41, 1.05)
+    rows = [replace(row, sitting=replace(row.sitting, subject=hostile)) for row in rows]
+    found = timeline(hostile, rows, links="https://example.org/{commit}")
+    page = drawn.as_html(found)
+    assert hostile not in page
+    assert "<img" not in page
+    assert page.count("<script") == 2
+    assert page.count("</script>") == 2
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    data = json.loads(text)
+    assert data["benchmarks"][1]["name"] == hostile
+    assert data["sittings"][0]["link"] == f"https://example.org/{1:040x}"
+    assert [each["at"] for each in data["benchmarks"][1]["changes"]] == [40]
+    assert len(data["benchmarks"][0]["points"]) == 60
+
+
+@pytest.mark.parametrize("text", ["<!--", "]]>", "&amp;", "\u2028", "</SCRIPT >"])
+def test_json_within_a_page_ends_nothing_there(text):
+    made = safe({"name": text})
+    assert not set("<>&\u2028\u2029") & set(made)
+    assert json.loads(made) == {"name": text}
+
+
+def test_the_terminal_shows_what_changed_first():
+    found = timeline("app", slower(recorded(), "render", 41, 1.04))
+    text = said(found)
+    assert text.index("1 change: 1 for the worse") < text.index("Changes") < text.index("Benchmarks")
+    assert re.search(r"0000000000\s+render\s+\+4\.\d+ ± 0\.\d+ %", text)
+    assert json.dumps(found.to_json(), allow_nan=False)

@@ -1,0 +1,86 @@
+"""What git says of a repository, asked of real ones."""
+
+import pytest
+from tests.unit.study.repositories import commit, git, repository
+
+from becalm.errors import MachineError, UsageError
+from becalm.study.repository import Repository
+
+
+@pytest.fixture
+def made(tmp_path):
+    names = repository(tmp_path / "app", 4)
+    return Repository.of(tmp_path / "app"), names
+
+
+def test_a_commit_has_its_name_date_subject_and_place(made):
+    there, names = made
+    found = there.commit()
+    assert (found.name, found.when_ns, found.subject, found.ordinal) == (names[3], 1_700_000_003 * 10**9, "change 3", 4)
+    assert there.commit(names[1][:8]).ordinal == 2
+    assert there.branch() == "main"
+    assert not there.changed()
+    (there.top / "f").write_text("other")
+    assert there.changed()
+
+
+def test_what_is_no_commit_is_said_and_never_taken_for_an_option(made):
+    there, _ = made
+    for wrong in ("nothing", "--help", "HEAD:f", ""):
+        with pytest.raises(UsageError, match="is not a commit of"):
+            there.commit(wrong)
+
+
+def test_a_shallow_clone_knows_no_ordinal(made, tmp_path):
+    there, names = made
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{there.top}", "clone")
+    found = Repository.of(tmp_path / "clone").commit()
+    assert (found.name, found.ordinal) == (names[3], None)
+
+
+def test_order_is_by_ancestry_whatever_the_dates_say(made):
+    there, names = made
+    late = commit(there.top, "a clock of 1990", -1_000_000_000)
+    assert there.order([late, names[2], "f" * 40, "no commit", names[0]]) == {names[0]: 0, names[2]: 1, late: 2}
+    assert there.order([]) == {}
+
+
+def test_the_path_from_good_to_bad_follows_first_parents(made):
+    there, names = made
+    git(there.top, "checkout", "-q", "-b", "side", names[1])
+    (there.top / "g").write_text("x")
+    side = commit(there.top, "on the side", 10)
+    git(there.top, "checkout", "-q", "main")
+    git(there.top, "merge", "-q", "--no-ff", "-m", "merge", "side")
+    merged = there.name_of("HEAD")
+    assert there.path(names[0], "HEAD") == [*names, merged]
+    # The side does not lie on the first parents of main: then all that leads from it.
+    assert there.path(side, "HEAD")[0] == side
+    with pytest.raises(UsageError, match="does not lead to"):
+        there.path(names[3], side)
+    with pytest.raises(UsageError, match="the same commit"):
+        there.path("main", merged)
+
+
+def test_a_working_tree_of_its_own_is_made_and_removed(made, tmp_path):
+    there, names = made
+    place = tmp_path / "tree"
+    there.worktree(place, names[0])
+    assert (place / "f").read_text() == "0\n"
+    (place / "made by a build").write_text("x")
+    there.forget(place)
+    assert not place.exists()
+    assert git(there.top, "worktree", "list").count("\n") == 1
+    there.forget(place)
+    place.write_text("in the way")
+    with pytest.raises(MachineError, match="cannot check"):
+        there.worktree(place, names[0])
+
+
+def test_where_there_is_no_repository_or_no_git(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    with pytest.raises(UsageError, match="is in no git repository"):
+        Repository.of(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MachineError, match="There is no git here"):
+        Repository.of(tmp_path)

@@ -1,0 +1,83 @@
+"""Sittings recorded and shown again, from the verb to the store and back."""
+
+import json
+
+import pytest
+from tests.unit.study.repositories import repository
+
+import becalm
+from becalm.errors import UsageError
+
+SIM = {"host": "sim:drift", "seed": 1, "runs": 3}
+
+
+@pytest.fixture
+def project(store, tmp_path, monkeypatch):
+    """A repository of three commits, in which one stands."""
+    names = repository(tmp_path / "app", 3)
+    monkeypatch.chdir(tmp_path / "app")
+    return names
+
+
+def test_a_sitting_knows_where_it_is_from_git(project):
+    found = becalm.record(["spin 20ms", "spin 30ms"], tags=["nightly"], name_baseline="v1", **SIM)
+    assert found.kind == "record"
+    assert f"2 benchmarks of app, commit {project[2][:10]} on main: 6 runs, sitting 1." in found.sentence
+    assert "becalm history --baseline v1" in found.sentence
+    options = becalm.show().document.study.options
+    assert (options["ordinal"], options["subject"], options["branch"]) == (3, "change 2", "main")
+    assert (options["tags"], options["changed"]) == (["nightly"], False)
+    assert becalm.show().sentence == found.sentence
+
+
+def test_the_history_has_the_sittings_in_git_s_order(project):
+    for commit in (project[2], project[0], project[1]):
+        becalm.record(["spin 20ms"], commit=commit, **SIM)
+    found = becalm.history()
+    assert [each.commit for each in found.sittings] == project
+    assert (found.project, found.order) == ("app", "git")
+    assert [len(each.points) for each in found.benchmarks] == [3]
+    assert all(19e6 < point.value < 22e6 for point in found.benchmarks[0].points)
+    assert found.benchmarks[0].lacking > 10
+    assert json.loads(json.dumps(found.to_json()))["kind"] == "history"
+
+
+def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--project NAME and --commit NAME"):
+        becalm.record(["spin 20ms"], **SIM)
+    for name in ("b", "a"):
+        becalm.record(["spin 20ms"], project="p", commit=name, machine="ci", **SIM)
+    found = becalm.history()
+    assert ([each.commit for each in found.sittings], found.order) == (["b", "a"], "as recorded")
+    assert [each.name for each in found.machines] == ["ci"]
+
+
+def test_settings_make_another_machine(project):
+    becalm.record(["spin 20ms"], **SIM)
+    becalm.record(["spin 20ms"], settings={"nice": -5}, **SIM)
+    assert [each.settings for each in becalm.history().machines] == ["", "nice=-5"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"project": "other"}, "Nothing is recorded of a project 'other'. Recorded: app"),
+        ({"baseline": "v9"}, "No sitting of 'app' is a baseline called 'v9'"),
+        ({"links": "https://example.org/"}, "with {commit} in it"),
+        ({"links": "javascript:{commit}"}, "must begin with https"),
+        ({"rate": 0.0}, "between 0 and 0.5"),
+    ],
+)
+def test_what_there_is_not_is_said(project, given, said):
+    becalm.record(["spin 20ms"], **SIM)
+    with pytest.raises(UsageError, match=said):
+        becalm.history(**given)
+
+
+def test_an_empty_store_and_equal_names_are_said(project):
+    with pytest.raises(UsageError, match="Nothing is recorded in this store"):
+        becalm.history()
+    with pytest.raises(UsageError, match="Two benchmarks are called 'spin 20ms'"):
+        becalm.record(["spin 20ms", "spin 20ms"], **SIM)
