@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from becalm.nouns.timeline import Benchmark, Timeline
 from becalm.report.page import filled
-from becalm.report.timeline.report import amount, tables
+from becalm.report.timeline.tables import amount, tables
 from becalm.wording import history as words
 
 

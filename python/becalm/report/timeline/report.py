@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.nouns.timeline import Benchmark, Timeline
+from becalm.nouns.timeline import Timeline
 from becalm.report.design.terminal import grid
-from becalm.report.table import Table
 from becalm.report.terminal import apart
+from becalm.report.timeline.page import page
+from becalm.report.timeline.tables import tables as tables
 from becalm.wording import history as words
-from becalm.wording.measurement import duration, percent
-from becalm.wording.metric import quantity
 
 
 def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -30,83 +26,4 @@ def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> R
 
 def as_html(found: Timeline) -> str:
     """The page."""
-    from becalm.report.timeline.page import page
-
     return page(found)
-
-
-def tables(found: Timeline) -> Iterator[Table]:
-    """Changes, the newest first; benchmarks; their difference from a baseline; machines where there are several."""
-    if found.changes:
-        head = ("commit", "benchmark", "change", "by chance", "subject", "seen at")
-        rows = tuple(_change(found, place) for place in reversed(range(len(found.changes))))
-        note = (
-            "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: how many "
-            "commits without a change show one as clear."
-        )
-        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3))
-    if found.benchmarks:
-        head = ("benchmark", "now", "sitting to sitting", "sittings", "changes", "")
-        rows = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
-        yield Table("Benchmarks", head, rows, (1, 2, 3, 4), spare=(3, 4))
-    if found.baseline is not None:
-        base = found.sittings[found.baseline]
-        rows = tuple(
-            (found.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
-            for each in found.against
-        )
-        yield Table(f"Against {base.baseline}, commit {words.short(base.commit)}", ("benchmark", "change"), rows, (1,))
-    if len(found.machines) > 1:
-        head = ("machine", "processor", "kernel", "settings", "sittings", "compared with")
-        rows = tuple(_machine(found, place) for place in range(len(found.machines)))
-        yield Table("Machines", head, rows, (4,), spare=(3, 1, 2))
-
-
-def amount(value: float, unit: str) -> str:
-    """A value in words: a time for ns."""
-    return duration(value) if unit == "ns" else quantity(value, unit)
-
-
-def _change(found: Timeline, place: int) -> tuple[str, ...]:
-    each = found.changes[place]
-    at = found.sittings[each.at]
-    name = "all together" if each.benchmark is None else found.benchmarks[each.benchmark].name
-    return (
-        words.short(at.commit),
-        name,
-        words.size(each.size, (each.high - each.low) / 2),
-        words.rarely(each.one_in),
-        at.subject[:60],
-        words.short(found.sittings[each.found].commit),
-    )
-
-
-def _benchmark(found: Timeline, place: int, each: Benchmark) -> tuple[str, ...]:
-    said = []
-    if each.reference:
-        said.append("reference")
-    if each.gone:
-        said.append("not in the last sitting")
-    elif each.lacking:
-        said.append(f"changes are seen after {each.lacking} more")
-    return (
-        each.name,
-        amount(each.points[-1].value, each.unit) if each.points else "",
-        f"{percent(each.noise)} %" if math.isfinite(each.noise) else "",
-        str(len(each.points)),
-        str(sum(change.benchmark == place for change in found.changes)),
-        ", ".join(said),
-    )
-
-
-def _machine(found: Timeline, place: int) -> tuple[str, ...]:
-    each = found.machines[place]
-    others = [other.name for i, other in enumerate(found.machines) if i != place and other.chain == each.chain]
-    return (
-        each.name,
-        each.processor,
-        each.kernel,
-        each.settings,
-        str(each.sittings),
-        ", ".join(others) if others else "none",
-    )
