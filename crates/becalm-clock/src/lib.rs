@@ -18,13 +18,17 @@
 //!
 //! `instructions` are the reads, one file an architecture, with the reason for each fence; `stamp` is what they return;
 //! `scale` turns ticks into nanoseconds without a division; `quantum` finds the step by which a counter really
-//! advances; `ring` keeps regions in memory that the caller gives. With the feature `os` (default): `ability` tells what this machine has and why not, `calibration` finds the
-//! frequency with its error, `cycles` reads the core's cycle counter through the page of a perf event, and `clock`
-//! brings them together. Without it the crate needs no operating system at all.
+//! advances; `ring` keeps regions in memory that the caller gives. With the feature `os` (default): `ability` tells what
+//! this machine has and why not, `calibration` finds the frequency with its error, `cycles` reads the core's cycle
+//! counter through the page of a perf event, and `clock` brings them together. Without it the crate needs no operating
+//! system at all. With the feature `std`: `regions` writes rings to a file, and reads such files.
 //!
 //! Nothing is subtracted and nothing is clamped: a region shorter than the clock's cost reads as about that cost, and a
 //! clock that went backwards reads as negative.
 #![cfg_attr(not(test), no_std)]
+
+#[cfg(all(feature = "std", not(test)))]
+extern crate std;
 
 #[cfg(feature = "os")]
 pub mod ability;
@@ -38,6 +42,8 @@ pub mod instructions;
 #[cfg(feature = "os")]
 pub mod portable;
 pub mod quantum;
+#[cfg(feature = "std")]
+pub mod regions;
 pub mod ring;
 pub mod scale;
 pub mod stamp;

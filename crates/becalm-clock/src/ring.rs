@@ -96,6 +96,11 @@ impl<'a> Ring<'a> {
         self.len() == 0
     }
 
+    /// What goes when the memory is full.
+    pub fn full(&self) -> Full {
+        self.full
+    }
+
     /// How many were dropped.
     pub fn dropped(&self) -> u64 {
         self.pushed - self.len() as u64

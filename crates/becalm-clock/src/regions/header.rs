@@ -1,0 +1,168 @@
+//! What stands at the beginning of a file of regions, and once more at its end.
+
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use super::crc::crc32;
+use super::{record, MAGIC, VERSION};
+use crate::clock::Source;
+use crate::{begin, portable, Clock};
+
+/// The clock of the records, the machine that they are of, and the names of the regions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    /// Ticks a second, off by at most `ppm` parts in a million.
+    pub hz: f64,
+    /// The bound of the frequency's error.
+    pub ppm: f64,
+    /// The step by which the counter advances, in ticks; 0 where it could not be told.
+    pub quantum: f64,
+    /// Ticks of an empty region: the smallest of many.
+    pub smallest_cost: i64,
+    /// The median of them.
+    pub median_cost: i64,
+    /// The counter at a moment, …
+    pub ticks: u64,
+    /// … and that moment in ns of Unix time.
+    pub unix_ns: u64,
+    /// The flags of becalm_clock.h: 1 the system's clock, 2 invariant, 4 in a virtual machine, 8 reads are emulated.
+    pub flags: u32,
+    /// The process that wrote it.
+    pub process: u32,
+    /// A hash of the machine's id.
+    pub machine: String,
+    /// The start of the machine that it was written in.
+    pub boot: String,
+    /// The processor's model.
+    pub model: String,
+    /// The clock's name.
+    pub source: String,
+    /// Names of the regions, by the number that records have.
+    pub names: Vec<String>,
+}
+
+/// Bytes before the texts.
+const FIXED: usize = 88;
+/// Longer headers are none.
+const LONGEST: usize = 1 << 20;
+
+impl Header {
+    /// That of this process, now.
+    pub(super) fn of(clock: &Clock, names: &[&str]) -> Header {
+        let info = clock.info();
+        let (ticks, unix_ns) = moment(clock);
+        let flag = |set: bool, bit: u32| if set { bit } else { 0 };
+        let flags = flag(info.source == Source::System, 1)
+            | flag(info.abilities.invariant == Some(true), 2)
+            | flag(info.abilities.hypervisor == Some(true), 4)
+            | flag(info.trapped(), 8);
+        Header {
+            hz: info.calibration.hz,
+            ppm: info.calibration.ppm,
+            quantum: info.quantum.unwrap_or(0.0),
+            smallest_cost: info.smallest_cost,
+            median_cost: info.median_cost,
+            ticks,
+            unix_ns,
+            flags,
+            process: std::process::id(),
+            machine: super::host::machine(),
+            boot: super::host::boot(),
+            model: super::host::model(),
+            source: info.source.name().to_string(),
+            names: names.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// As it stands in a file; None where a text is longer than 65,535 bytes, there are more names
+    /// than that, or all of it takes more than a MiB.
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        let mut made = Vec::from(MAGIC);
+        made.extend(VERSION.to_le_bytes());
+        made.extend((record::BYTES as u16).to_le_bytes());
+        made.extend(0_u32.to_le_bytes()); // The length, filled in below.
+        for value in [self.hz, self.ppm, self.quantum] {
+            made.extend(value.to_le_bytes());
+        }
+        made.extend(self.smallest_cost.to_le_bytes());
+        made.extend(self.median_cost.to_le_bytes());
+        made.extend(self.ticks.to_le_bytes());
+        made.extend(self.unix_ns.to_le_bytes());
+        made.extend(self.flags.to_le_bytes());
+        made.extend(self.process.to_le_bytes());
+        made.extend(u32::from(u16::try_from(self.names.len()).ok()?).to_le_bytes());
+        made.extend(0_u32.to_le_bytes());
+        let texts = [&self.machine, &self.boot, &self.model, &self.source];
+        for text in texts.into_iter().chain(&self.names) {
+            made.extend(u16::try_from(text.len()).ok()?.to_le_bytes());
+            made.extend(text.as_bytes());
+        }
+        let length = u32::try_from(made.len() + 4).ok()?;
+        made[12..16].copy_from_slice(&length.to_le_bytes());
+        let crc = crc32(&made);
+        made.extend(crc.to_le_bytes());
+        Some(made).filter(|made| made.len() <= LONGEST)
+    }
+
+    /// The header that bytes begin with, and its length. None for a damaged one, or one of another version.
+    pub(super) fn read(bytes: &[u8]) -> Option<(Header, usize)> {
+        let length = u32_at(bytes, 12)? as usize;
+        let own = bytes.get(..length).filter(|_| (FIXED + 4..=LONGEST).contains(&length))?;
+        let known = own.starts_with(&MAGIC) && u16_at(own, 8)? == VERSION;
+        let whole = u32_at(own, length - 4)? == crc32(&own[..length - 4]);
+        if !known || !whole || usize::from(u16_at(own, 10)?) != record::BYTES {
+            return None;
+        }
+        let mut at = FIXED;
+        let mut text = || {
+            let from = at + 2;
+            at = from + usize::from(u16_at(own, at)?);
+            Some(String::from_utf8_lossy(own.get(from..at)?).into_owned())
+        };
+        let (machine, boot, model, source) = (text()?, text()?, text()?, text()?);
+        let names = (0..u32_at(own, 80)?).map(|_| text()).collect::<Option<Vec<_>>>()?;
+        let header = Header {
+            hz: f64::from_bits(u64_at(own, 16)?),
+            ppm: f64::from_bits(u64_at(own, 24)?),
+            quantum: f64::from_bits(u64_at(own, 32)?),
+            smallest_cost: u64_at(own, 40)? as i64,
+            median_cost: u64_at(own, 48)? as i64,
+            ticks: u64_at(own, 56)?,
+            unix_ns: u64_at(own, 64)?,
+            flags: u32_at(own, 72)?,
+            process: u32_at(own, 76)?,
+            machine,
+            boot,
+            model,
+            source,
+            names,
+        };
+        (header.hz.is_finite() && header.hz > 0.0).then_some((header, length))
+    }
+}
+
+/// The counter, and Unix time in ns, at one moment.
+pub(super) fn moment(clock: &Clock) -> (u64, u64) {
+    let read = || if clock.info().source == Source::System { portable::begin().ticks } else { begin().ticks };
+    let before = read();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let half = read().wrapping_sub(before) / 2;
+    let ns = now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+    (before.wrapping_add(half), ns)
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    array(bytes, at).map(u64::from_le_bytes)
+}

@@ -1,0 +1,163 @@
+//! The reader on a small file made by hand (tests/unit/nouns/test_region_codec.py describes every byte of it), cut at
+//! each byte and flipped at each bit; and what is written is read back.
+
+#![allow(clippy::unwrap_used)]
+
+use becalm_clock::regions::{read, Flaw, Writer, MIGRATED, OUT_OF_STEP, SHORTER_THAN_COST, UNKNOWN_CPU};
+use becalm_clock::ring::{Full, Record, Ring};
+use becalm_clock::{begin, end, Clock, Stamp};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+const FILE: &[u8] = include_bytes!("vectors/small.regions");
+/// Where the header ends, both blocks end, and the closing ends.
+const ENDS: [usize; 4] = [HEADER, HEADER + 120, HEADER + 240, HEADER + 288];
+const HEADER: usize = 162;
+
+#[test]
+fn a_file_made_by_hand() {
+    let found = read(FILE);
+    assert_eq!(found.flaws, []);
+    let header = found.header.as_ref().unwrap();
+    assert_eq!((header.hz, header.ppm, header.quantum), (2e9, 1.5, 2.0));
+    assert_eq!((header.smallest_cost, header.median_cost), (50, 60));
+    assert_eq!((header.ticks, header.unix_ns), (1_000_000, 1_700_000_000_000_000_000));
+    assert_eq!((header.flags, header.process), (6, 4_321));
+    assert_eq!((header.machine.as_str(), header.boot.as_str()), ("0123456789abcdef", "a-boot"));
+    assert_eq!((header.model.as_str(), header.source.as_str()), ("A Processor", "rdtscp;lfence"));
+    assert_eq!(header.names, ["parse", "größe"]);
+    let told: Vec<_> = found
+        .records()
+        .map(|each| (each.name, each.start, each.ticks, each.began_on, each.ended_on, each.flags))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (0, 1_000_100, 400, 0, 0, 0),
+            (1, 1_001_000, 10_000, 1, 0, MIGRATED),
+            (0, 1_020_000, 40, 0, 0, SHORTER_THAN_COST),
+            (0, 1_030_000, 402, 1, 1, 0),
+            (1, 1_040_000, -8, 0, 1, MIGRATED | OUT_OF_STEP),
+            (7, 1_050_000, 600, UNKNOWN_CPU, UNKNOWN_CPU, 0),
+        ]
+    );
+    assert_eq!(
+        found.blocks.iter().map(|each| (each.thread, each.dropped, each.keeps_last)).collect::<Vec<_>>(),
+        [(0, 0, false), (3, 17, true)]
+    );
+    assert_eq!(found.dropped(), 17);
+    assert_eq!(found.closing.unwrap().records, 6);
+    assert_eq!(found.ns(found.records().next().unwrap()), Some(200.0));
+}
+
+#[test]
+fn a_file_that_is_cut_keeps_its_whole_blocks() {
+    for cut in 0..FILE.len() {
+        let found = read(&FILE[..cut]);
+        let blocks = ENDS[1..3].iter().filter(|end| cut >= **end).count();
+        assert_eq!(found.blocks.len(), blocks, "{cut}");
+        assert_eq!(found.header.is_some(), cut >= HEADER, "{cut}");
+        assert_eq!(found.closing.is_some(), cut >= ENDS[3], "{cut}");
+        assert_eq!(found.flaws.is_empty(), cut == ENDS[3], "{cut}: {:?}", found.flaws);
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_the_block_that_it_is_in() {
+    let whole = read(FILE);
+    for bit in 0..8 * FILE.len() {
+        let mut flipped = FILE.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let found = read(&flipped);
+        let hit = |index: usize| (ENDS[index]..ENDS[index + 1]).contains(&(bit / 8));
+        let left: Vec<_> = whole
+            .blocks
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !hit(*index))
+            .map(|(_, each)| each.clone())
+            .collect();
+        assert_eq!(found.blocks, left, "bit {bit}");
+        // The second header tells what the first one did.
+        assert_eq!(found.header, whole.header, "bit {bit}");
+        assert!(!found.flaws.is_empty(), "bit {bit}");
+        let lost = if hit(0) || hit(1) { vec![Flaw::Lost(3)] } else { vec![] };
+        let told: Vec<_> = found.flaws.iter().copied().filter(|each| matches!(each, Flaw::Lost(_))).collect();
+        // Where the closing is what is hit, the blocks tell as much.
+        assert_eq!(told, lost, "bit {bit}");
+    }
+}
+
+fn place(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("becalm-{}-{name}.regions", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn pushed(memory: &mut [Record], full: Full, many: u64) -> Ring<'_> {
+    let mut ring = Ring::new(memory, full);
+    for turn in 0..many {
+        let at = |ticks, processor| Stamp { ticks, processor };
+        ring.push((turn % 2) as u32, at(1_000 * turn, 5), at(1_000 * turn + 900 + turn, 5));
+    }
+    ring
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("back"));
+    for turn in 0..2 {
+        // The second time, it replaces the first.
+        let mut writer = Writer::create(&path, &clock, &["even", "odd"]).unwrap();
+        let mut memory = vec![Record::EMPTY; 3_000];
+        let mut ring = pushed(&mut memory, Full::DropOldest, 3_005);
+        writer.flush(&mut ring, 9).unwrap();
+        assert!(ring.is_empty());
+        writer.flush(&mut ring, 9).unwrap();
+        writer.flush(&mut pushed(&mut [], Full::DropNewest, 4), 10).unwrap();
+        writer.close().unwrap();
+        let found = read(&std::fs::read(&path).unwrap());
+        assert_eq!(found.flaws, [], "{turn}");
+        assert_eq!(found.records().count(), 3_000);
+        let kept: Vec<_> = found.records().map(|each| each.ticks - 900).collect();
+        assert_eq!(kept, (5..3_005).collect::<Vec<_>>());
+        assert_eq!(found.blocks.iter().map(|each| each.first).collect::<Vec<_>>(), [0, 1_024, 2_048, 3_000]);
+        let dropped: Vec<_> = found.blocks.iter().map(|each| (each.dropped, each.keeps_last)).collect();
+        assert_eq!(dropped, [(5, true), (0, true), (0, true), (4, false)]);
+        let header = found.header.unwrap();
+        assert_eq!(
+            (header.names, header.hz),
+            (vec!["even".into(), "odd".into()], clock.info().calibration.hz)
+        );
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn real_regions_without_close_are_readable_and_said_to_be_cut() {
+    let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("open"));
+    let mut memory = vec![Record::EMPTY; 100];
+    let mut ring = Ring::new(&mut memory, Full::DropNewest);
+    for _ in 0..100 {
+        let from = begin();
+        ring.push(0, from, end());
+    }
+    Writer::create(&path, &clock, &["nothing"]).unwrap().flush(&mut ring, 0).unwrap();
+    let found = read(&std::fs::read(&path).unwrap());
+    assert_eq!(found.flaws, [Flaw::NotClosed]);
+    assert_eq!(found.records().count(), 100);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn another_file_is_left_as_it_is() {
+    let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("other"));
+    std::fs::write(&path, "my thesis").unwrap();
+    assert_eq!(Writer::create(&path, &clock, &[]).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&path).unwrap(), b"my thesis");
+    std::fs::remove_file(&path).unwrap();
+    let long = "x".repeat(65_536);
+    assert_eq!(Writer::create(&path, &clock, &[&long]).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    assert!(!path.exists());
+}

@@ -1,0 +1,273 @@
+"""Files of timed regions as bytes (docs/reference/regions.md), which `becalm-clock` and becalm_regions.h write.
+
+A file is a header, blocks, what closes it, and the header again; each piece has a CRC-32 of its own, so that what is
+damaged costs that piece alone. `parts` takes a file apart into the pieces that are whole, with bounded memory, and says
+what is lost; `header` and `block` read one piece; the store keeps the pieces as they are.
+
+Public: RegionHeader, Closing, Damage, Part, Parts, parts, header, block, RECORD.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+MAGIC, BLOCK, CLOSING = b"\x89BRG\r\n\x1a\n", b"RBLK", b"REND"
+VERSION = 1
+
+MIGRATED, OUT_OF_STEP, SHORTER_THAN_COST = 1, 2, 4
+"""Flags of a record."""
+
+SYSTEM_CLOCK, INVARIANT, HYPERVISOR, TRAPPED = 1, 2, 4, 8
+"""Flags of the clock."""
+
+UNKNOWN_CPU = 0xFFFF
+
+RECORD = np.dtype(
+    [
+        ("start", "<u8"),
+        ("ticks", "<i8"),
+        ("name", "<u2"),
+        ("began_on", "<u2"),
+        ("ended_on", "<u2"),
+        ("flags", "<u2"),
+    ]
+)
+"""One region: the counter at its beginning, its length, its place among the names, processors, flags."""
+
+Records = npt.NDArray[np.void]
+
+_FIXED = struct.Struct("<8sHHIdddqqQQIIII")
+_HEAD = struct.Struct("<4sIQQQIIII")
+_MOST = 65_536
+_LONGEST_HEADER = 1 << 20
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RegionHeader:
+    """The clock of a file's records, the machine that they are of, and the names.
+
+    `hz`: ticks a second, within `ppm` parts in a million; `quantum`: the step of the counter in ticks, 0 where unknown;
+    `smallest_cost`, `median_cost`: ticks of an empty region; `ticks`, `unix_ns`: the counter at a moment of Unix time;
+    `machine`: the hash of the machine's id that `becalm doctor` has, too.
+    """
+
+    hz: float
+    ppm: float
+    quantum: float
+    smallest_cost: int
+    median_cost: int
+    ticks: int
+    unix_ns: int
+    flags: int
+    process: int
+    machine: str
+    boot: str
+    model: str
+    source: str
+    names: tuple[str, ...]
+
+    def ns(self, ticks: float) -> float:
+        """Ticks in ns."""
+        return ticks * 1e9 / self.hz
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What the program wrote when it closed the file: its blocks and records, and the counter at that moment."""
+
+    blocks: int
+    ticks: int
+    unix_ns: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Records that were flushed together, of the writer's number of a thread. `first`: records of the file before;
+    `dropped`: records that the ring had no room for; `keeps_last`: those were the oldest."""
+
+    thread: int
+    first: int
+    dropped: int
+    keeps_last: bool
+    records: Records
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a file that is whole: `kind` is "header", "block" or "closing", `records` how many are in it."""
+
+    kind: str
+    data: bytes
+    records: int = 0
+
+
+@dataclass(slots=True)
+class Damage:
+    """What is wrong with a file: whether its first header is, bytes that are of nothing whole, whether it was closed,
+    and how many records are known to be lost."""
+
+    header: bool = False
+    bytes: int = 0
+    places: int = 0
+    open: bool = False
+    lost: int = 0
+
+    @property
+    def none(self) -> bool:
+        """Nothing is."""
+        return self == Damage()
+
+
+class Parts:
+    """The whole pieces of a file, in order, read as they are asked for. `damage` is known when all were."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.damage = Damage()
+        self._window = _Window(file)
+
+    def __iter__(self) -> Iterator[Part]:
+        window, damage = self._window, self.damage
+        read = expected = 0
+        closing: Closing | None = None
+        first = _header_length(window)
+        if first:
+            yield Part("header", window.take(first))
+        else:
+            damage.header = True
+        whole = True
+        while window.peek(1):
+            if length := _block_length(window):
+                data = window.take(length)
+                many, position = _HEAD.unpack_from(data)[1], _HEAD.unpack_from(data)[3]
+                read, expected, whole = read + many, position + many, True
+                yield Part("block", data, many)
+            elif found := _closing(window.peek(_HEAD.size)):
+                closing, whole = found, True
+                yield Part("closing", window.take(_HEAD.size))
+            elif closing is not None and (length := _header_length(window)):
+                whole = True
+                yield Part("header", window.take(length))
+            else:
+                damage.places += whole
+                damage.bytes += window.skip()
+                whole = False
+        damage.open = closing is None
+        damage.lost = max(0, (expected if closing is None else closing.records) - read)
+
+
+def parts(file: IO[bytes]) -> Parts:
+    """The whole pieces of a file that is open for reading. Holds a few MB of it at most. Raises OSError."""
+    return Parts(file)
+
+
+def header(data: bytes) -> RegionHeader | None:
+    """The header that bytes begin with; None for one that is damaged or of another version."""
+    if len(data) < _FIXED.size + 4:
+        return None
+    magic, version, record, length, *numbers, process, names, _ = _FIXED.unpack_from(data)
+    own = data[:length]
+    if magic != MAGIC or version != VERSION or record != RECORD.itemsize or not _FIXED.size + 4 <= len(own) == length:
+        return None
+    if zlib.crc32(own[:-4]) != int.from_bytes(own[-4:], "little"):
+        return None
+    texts, at = [], _FIXED.size
+    for _ in range(4 + names):
+        size = int.from_bytes(own[at : at + 2], "little")
+        if at + 2 + size > length - 4:
+            return None
+        texts.append(own[at + 2 : at + 2 + size].decode("utf-8", "replace"))
+        at += 2 + size
+    found = RegionHeader(*numbers, process, *texts[:4], tuple(texts[4:]))
+    return found if 0 < found.hz < float("inf") else None
+
+
+def block(data: bytes) -> Block | None:
+    """The block that bytes are; None for a damaged one."""
+    if len(data) < _HEAD.size:
+        return None
+    mark, many, thread, first, dropped, policy, sum_of_records, _, own = _HEAD.unpack_from(data)
+    records = memoryview(data)[_HEAD.size :]
+    if mark != BLOCK or many > _MOST or len(records) != many * RECORD.itemsize:
+        return None
+    if own != zlib.crc32(data[: _HEAD.size - 4]) or sum_of_records != zlib.crc32(records):
+        return None
+    return Block(thread, first, dropped, policy == 1, np.frombuffer(records, RECORD))
+
+
+def closing(data: bytes) -> Closing | None:
+    """What closes a file; None for a damaged one."""
+    return _closing(data[: _HEAD.size])
+
+
+class _Window:
+    """What lies ahead in a file, a bounded part of it at a time."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._bytes = b""
+        self._at = 0
+        self._ended = False
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, fewer at the end."""
+        while len(self._bytes) - self._at < size and not self._ended:
+            more = self._file.read(max(_CHUNK, size))
+            self._ended = not more
+            self._bytes, self._at = self._bytes[self._at :] + more, 0
+        return self._bytes[self._at : self._at + size]
+
+    def take(self, size: int) -> bytes:
+        """The next bytes, which are then behind."""
+        found = self.peek(size)
+        self._at += len(found)
+        return found
+
+    def skip(self) -> int:
+        """Go to the next mark of anything, by a chunk at most; returns how many bytes lie before it."""
+        ahead = self.peek(_CHUNK)
+        marks = [place for mark in (BLOCK, CLOSING, MAGIC) if (place := ahead.find(mark, 1)) > 0]
+        # A mark may lie across the end of what was looked at.
+        end = len(ahead) if len(ahead) < _CHUNK else len(ahead) - len(MAGIC) + 1
+        return len(self.take(min(marks, default=end)))
+
+
+def _header_length(window: _Window) -> int:
+    """The length of the whole header that lies ahead; 0 where there is none."""
+    ahead = window.peek(_FIXED.size)
+    length = int.from_bytes(ahead[12:16], "little")
+    if not ahead.startswith(MAGIC) or length > _LONGEST_HEADER:
+        return 0
+    # A damaged length may be large: the checksum is only asked for where the file is that long.
+    return length if header(window.peek(length)) is not None else 0
+
+
+def _block_length(window: _Window) -> int:
+    """The length of the whole block that lies ahead; 0 where there is none."""
+    ahead = window.peek(_HEAD.size)
+    if not _whole_head(ahead, BLOCK):
+        return 0
+    many = int.from_bytes(ahead[4:8], "little")
+    length = _HEAD.size + many * RECORD.itemsize
+    return length if many <= _MOST and block(window.peek(length)) is not None else 0
+
+
+def _closing(ahead: bytes) -> Closing | None:
+    if not _whole_head(ahead, CLOSING):
+        return None
+    _, blocks, ticks, unix_ns, records, *_ = _HEAD.unpack(ahead)
+    return Closing(blocks, ticks, unix_ns, records)
+
+
+def _whole_head(ahead: bytes, mark: bytes) -> bool:
+    if len(ahead) < _HEAD.size or not ahead.startswith(mark):
+        return False
+    return zlib.crc32(ahead[: _HEAD.size - 4]) == int.from_bytes(ahead[_HEAD.size - 4 : _HEAD.size], "little")
