@@ -96,6 +96,7 @@ guests: debian-packages build
 UNCHANGED ?=
 test: guests
 	cargo test --workspace --locked
+	cargo test -p becalm-clock --features std --locked
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
 
 # Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
@@ -136,6 +137,7 @@ lint: build check-arm
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p becalm-clock --no-default-features --locked -- -D warnings
+	cargo clippy -p becalm-clock --features std --all-targets --locked -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from becalm.nouns.production import ProductionSettings as ProductionSettings
     from becalm.nouns.progress import ProgressListener as ProgressListener
     from becalm.nouns.rating import Ratings as Ratings
+    from becalm.nouns.regions import RegionComparison as RegionComparison
+    from becalm.nouns.regions import RegionReport as RegionReport
     from becalm.nouns.run import Run as Run
     from becalm.nouns.settings import Settings as Settings
     from becalm.nouns.settings_change import ApplyResult as ApplyResult
@@ -131,6 +133,7 @@ _VALUES = {
     "becalm.nouns.production": "ProductionSettings",
     "becalm.nouns.progress": "ProgressListener",
     "becalm.nouns.rating": "Ratings",
+    "becalm.nouns.regions": "RegionComparison RegionReport",
     "becalm.nouns.run": "Run",
     "becalm.nouns.settings": "Settings",
     "becalm.nouns.settings_change": "ApplyResult Reset Status",

@@ -251,3 +251,28 @@ def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
     with pytest.raises(StoreError):
         store.append_loads(number, [LOADS[1], LOADS[0]], [SERIES])
     assert (store.loads(number), store.all_series(number)) == (LOADS[:1], [])
+
+
+OLDER = (
+    "DROP TABLE region_part",
+    "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
+)
+"""What makes a store of version 4 of a new one."""
+
+
+def test_a_store_of_before_files_of_regions_takes_them(store):
+    number = begin(store)
+    before = list(store.runs(number))
+    with store._writing() as db:
+        for statement in OLDER:
+            db.exec_driver_sql(statement)
+        migrate(db, store.shown)
+        assert version(db) == current() == 5
+    assert list(store.runs(number)) == before != []
+    assert (list(store.regions(number)), store.region_pieces(number)) == ([], 0)
+    pieces = [(0, b"header"), (3, b"\x00\xff" * 40)]
+    store.append_regions(number, pieces[:1])
+    store.append_regions(number, pieces[1:])
+    assert list(store.regions(number)) == [data for _, data in pieces]
+    assert store.region_pieces(number) == 2
+    assert store.studies()[0].runs == len(before) + 3

@@ -47,7 +47,7 @@ def test_what_it_takes_of_the_package_is_public(path):
 DISPLAY = {"as_json", "markdown", "quiet", "plain", "report"}
 ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
-    "compare": {"commands"},
+    "compare": {"commands", "regions", "against"},
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},
     "explain": {"html", "designed"},
@@ -56,7 +56,7 @@ ASIDE = {
 
 FUNCTIONS = {
     "run": (becalm.run,),
-    "compare": (becalm.compare,),
+    "compare": (becalm.compare, becalm.compare_regions),
     "tune": (becalm.tune,),
     "survey": (becalm.survey,),
     "suite": (becalm.suite,),

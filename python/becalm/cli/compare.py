@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 import becalm
 from becalm.cli import options, output
+from becalm.cli.records import T_DIFF
 from becalm.errors import UsageError
 
 VALUES = (
@@ -23,11 +25,42 @@ VALUES = (
 )
 
 
-@click.command("compare")
+REGIONS = ("t_diff", "confidence", "fail_above", "undecided", "store")
+"""What a comparison of timed regions takes besides the files."""
+
+
+class Against(click.Command):
+    """Every word behind --against is one more of its files, up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with --against written out before each of its files."""
+        if "--against" in args:
+            place = args.index("--against")
+            end = next((at for at in range(place + 1, len(args)) if args[at].startswith("-")), len(args))
+            files = [word for file in args[place + 1 : end] for word in ("--against", file)]
+            args = [*args[:place], *(files or ["--against"]), *args[end:]]
+        return super().parse_args(ctx, args)
+
+
+@click.command("compare", cls=Against)
+@click.option("--regions", is_flag=True, help="Compare files of timed regions: the first with the second.")
+@click.option(
+    "--against", multiple=True, metavar="FILE…", help="The new files of regions; those before it are the old ones."
+)
+@click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
 @options.of(*VALUES, without=("host", "name"))
 @output.options
 @click.argument("commands", nargs=-1)
-def command_compare(commands: tuple[str, ...], **given: Any) -> None:
+@click.pass_context
+def command_compare(
+    ctx: click.Context,
+    /,
+    commands: tuple[str, ...],
+    regions: bool,
+    against: tuple[str, ...],
+    t_diff: str | None,
+    **given: Any,
+) -> None:
     """Compare programs: each argument is a command line, split as a shell would.
 
     \b
@@ -35,10 +68,37 @@ def command_compare(commands: tuple[str, ...], **given: Any) -> None:
     becalm compare --fail-above 2% './old input' './new input'
     becalm compare --parameter n=1..4 'xz -T{n} -c FILE'
     becalm compare --host ssh://a --host ssh://b './old input' './new input'
+    becalm compare --regions old.regions new.regions
     """
+    if regions:
+        _regions(ctx, commands, against, t_diff, given)
+    if against or t_diff is not None:
+        raise UsageError("--against and --t-diff are for files of timed regions: becalm compare --regions OLD NEW")
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
         found = becalm.compare(list(commands), listener=heard, **chosen)
     out.end(found, chosen.get("store"))
+
+
+def _regions(
+    ctx: click.Context, files: tuple[str, ...], against: tuple[str, ...], t_diff: str | None, given: dict[str, Any]
+) -> NoReturn:
+    """Compare files of regions, and leave with the exit code."""
+    mine = {"regions", "against", "commands", *REGIONS, *output.NAMES}
+    for parameter in ctx.params:
+        if parameter not in mine and ctx.get_parameter_source(parameter) is not ParameterSource.DEFAULT:
+            raise UsageError(
+                f"--{parameter.replace('_', '-')} is for programs that are run, and regions were timed already."
+            )
+    if not against:
+        if len(files) != 2:
+            raise UsageError(
+                f"Two files of regions are compared, and {len(files)} were given. Several a side: "
+                "becalm compare --regions OLD1 OLD2 --against NEW1 NEW2"
+            )
+        files, against = files[:1], files[1:]
+    out = output.Output.of(given)
+    chosen = {name: given[name] for name in REGIONS[1:] if given.get(name) is not None}
+    out.end(becalm.compare_regions(files, against, t_diff=t_diff, **chosen))

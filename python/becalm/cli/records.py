@@ -15,6 +15,7 @@ from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
 
+T_DIFF = "Smallest change that the timer of timed regions shows: 5ns, or a file of becalm clock --json."
 STORE = options.one(becalm.SessionOptions, "store")
 
 
@@ -134,23 +135,45 @@ def command_export(
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
+@click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
+@click.option("--beside", metavar="NUMBER|last", help="The study whose record of load may explain outliers of regions.")
 @STORE
 @output.as_json
-def command_import(files: tuple[str, ...], study: str | None, store: str | None, as_json: bool) -> None:
-    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped) into the store.
+def command_import(
+    files: tuple[str, ...],
+    study: str | None,
+    t_diff: str | None,
+    beside: str | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped), or timed regions, into the store.
 
     With --study: give runs without a record of load the one that sysstat made at that time.
+    Files of timed regions are written by becalm-clock and becalm_regions.h (docs/how-to/regions.md).
 
     \b
     hyperfine --export-json old.json './old input'
     becalm import old.json
     sadf -j /var/log/sysstat/sa21 -- -A > sa.json
     becalm import --study 12 sa.json
+    becalm import --t-diff 5ns parse.regions
     """
+    if t_diff is not None or beside is not None:
+        if study is not None:
+            raise UsageError(
+                "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
+            )
+        numbers = {file: [becalm.import_regions(file, store, t_diff=t_diff, beside=beside)] for file in files}
+        _told(numbers, as_json)
+        return
     if study is not None:
         _import_load(files, study, store, as_json)
         return
-    numbers = {file: list(becalm.import_(file, store)) for file in files}
+    _told({file: list(becalm.import_(file, store)) for file in files}, as_json)
+
+
+def _told(numbers: dict[str, list[int]], as_json: bool) -> None:
     if as_json:
         output.print_json("import", {"studies": numbers})
         return

@@ -40,6 +40,8 @@ def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
             conform(parts[1], each, f"{where}.{key}", finite=finite)
     elif hint in (int, float, str, bool, NoneType):
         _scalar(hint, value, where, finite)
+    elif hint is bytes:
+        _check(isinstance(value, bytes), value, where, "no bytes")
     elif isinstance(hint, type) and issubclass(hint, StrEnum):
         _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
     else:

@@ -173,20 +173,24 @@ def header(data: bytes) -> RegionHeader | None:
     """The header that bytes begin with; None for one that is damaged or of another version."""
     if len(data) < _FIXED.size + 4:
         return None
-    magic, version, record, length, *numbers, process, names, _ = _FIXED.unpack_from(data)
+    fixed = _FIXED.unpack_from(data)
+    magic, version, record, length = fixed[:4]
+    hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process, many = fixed[4:14]
     own = data[:length]
     if magic != MAGIC or version != VERSION or record != RECORD.itemsize or not _FIXED.size + 4 <= len(own) == length:
         return None
     if zlib.crc32(own[:-4]) != int.from_bytes(own[-4:], "little"):
         return None
     texts, at = [], _FIXED.size
-    for _ in range(4 + names):
+    for _ in range(4 + many):
         size = int.from_bytes(own[at : at + 2], "little")
         if at + 2 + size > length - 4:
             return None
         texts.append(own[at + 2 : at + 2 + size].decode("utf-8", "replace"))
         at += 2 + size
-    found = RegionHeader(*numbers, process, *texts[:4], tuple(texts[4:]))
+    machine, boot, model, source, *names = texts
+    clock = (hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process)
+    found = RegionHeader(*clock, machine, boot, model, source, tuple(names))
     return found if 0 < found.hz < float("inf") else None
 
 
@@ -201,6 +205,11 @@ def block(data: bytes) -> Block | None:
     if own != zlib.crc32(data[: _HEAD.size - 4]) or sum_of_records != zlib.crc32(records):
         return None
     return Block(thread, first, dropped, policy == 1, np.frombuffer(records, RECORD))
+
+
+def records_of(data: bytes) -> int:
+    """How many regions a piece says that it holds, without looking at them; 0 for what is no block."""
+    return int.from_bytes(data[4:8], "little") if _whole_head(data[: _HEAD.size], BLOCK) else 0
 
 
 def closing(data: bytes) -> Closing | None:

@@ -32,6 +32,7 @@ class Study:
 class StoredStudy:
     """A study as the store has it. `environment` is "unknown" for what was imported from another tool.
 
+    `runs`: of a file of timed regions, how many these are.
     `damaged`: what of it cannot be read, as a sentence; then only what can be read is here. Empty for a whole one.
     """
 

@@ -26,6 +26,8 @@ class Document:
     number: int | None = None
     loads: Sequence[Load] = ()
     series: Sequence[Series] = ()
+    regions: Sequence[bytes] = ()
+    """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
 
 
 def by_program(document: Document) -> list[tuple[str, list[Run]]]:

@@ -39,6 +39,8 @@ HOMES = {
     "Design": "design.planned",
     "DesignFit": "design.report",
     "ProductionSettings": "production.report",
+    "RegionReport": "regions.report",
+    "RegionComparison": "regions.comparison",
 }
 """Where the report of a value stands whose module is not called like its class."""
 

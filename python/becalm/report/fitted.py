@@ -15,6 +15,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from becalm.wording.measurement import short
+
 LEAST = 16
 """Characters that a name keeps."""
 
@@ -60,7 +62,7 @@ class Fitted:
             most = min(natural[index], self.least) + room
             room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
             column = table.columns[index]
-            column._cells = [_cut(cell, most) for cell in column._cells]
+            column._cells = _cut(column._cells, most)
             column.no_wrap, column.ratio = True, None
         table.columns = [table.columns[index] for index in left]
         for place, column in enumerate(table.columns):
@@ -76,10 +78,12 @@ def _width(table: Table, index: int) -> int:
     return max(natural, column.min_width or 0, column.width or 0)
 
 
-def _cut(cell: RenderableType, width: int) -> RenderableType:
-    """A name of `width` characters: its beginning and its end."""
-    text = cell.plain if isinstance(cell, Text) else str(cell)
-    if cell_len(text) <= width:
-        return cell
-    short = text[: width // 2 - 1] + "…" + text[-(width - width // 2) :]
-    return Text(short, cell.style) if isinstance(cell, Text) else short
+def _cut(cells: Sequence[RenderableType], width: int) -> list[RenderableType]:
+    """Names of `width` characters, their beginnings and ends; unlike ones stay so."""
+    texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
+    long = list(dict.fromkeys(text for text in texts if cell_len(text) > width))
+    made = dict(zip(long, short(long, width), strict=True))
+    return [
+        cell if text not in made else Text(made[text], cell.style) if isinstance(cell, Text) else made[text]
+        for cell, text in zip(cells, texts, strict=True)
+    ]

@@ -242,16 +242,18 @@ def _histogram(drawn: Histogram, plain: bool, shown: Callable[[float], str], wid
     if drawn.below:
         table.add_row(f"below {shown(drawn.low)}", "", str(drawn.below))
     for index, count in enumerate(drawn.counts):
-        bar = "#" * math.ceil(count / most * width) if plain else _bar(count / most, width)
-        table.add_row(shown(drawn.low + (index + 0.5) * step), Text(bar, "" if plain else "cyan"), str(count))
+        table.add_row(shown(drawn.low + (index + 0.5) * step), bar(count / most, width, plain), str(count))
     if drawn.above:
         table.add_row(f"above {shown(drawn.high)}", "", str(drawn.above))
     return table
 
 
-def _bar(share: float, width: int) -> str:
+def bar(share: float, width: int, plain: bool) -> Text:
+    """A share of the width as a bar; what is not nothing is seen."""
+    if plain:
+        return Text("#" * math.ceil(share * width))
     eighths = math.ceil(share * width * 8)
-    return BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
+    return Text(BLOCKS[8] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else ""), "cyan")
 
 
 def findings(found: Sequence[Finding], plain: bool) -> Table:

@@ -58,7 +58,17 @@ def _metrics(db: Connection) -> None:
     db.exec_driver_sql("ALTER TABLE run ADD COLUMN metrics TEXT")
 
 
-STEPS: Sequence[Step] = (_loads, _checksums, _metrics)
+def _regions(db: Connection) -> None:
+    """From 4 to 5: files of timed regions."""
+    sqlite = db.dialect.name == "sqlite"
+    key, data = ("INTEGER", "BLOB") if sqlite else ("BIGINT", "BYTEA")
+    db.exec_driver_sql(
+        f"CREATE TABLE region_part (study_id {key} NOT NULL REFERENCES study (id), position INTEGER NOT NULL, "
+        f"records BIGINT NOT NULL, data {data} NOT NULL, PRIMARY KEY (study_id, position))"
+    )
+
+
+STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

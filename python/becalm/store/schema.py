@@ -6,7 +6,18 @@ bytes): outcome as a number, start relative to the study's.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, MetaData, SmallInteger, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+)
 
 from becalm.nouns.run import Outcome
 from becalm.nouns.tables import load_columns, run_columns
@@ -120,6 +131,17 @@ SERIES = Table(
     Column("series", Text, nullable=False),
 )
 """`series` is the JSON of a Series."""
+
+REGION_PART = Table(
+    "region_part",
+    METADATA,
+    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("records", BigInteger, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum. `records`: how
+many regions are in one, before the data so that counting them does not read these."""
 
 VERDICT = Table(
     "verdict",

@@ -30,11 +30,12 @@ from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.store import loads as recorded
+from becalm.store import region_parts as regions
 from becalm.store.checksum import checksums, fits, of_text
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import current, lacking, migrate, version
-from becalm.store.schema import HOST, OUTCOMES, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
+from becalm.store.schema import HOST, OUTCOMES, REGION_PART, RUN, SETTINGS, STUDY, TEXT, VERDICT, WORKLOAD
 from becalm.store.stored import json_object, stored_study
 
 _STARTED = COLUMNS.index("started_ns")
@@ -161,6 +162,11 @@ class Store:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
         with worded(self.shown), self._writing() as db:
             recorded.insert(db, number, loads, series)
+
+    def append_regions(self, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
+        """Add pieces of a study's file of timed regions: how many are in each, and its bytes. All of them or none."""
+        with worded(self.shown), self._writing() as db:
+            regions.insert(db, number, parts)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -308,6 +314,16 @@ class Store:
         with worded(self.shown), self._reading() as db:
             return list(recorded.all_series(db, number))
 
+    def regions(self, number: int) -> Iterator[bytes]:
+        """The pieces of a study's file of timed regions in order, a few in memory at a time."""
+        with worded(self.shown), self._reading() as db:
+            yield from regions.parts(db, number)
+
+    def region_pieces(self, number: int) -> int:
+        """How many pieces a study's file of timed regions has; 0 where it has none."""
+        with worded(self.shown), self._reading() as db:
+            return db.execute(select(func.count()).where(REGION_PART.c.study_id == number)).scalar_one()
+
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
         """What runs said: standard error and standard output by `seq`."""
         query = select(TEXT.c.seq, TEXT.c.stderr, TEXT.c.stdout).where(TEXT.c.study_id == number)
@@ -340,8 +356,9 @@ class Store:
 
     def _studies(self, *conditions: Any, limit: int | None = None, facts: bool = True) -> list[StoredStudy]:
         runs = select(func.count()).where(RUN.c.study_id == STUDY.c.id).scalar_subquery()
+        timed = select(func.sum(REGION_PART.c.records)).where(REGION_PART.c.study_id == STUDY.c.id).scalar_subquery()
         # An outer join: a study whose machine is lost is a damaged study, not none.
-        joined = select(STUDY, HOST.c.facts, runs).join(HOST, isouter=True)
+        joined = select(STUDY, HOST.c.facts, runs + func.coalesce(timed, 0)).join(HOST, isouter=True)
         query = joined.where(*conditions).order_by(STUDY.c.id.desc())
         with worded(self.shown), self._reading() as db:
             rows = db.execution_options(yield_per=_STUDIES).execute(query.limit(limit))

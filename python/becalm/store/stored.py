@@ -58,7 +58,7 @@ def stored_study(db: Connection, row: Row[Any], *, facts: bool = True) -> Stored
         becalm=part("which becalm made it", lambda: _text(row.becalm), "?"),
         environment=part("where it comes from", lambda: _text(row.environment), "?"),
         facts=known if facts else nothing,
-        runs=row[-1],
+        runs=int(row[-1]),
         damaged=f"{' and '.join(lost)} cannot be read" if lost else "",
     )
 

@@ -31,14 +31,21 @@ class TimerCells:
 
     def read(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Events of an evaluation that asked for the same; none where the last one asked for something else."""
+        values = self._lines()
+        return values[1:] if values and values[0] == dict(asked) else []
+
+    def last(self) -> list[dict[str, Any]]:
+        """Events of the last evaluation, whatever it asked for; none where there was none."""
+        return self._lines()[1:]
+
+    def _lines(self) -> list[dict[str, Any]]:
         try:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise MachineError(f"{self.path} cannot be read: {error.strerror}.") from error
-        values = [value for value in map(_value, lines) if value is not None]
-        return values[1:] if values and values[0] == dict(asked) else []
+        return [value for value in map(_value, lines) if value is not None]
 
     def _write(self, value: Mapping[str, Any], mode: str) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
@@ -53,6 +53,33 @@ class RunsInStore(Sequence[Run]):
         return iter(self._runs)
 
 
+class RegionsInStore(Sequence[bytes]):
+    """The pieces of a stored file of timed regions, read when somebody asks for them, a few at a time.
+
+    `opened`: the store, as long as it is open; without it it is opened each time.
+    """
+
+    def __init__(self, number: int, many: int, store: str | None, opened: Store | None = None) -> None:
+        self._number, self._many, self._store, self._opened = number, many, store, opened
+
+    def __len__(self) -> int:
+        return self._many
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        return list(self)[index]
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._opened is not None:
+            yield from self._opened.regions(self._number)
+            return
+        with Store.open(self._store) as opened:
+            yield from opened.regions(self._number)
+
+
 def _tell_damaged(opened: Store, number: int, good: int, warned: Warned | None) -> None:
     if warned is not None and opened.damaged[number]:
         warned(damaged_runs(number, opened.damaged[number], good))
@@ -74,10 +101,11 @@ def stored(
             if warned is not None and left.study_id == number:
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if later:
-            return _described(opened, number, RunsInStore(number, store, warned))
+            found = _described(opened, number, RunsInStore(number, store, warned))
+            return replace(found, regions=RegionsInStore(number, len(found.regions), store))
         found = document_of(opened, number)
         _tell_damaged(opened, number, len(found.runs), warned)
-        return found
+        return replace(found, regions=RegionsInStore(number, len(found.regions), store)) if found.regions else found
 
 
 def document_of(opened: Store, number: int) -> Document:
@@ -99,6 +127,7 @@ def _described(opened: Store, number: int, runs: Sequence[Run]) -> Document:
         number=number,
         loads=opened.loads(number),
         series=opened.all_series(number),
+        regions=RegionsInStore(number, many, None, opened) if (many := opened.region_pieces(number)) else (),
     )
 
 

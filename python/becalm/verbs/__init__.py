@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from becalm.verbs.records import show as show
     from becalm.verbs.records import show_together as show_together
     from becalm.verbs.records import to_json as to_json
+    from becalm.verbs.regions import compare_regions as compare_regions
+    from becalm.verbs.regions import import_regions as import_regions
     from becalm.verbs.restore_service import install_service as install_service
     from becalm.verbs.restore_service import remove_service as remove_service
     from becalm.verbs.run import run as run
@@ -114,7 +116,12 @@ _MEASURED = Kind(
 
 TABLE = (
     Verb("run", "Measure one program: how long, how much it varies, and why.", kind=_MEASURED),
-    Verb("compare", "Compare programs: which is faster, by how much, how sure.", kind=_MEASURED),
+    Verb(
+        "compare",
+        "Compare programs: which is faster, by how much, how sure.",
+        functions="compare regions.compare_regions",
+        kind=_MEASURED,
+    ),
     Verb("doctor", "What this machine is and allows, and how much noise it makes."),
     Verb("clock", "How short a time and how small a change the timers of this machine can show."),
     Verb(
@@ -192,8 +199,8 @@ TABLE = (
     ),
     Verb(
         "import",
-        "Read runs of hyperfine, pyperf or another becalm.",
-        "records.import_ records.import_load",
+        "Read runs of hyperfine, pyperf or another becalm, and files of timed regions.",
+        "records.import_ records.import_load regions.import_regions",
         Kind(_SUMMARY, "becalm.nouns.verdict:from_json"),
         "records",
     ),
@@ -212,7 +219,10 @@ TABLE = (
 )
 """Every verb, in the order of the help."""
 
-KINDS = {each.name: each.kind for each in TABLE if each.kind is not None}
+OF_FILES = {"regions": Kind("becalm.verbs.regions:conclude")}
+"""Kinds that no verb measures: files of others that are imported."""
+
+KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | OF_FILES
 """Kinds of study, by the name that the store has."""
 
 

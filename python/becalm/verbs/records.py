@@ -147,15 +147,28 @@ def export(
 
 
 def written(document: Document, row: Row) -> str:
-    """A study as the text of a file of some format: what it holds, or what it says."""
+    """A study as the text of a file: what it holds, or what it says.
+
+    Raises UsageError for a format that has no place for timed regions.
+    """
+    if document.regions and row.module and not row.regions:
+        others = ", ".join(each.name for each in FORMATS if each.regions or not each.module)
+        raise UsageError(f"The format {row.name} is for runs, and these are timed regions. Take one of: {others}.")
     return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
 
 def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
-    """Put the studies of a file (becalm, hyperfine or pyperf JSON) into the store, all or none; returns their numbers.
+    """Put the studies of a file (becalm, hyperfine or pyperf JSON, timed regions) into the store, all or none.
+
+    Returns their numbers.
 
     Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.
     """
+    from becalm.nouns.region_codec import records_of
+    from becalm.verbs import regions  # The list of studies is read without them.
+
+    if regions.is_regions(Path(path)):
+        return (regions.import_regions(path, store),)
     documents = read(Path(path))
     numbers = []
     with Store.open(store) as opened, opened.together():
@@ -169,6 +182,7 @@ def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
             )
             opened.append(number, document.runs, document.texts)
             opened.append_loads(number, document.loads, document.series)
+            opened.append_regions(number, ((records_of(each), each) for each in document.regions))
             if document.verdict is not None:
                 opened.conclude(number, document.verdict)
             numbers.append(number)

@@ -4,7 +4,7 @@ An analysis says `finding(kind, numbers, program)`; what is said of it stands he
 the kind means, and makes the sentence of the finding's numbers. The numbers are part of every JSON form, so that a
 program can act on a finding without reading its sentence (docs/reference/json.md).
 
-Public: Row, TABLE, finding, sentence.
+Public: Row, TABLE, finding, reworded, sentence.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from becalm.nouns.verdict import Finding
 from becalm.wording import design_findings as design
 from becalm.wording import history
 from becalm.wording import load_findings as load
+from becalm.wording import region_findings as region
 from becalm.wording import series_findings as series
 from becalm.wording import study_findings as study
 from becalm.wording import tune_findings as tune
@@ -138,6 +139,53 @@ TABLE: tuple[Row, ...] = (
         ("processor", "work", "memory", "unlike"),
         study.rate_not_kept,
     ),
+    Row(
+        "region_limit_unknown",
+        "timed regions whose timer's smallest visible change nobody has said",
+        ("quantum_ns",),
+        region.limit_unknown,
+    ),
+    Row("region_short", "timed regions shorter than an empty one", ("names", "cost_ns"), region.short_regions),
+    Row("region_migrated", "timed regions that changed the processor", ("regions", "of"), region.migrated),
+    Row("region_backwards", "timed regions of negative length", ("regions", "of"), region.backwards),
+    Row(
+        "region_dropped",
+        "timed regions that a full ring let go",
+        ("regions", "recorded", "keeps_last"),
+        region.dropped,
+    ),
+    Row("region_thinned", "more timed regions than are looked at", ("read", "recorded"), region.thinned),
+    Row(
+        "region_damage",
+        "a file of timed regions that is cut off or damaged",
+        ("bytes", "places", "lost", "header", "open"),
+        region.damage,
+    ),
+    Row("region_store_damage", "pieces of a file of regions damaged in the store", ("pieces",), region.store_damage),
+    Row("region_clock", "a clock that cannot time short regions", ("trapped", "source"), region.clock),
+    Row("region_stepped", "a clock that was set while regions were timed", (), region.stepped),
+    Row(
+        "region_cause",
+        "what the machine did while timed regions stood out",
+        ("study", "columns", "p_value", "ticks", "outliers"),
+        region.cause,
+    ),
+    Row(
+        "region_no_cause",
+        "outliers of timed regions that a record of load does not explain",
+        ("study", "why", "ticks"),
+        region.no_cause,
+    ),
+    Row("region_machines", "files of timed regions of different machines", ("machines",), region.other_machine),
+    Row(
+        "region_timer",
+        "an evaluation of timers that is of another clock than a file of regions",
+        ("kept_hz", "hz"),
+        region.other_timer,
+    ),
+    Row("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
+    Row("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
+    Row("region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share"), region.between),
     Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
     Row(
         "lack_of_fit",
@@ -176,6 +224,11 @@ _BY_KIND = {row.kind: row for row in TABLE}
 def finding(kind: str, numbers: Numbers, program: str = "") -> Finding:
     """A finding with its sentence. Raises KeyError for a kind that has no row."""
     return Finding(kind, sentence(kind, numbers, program), numbers, program)
+
+
+def reworded(kept: Numbers) -> Finding:
+    """A finding that was kept as an object, with its sentence made anew. Raises KeyError for one without its parts."""
+    return finding(str(kept["kind"]), dict(kept["numbers"]), str(kept["program"]))
 
 
 def sentence(kind: str, numbers: Numbers, program: str = "") -> str:

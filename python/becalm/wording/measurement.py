@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -243,17 +244,22 @@ def _indent(text: str, lines: int = 10) -> str:
 
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Names fit for a sentence: distinct, at most `width` characters, cut in the middle; equal ones are numbered."""
+    """Names fit for a sentence or a table: distinct, at most `width` characters, cut in the middle; equal ones, and
+    those that the cut would make equal, are numbered."""
     names = [printable(name) for name in names]
-    cut = [
-        name if len(name) <= width else name[: width // 2 - 1] + "…" + name[-(width - width // 2) :] for name in names
-    ]
-    seen: dict[str, int] = {}
+    made = [_cut(name, width) for name in names]
+    many, seen = Counter(made), Counter[str]()
     result = []
-    for name in cut:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if cut.count(name) == 1 else f"{name} [{seen[name]}]")
+    for name, short in zip(names, made, strict=True):
+        seen[short] += 1
+        mark = f" [{seen[short]}]"
+        result.append(short if many[short] == 1 else _cut(name, width - len(mark)) + mark)
     return tuple(result)
+
+
+def _cut(name: str, width: int) -> str:
+    width = max(4, width)
+    return name if len(name) <= width else name[: width // 2 - 1] + "…" + name[-(width - width // 2) :]
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:

@@ -1,4 +1,5 @@
-"""Files of regions made for tests, piece by piece, by the description of the format and not by its reader or writers."""
+"""Files of regions made for tests, piece by piece, by the description of the format and not by its reader or
+writers."""
 
 import struct
 import zlib
@@ -11,7 +12,9 @@ UNKNOWN = 0xFFFF
 COST = 50
 
 
-def header(names=("parse", "größe"), *, hz=2e9, machine="0123456789abcdef", model="A Processor", boot="a-boot", **changed):
+def header(
+    names=("parse", "größe"), *, hz=2e9, machine="0123456789abcdef", model="A Processor", boot="a-boot", **changed
+):
     """A header: 88 bytes of numbers, the texts with their lengths, a checksum."""
     texts = [each.encode() for each in (machine, boot, model, "rdtscp;lfence", *names)]
     body = b"".join(struct.pack("<H", len(each)) + each for each in texts)

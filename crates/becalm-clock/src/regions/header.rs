@@ -3,6 +3,7 @@
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::bytes::{u16_at, u32_at, u64_at};
 use super::crc::crc32;
 use super::{record, MAGIC, VERSION};
 use crate::clock::Source;
@@ -149,20 +150,4 @@ pub(super) fn moment(clock: &Clock) -> (u64, u64) {
     let half = read().wrapping_sub(before) / 2;
     let ns = now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     (before.wrapping_add(half), ns)
-}
-
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at + N)?.try_into().ok()
-}
-
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    array(bytes, at).map(u16::from_le_bytes)
-}
-
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    array(bytes, at).map(u32::from_le_bytes)
-}
-
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    array(bytes, at).map(u64::from_le_bytes)
 }

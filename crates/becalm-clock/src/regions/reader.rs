@@ -3,8 +3,9 @@
 use core::fmt;
 use std::vec::Vec;
 
+use super::bytes::{u32_at, u64_at};
 use super::crc::crc32;
-use super::header::{u32_at, u64_at, Header};
+use super::header::Header;
 use super::record::{self, TimedRegion};
 use super::{BLOCK, CLOSING, HEAD, MAGIC, MOST};
 

@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use super::header::{u16_at, u64_at};
+use super::bytes::{u16_at, u64_at};
 use crate::clock::Source;
 use crate::ring::Record;
 

@@ -33,8 +33,8 @@ def _parts(found: DesignFit, plain: bool) -> Iterator[RenderableType]:
     yield Text(_ascii(tables.facts(found), plain), "" if plain else "dim")
 
 
-def grid(table: Table, plain: bool) -> RenderableType:
-    """A table of text."""
+def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
+    """A table of text. `least`: characters that a name keeps where others are left out instead."""
     made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="" if plain else "dim")
     for index, head in enumerate(table.head):
         justify: Literal["left", "right"] = "right" if index in table.numbers else "left"
@@ -45,7 +45,7 @@ def grid(table: Table, plain: bool) -> RenderableType:
         made.add_row(*(_ascii(cell, plain) for cell in row))
     title = Text(table.title, "" if plain else "bold")
     names = () if 0 in table.numbers else (0,)
-    drawn = Fitted(made, names, table.spare, LONGEST) if table.spare else made
+    drawn = Fitted(made, names, table.spare, least) if table.spare else made
     return Group(title, drawn, *([Text(_ascii(table.note, plain), "" if plain else "dim")] if table.note else []))
 
 

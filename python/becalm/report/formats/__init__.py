@@ -35,6 +35,7 @@ class Row:
     """One format: its name, the ending of its files, its module, whether it can be read back, and what it is for.
 
     Without a module it is what the study says (`becalm.report.drawn.FORMS`, by ending), and not what it holds.
+    `regions`: whether it has a place for timed regions, too.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Row:
     module: str
     reads: bool
     what: str
+    regions: bool = False
 
     def writer(self) -> Callable[[Document], str]:
         """The function that writes it."""
@@ -56,8 +58,15 @@ class Row:
 _OWN = "becalm.report.formats"
 
 FORMATS = (
-    Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`"),
-    Row("csv", ".csv", f"{_OWN}.table_csv", False, "one line a run, for spreadsheets and data frames"),
+    Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
+    Row(
+        "csv",
+        ".csv",
+        f"{_OWN}.table_csv",
+        False,
+        "one line a run or timed region, for spreadsheets and data frames",
+        True,
+    ),
     Row("markdown", ".md", "", False, "the report, for an issue or a pull request"),
     Row("html", ".html", "", False, "the report as one page, with pictures where there are any"),
     Row("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),

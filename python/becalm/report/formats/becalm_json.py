@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -51,6 +52,7 @@ def to_json(document: Document) -> dict[str, Any]:
         "series": [each.to_json() for each in document.series],
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
         "verdict": document.verdict,
+        **({"regions": [base64.b64encode(each).decode() for each in regions]} if (regions := document.regions) else {}),
     }
 
 
@@ -96,6 +98,7 @@ def read(value: dict[str, Any]) -> list[Document]:
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
             facts=dict(value["facts"]),
             verdict=value["verdict"],
+            regions=tuple(base64.b64decode(each, validate=True) for each in value.get("regions", ())),
             created_ns=described["created_ns"],
             becalm=str(value["becalm"]),
             environment=str(described["environment"]),

@@ -4,6 +4,8 @@ Numbers that the programs printed are columns of their names, `metric_…`.
 
 Where the load was recorded, the columns of the record that covers the run follow, as `load_…`: `load_first` and
 `load_last` tell which runs share it.
+
+A file of timed regions has one line a region: its name, the length in ns and in ticks, and the record's own fields.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import csv
 import io
 from collections.abc import Iterator
 
+from becalm.analysis.region_lengths import gather
 from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns.run import COLUMNS, Run
 from becalm.report.document import Document
@@ -21,6 +24,9 @@ def write(document: Document) -> str:
     """All runs in order, warm-ups and failed ones too."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
+    if document.regions:
+        table.writerows(_regions(document))
+        return out.getvalue()
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
@@ -41,3 +47,15 @@ def write(document: Document) -> str:
     )
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
     return out.getvalue().encode("utf-8", "replace").decode("utf-8")
+
+
+def _regions(document: Document) -> Iterator[tuple[object, ...]]:
+    """A head, and a line for each region, name by name."""
+    yield ("region", "length_ns", "unix_ns", "start", "ticks", "began_on", "ended_on", "flags")
+    lengths = gather(document.regions)
+    for name, records in () if lengths is None else lengths.by_name():
+        assert lengths is not None
+        columns = (lengths.ns(records["ticks"]), lengths.unix_ns(records))
+        own = (records[each] for each in ("start", "ticks", "began_on", "ended_on", "flags"))
+        for row in zip(*(each.tolist() for each in (*columns, *own)), strict=True):
+            yield (name, round(row[0], 3), *row[1:])

@@ -1,0 +1,178 @@
+"""Files of regions before a change and after it, name by name.
+
+The typical length of a name is its mean without the longest twentieth. Where each side has several files, each file is
+one value (a process: addresses and layout differ between them), else each file is cut into pieces that follow each
+other, so that neighbours which resemble each other do not count as many. Welch's t test on the logarithms of these
+values; p values by Holm's method and intervals by Bonferroni's hold for all names together. A difference below the
+timer's t_diff is not visible, whatever its interval says.
+
+Public: compare, PIECES.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from becalm.analysis.region_lengths import Lengths, timed
+from becalm.analysis.region_variation import trimmed
+from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, TimerLimit
+from becalm.nouns.verdict import Finding, Gate
+from becalm.stats.arrays import Floats
+from becalm.stats.classical_tests import welch_t
+from becalm.stats.multiplicity import holm, simultaneous_alpha
+from becalm.wording import regions as words
+from becalm.wording.findings import finding
+
+PIECES = 20
+"""Pieces that a file is cut into where a side has only one."""
+
+LEAST = 10
+"""Regions of a piece; of fewer there are fewer pieces."""
+
+WANTED = 5
+"""Files a side from which on their scatter is known well enough to be of use."""
+
+Side = Mapping[str, Sequence[Floats]]
+"""By name, the lengths of its timed regions in ns, file by file."""
+
+
+def compare(
+    old: Sequence[Lengths],
+    new: Sequence[Lengths],
+    *,
+    titles: tuple[Sequence[str], Sequence[str]],
+    timer: TimerLimit | None,
+    confidence: float = 0.95,
+    fail_above: float | None = None,
+    undecided: str = "fail",
+) -> RegionComparison:
+    """What changed. Raises ValueError for a side without a file."""
+    if not old or not new:
+        raise ValueError("Both sides need a file.")
+    before, after = _side(old), _side(new)
+    both = [name for name in before if name in after]
+    by_file = len(old) > 1 and len(new) > 1
+    values = {name: (_units(before[name], by_file), _units(after[name], by_file)) for name in both}
+    known = [name for name in both if min(map(len, values[name])) > 1]
+    tests = [welch_t(*values[name][::-1]) for name in known]
+    adjusted = dict(zip(known, holm([test.p_value for test in tests]).tolist(), strict=True)) if known else {}
+    alpha = simultaneous_alpha(1 - confidence, max(1, len(known)))
+    differences = tuple(
+        _difference(name, before[name], after[name], values[name], adjusted.get(name), alpha, confidence, timer)
+        for name in both
+    )
+    findings = tuple(_findings(old, new, before, after, by_file, differences, timer, fail_above))
+    gate = None if fail_above is None else _gate(differences, fail_above, timer)
+    found = RegionComparison(
+        tuple(titles[0]), tuple(titles[1]), confidence, timer, differences, findings, fail_above, gate, undecided
+    )
+    return words.with_comparison(found)
+
+
+def _side(files: Sequence[Lengths]) -> dict[str, list[Floats]]:
+    found: dict[str, list[Floats]] = {}
+    for each in files:
+        for name, records in each.by_name():
+            good = each.ns(records["ticks"][timed(records)])
+            if len(good):
+                found.setdefault(name, []).append(good)
+    return found
+
+
+def _units(files: Sequence[Floats], by_file: bool) -> Floats:
+    """Logarithms of typical lengths: of each file, or of each piece. A length of nothing counts as a tenth of a ns."""
+    if by_file:
+        pieces = list(files)
+    else:
+        each = max(1, PIECES // len(files))
+        pieces = [piece for file in files for piece in np.array_split(file, min(each, max(1, len(file) // LEAST)))]
+    return np.log(np.maximum([trimmed(piece) for piece in pieces], 0.1))
+
+
+def _difference(
+    name: str,
+    before: Sequence[Floats],
+    after: Sequence[Floats],
+    values: tuple[Floats, Floats],
+    p_value: float | None,
+    alpha: float,
+    confidence: float,
+    timer: TimerLimit | None,
+) -> RegionDifference:
+    old, new = values
+    typical = [float(np.exp(each.mean())) for each in values]
+    change = float(new.mean() - old.mean())
+    low, high = -math.inf, math.inf
+    if p_value is not None:
+        variances = [float(each.var(ddof=1)) / len(each) for each in (old, new)]
+        half = math.sqrt(sum(variances)) * _quantile(variances, (len(old), len(new)), alpha)
+        low, high = math.expm1(change - half), math.expm1(change + half)
+    if p_value is None:
+        answer = RegionAnswer.UNKNOWN
+    elif p_value > 1 - confidence or low <= 0 <= high:
+        answer = RegionAnswer.NO_DIFFERENCE_DETECTED
+    elif timer is not None and abs(typical[1] - typical[0]) < timer.t_diff_ns:
+        answer = RegionAnswer.NOT_VISIBLE
+    else:
+        answer = RegionAnswer.SLOWER if change > 0 else RegionAnswer.FASTER
+    return RegionDifference(
+        name=name,
+        old_ns=typical[0],
+        new_ns=typical[1],
+        estimate=math.expm1(change),
+        low=low,
+        high=high,
+        p_value=math.nan if p_value is None else p_value,
+        answer=answer,
+        units=(len(old), len(new)),
+        regions=(sum(map(len, before)), sum(map(len, after))),
+    )
+
+
+def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -> float:
+    """Student's quantile with Welch's degrees of freedom; 0 where nothing varies."""
+    total = sum(variances)
+    if total == 0:
+        return 0.0
+    df = total**2 / sum(each**2 / (n - 1) for each, n in zip(variances, many, strict=True))
+    return float(stdtrit(df, 1 - alpha / 2))
+
+
+def _gate(differences: Sequence[RegionDifference], limit: float, timer: TimerLimit | None) -> Gate:
+    """What becomes of the limit: what is not visible lies within it where the timer would show that much."""
+    if any(d.low > limit and d.answer is RegionAnswer.SLOWER for d in differences):
+        return Gate.ABOVE
+    unseen = 0.0 if timer is None else timer.t_diff_ns
+    within = [d.high <= limit and (d.estimate > limit or unseen <= limit * d.old_ns) for d in differences]
+    return Gate.WITHIN if differences and all(within) else Gate.UNDECIDED
+
+
+def _findings(
+    old: Sequence[Lengths],
+    new: Sequence[Lengths],
+    before: Side,
+    after: Side,
+    by_file: bool,
+    differences: Sequence[RegionDifference],
+    timer: TimerLimit | None,
+    fail_above: float | None,
+) -> Iterator[Finding]:
+    for side, mine, others in (("old", before, after), ("new", after, before)):
+        if only := [name for name in mine if name not in others]:
+            yield finding("region_one_side", {"side": side, "names": only})
+    files = [*old, *new]
+    if len({each.header.machine for each in files}) > 1:
+        models = dict.fromkeys(f"{each.header.model or '?'} {each.header.machine[:4]}" for each in files)
+        yield finding("region_machines", {"machines": list(models)})
+    if not by_file:
+        yield finding("region_one_file", {"wanted": WANTED})
+    if timer is None:
+        yield finding("region_limit_unknown", {"quantum_ns": None})
+    elif fail_above is not None:
+        for d in differences:
+            if d.high <= fail_above and timer.t_diff_ns > fail_above * d.old_ns:
+                yield finding("region_coarse", {"name": d.name, "share": timer.t_diff_ns / d.old_ns})

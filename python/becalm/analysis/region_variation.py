@@ -1,0 +1,155 @@
+"""What varies in timed regions above the timer's own limit, and which ones stand out.
+
+`report` makes a RegionReport of the regions of one file; `becalm.verbs.regions` calls it, with what `region_outliers`
+says of a record of load. Nothing is subtracted: the clock's own cost is in every length.
+
+Public: report, trimmed, LONG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.analysis.region_lengths import Lengths, timed
+from becalm.nouns import region_codec as codec
+from becalm.nouns.regions import RegionReport, RegionSummary, TimerLimit
+from becalm.nouns.verdict import Finding
+from becalm.stats.arrays import Floats
+from becalm.stats.histogram import histogram
+from becalm.stats.survival import survival
+from becalm.wording import regions as words
+from becalm.wording.findings import finding
+
+DEVIATIONS = 8.0
+"""An outlier lies above the median by more than so many median absolute deviations, or steps of the clock: noise only
+adds (docs/explanation/clock.md). No more than one in a hundred is one."""
+
+FEW = 20
+"""Of fewer regions nothing is said to stand out, and none is said to vary."""
+
+
+def report(
+    lengths: Lengths,
+    *,
+    study: int | None,
+    title: str,
+    timer: TimerLimit | None,
+    damage: codec.Damage | None = None,
+    causes: Sequence[Finding] = (),
+    beside: int | None = None,
+) -> RegionReport:
+    """What the regions of a file say. `damage`: what was found when the file was read; `causes`: of outliers."""
+    head = lengths.header
+    step = head.ns(head.quantum) if head.quantum > 0 else None
+    found: list[RegionSummary] = []
+    untimed = []
+    for name, records in lengths.by_name():
+        summary = _summary(name, records, lengths, timer)
+        if summary is None:
+            untimed.append(name)
+        else:
+            found.append(summary)
+    made = RegionReport(
+        study=study,
+        title=title,
+        machine=head.machine,
+        model=head.model,
+        source=head.source,
+        hz=head.hz,
+        cost_ns=(head.ns(head.smallest_cost), head.ns(head.median_cost)),
+        quantum_ns=step,
+        timer=timer,
+        recorded=lengths.recorded,
+        read=lengths.read,
+        regions=tuple(found),
+        untimed=tuple(untimed),
+        findings=(*_findings(lengths, found, timer, damage or codec.Damage()), *causes),
+        beside=beside,
+        sentence="",
+    )
+    return words.with_sentence(made)
+
+
+def limit_ns(median: float, deviation: float, lengths: Lengths, timer: TimerLimit | None) -> float:
+    """Above which length, in ns, a region stands out."""
+    head = lengths.header
+    step = max(deviation, head.ns(max(head.quantum, 1.0)))
+    return median + max(DEVIATIONS * step, timer.t_diff_ns if timer else 0.0)
+
+
+def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLimit | None) -> RegionSummary | None:
+    good = timed(records)
+    ns = np.sort(lengths.ns(records["ticks"][good]))
+    if not len(ns):
+        return None
+    low, median, high, p99 = (float(each) for each in np.percentile(ns, [5, 50, 95, 99], method="lower"))
+    deviation = float(np.median(np.abs(ns - median)))
+    limit = max(p99, limit_ns(median, deviation, lengths, timer))
+    beyond = len(ns) - int(np.searchsorted(ns, limit, side="right")) if len(ns) >= FEW else 0
+    total = float(ns.sum())
+    head = lengths.header
+    return RegionSummary(
+        name=name,
+        regions=len(records),
+        timed=len(ns),
+        migrated=_flagged(records, codec.MIGRATED),
+        out_of_step=_flagged(records, codec.OUT_OF_STEP),
+        shorter_than_cost=_flagged(records, codec.SHORTER_THAN_COST),
+        median_ns=median,
+        mean_ns=total / len(ns),
+        min_ns=float(ns[0]),
+        p95_ns=high,
+        p99_ns=p99,
+        max_ns=float(ns[-1]),
+        sd_ns=float(ns.std(ddof=1)) if len(ns) > 1 else 0.0,
+        spread_ns=high - low,
+        varies=None if timer is None or len(ns) < FEW else high - low > timer.t_diff_ns,
+        outliers=beyond,
+        outlier_from_ns=limit,
+        outlier_share=float(ns[len(ns) - beyond :].sum()) / total if beyond and total > 0 else 0.0,
+        # All but the longest hundredth: what is rare is in the picture beside it.
+        histogram=histogram(ns, head.ns(head.quantum), (float(ns[0]), p99)),
+        survival=survival(ns),
+    )
+
+
+def _flagged(records: codec.Records, flag: int) -> int:
+    return int(np.count_nonzero(records["flags"] & flag))
+
+
+def _findings(
+    lengths: Lengths, found: Sequence[RegionSummary], timer: TimerLimit | None, damage: codec.Damage
+) -> Iterator[Finding]:
+    head, records = lengths.header, lengths.records
+    if timer is None:
+        yield finding("region_limit_unknown", {"quantum_ns": head.ns(head.quantum) if head.quantum > 0 else None})
+    short = [each.name for each in found if each.median_ns < head.ns(head.smallest_cost)]
+    if short:
+        yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
+    if many := _flagged(records, codec.MIGRATED):
+        yield finding("region_migrated", {"regions": many, "of": lengths.read})
+    if many := _flagged(records, codec.OUT_OF_STEP):
+        yield finding("region_backwards", {"regions": many, "of": lengths.read})
+    for keeps_last, many in sorted(lengths.dropped.items()):
+        yield finding("region_dropped", {"regions": many, "recorded": lengths.recorded, "keeps_last": keeps_last})
+    if lengths.read < lengths.recorded:
+        yield finding("region_thinned", {"read": lengths.read, "recorded": lengths.recorded})
+    if not damage.none:
+        lost = {"bytes": damage.bytes, "places": damage.places, "lost": damage.lost}
+        yield finding("region_damage", {**lost, "header": damage.header, "open": damage.open})
+    if lengths.damaged:
+        yield finding("region_store_damage", {"pieces": lengths.damaged})
+    if head.flags & codec.TRAPPED or head.flags & codec.SYSTEM_CLOCK:
+        yield finding("region_clock", {"trapped": bool(head.flags & codec.TRAPPED), "source": head.source})
+    if lengths.stepped:
+        yield finding("region_stepped", {})
+
+
+def trimmed(values: Floats, share: float = 0.05) -> float:
+    """The mean without the longest twentieth: a typical length that is finer than the clock's step."""
+    kept = len(values) - int(share * len(values))
+    part: npt.NDArray[np.float64] = np.partition(values, kept - 1)[:kept] if kept < len(values) else values
+    return float(part.mean())

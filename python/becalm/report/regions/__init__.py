@@ -1,0 +1,1 @@
+"""Reports of timed regions: one file, and old files against new ones."""

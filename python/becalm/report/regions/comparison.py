@@ -1,0 +1,30 @@
+"""The report of a comparison of timed regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.nouns.regions import RegionComparison
+from becalm.report.design.terminal import grid
+from becalm.report.fitted import LEAST
+from becalm.report.regions.tables import comparison
+from becalm.report.table import Table
+from becalm.report.terminal import apart, findings
+
+
+def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees."""
+    first, *rest = found.sentence.splitlines()
+    parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
+    parts += [grid(table, plain, LEAST) for table in comparison(found)]
+    if found.findings:
+        parts.append(findings(found.findings, plain))
+    return apart(parts)
+
+
+def tables(found: RegionComparison) -> Iterator[Table]:
+    """For Markdown and the page."""
+    yield from comparison(found)

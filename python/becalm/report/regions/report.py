@@ -1,0 +1,113 @@
+"""The report of one file of timed regions: the answer, a table, how the lengths lie, what to know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from becalm.nouns.regions import RegionReport, RegionSummary
+from becalm.report.design.terminal import grid
+from becalm.report.fitted import LEAST
+from becalm.report.page import Part, Picture, filled
+from becalm.report.regions import figures
+from becalm.report.regions.tables import regions
+from becalm.report.table import Table
+from becalm.report.terminal import apart, bar, findings
+from becalm.wording.measurement import short
+from becalm.wording.regions import fine
+
+DRAWN = 2
+"""Names whose lengths the terminal draws: those that take the most time."""
+
+PICTURES = 12
+"""Names that have a picture on the page."""
+
+
+def on_terminal(found: RegionReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees."""
+    return apart(_parts(found, plain))
+
+
+def tables(found: RegionReport) -> Iterator[Table]:
+    """For Markdown."""
+    yield from regions(found)
+
+
+def as_html(found: RegionReport) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    first, *rest = found.sentence.splitlines()
+    table = next(regions(found), None)
+    drawn = largest(found)[:PICTURES]
+    names = short([each.name for each in drawn])
+    parts = [Part("Regions", (), table)] if table else []
+    for name, each in zip(names, drawn, strict=True):
+        if each.timed > 1:
+            left = "Left: how often each length was timed, without far ones. "
+            right = "Right: the share of regions that took at least so long; both axes are logarithmic."
+            parts.append(Part(name, (Picture(figures.lengths(each, found), left + right),)))
+    return filled(
+        "regions/page.html",
+        "--report FILE.md",
+        title=first,
+        lines=rest,
+        parts=parts,
+        findings=found.findings,
+        facts=_facts(found),
+    )
+
+
+def largest(found: RegionReport) -> list[RegionSummary]:
+    """The names in the order of the time that they take in all."""
+    return sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
+
+
+def _parts(found: RegionReport, plain: bool) -> Iterator[RenderableType]:
+    first, *rest = found.sentence.splitlines()
+    yield Group(Text(first, "" if plain else "bold"), *map(Text, rest))
+    for table in regions(found):
+        yield grid(table, plain, LEAST)
+    drawn = [each for each in largest(found) if len(each.histogram.counts) > 1][:DRAWN]
+    for name, each in zip(short([each.name for each in drawn]), drawn, strict=True):
+        yield _histogram(name, each, plain)
+    if found.findings:
+        yield findings(found.findings, plain)
+    yield Text(_facts(found), "" if plain else "dim")
+
+
+def _histogram(name: str, each: RegionSummary, plain: bool, width: int = 40) -> RenderableType:
+    """Bars of its lengths: each line begins at the length that it says, the last one ends at the longest drawn."""
+    drawn = each.histogram
+    made = Grid(
+        title=Text(name), title_justify="left", box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    for justify in ("right", "left", "right"):
+        made.add_column(justify=justify, no_wrap=True)
+    most, step = max(drawn.counts), (drawn.high - drawn.low) / len(drawn.counts)
+    if drawn.below:
+        made.add_row(f"below {_tick(drawn.low, step)}", "", f"{drawn.below:,}")
+    for index, count in enumerate(drawn.counts):
+        begin = drawn.low + index * step
+        made.add_row(f"{_tick(begin, step)} …", bar(count / most, width, plain), f"{count:,}")
+    made.add_row(_tick(drawn.high, step), "", "")
+    if drawn.above:
+        made.add_row(f"above, to {fine(each.max_ns)}", "", f"{drawn.above:,}")
+    return made
+
+
+def _tick(ns: float, step: float) -> str:
+    """A length as fine as the distance to the next one."""
+    if ns >= 1e4 * step and ns >= 1e5:
+        return fine(ns)
+    digits = 0 if step >= 10 or step == 0 else min(3, max(0, 1 - math.floor(math.log10(step))))
+    return fine(ns) if ns >= 1e5 else f"{ns:,.{digits}f} ns"
+
+
+def _facts(found: RegionReport) -> str:
+    clock = f"{found.source}, {found.hz / 1e6:.1f} MHz"
+    step = "" if found.quantum_ns is None else f", steps by {fine(found.quantum_ns)}"
+    again = "" if found.study is None else f"Study {found.study}. Show again: becalm show {found.study}. "
+    return f"{again}{clock}{step}{f'; {found.model}' if found.model else ''}"

@@ -1,0 +1,53 @@
+"""Timed regions as tables of text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport
+from becalm.report.table import Table
+from becalm.wording.measurement import percent
+from becalm.wording.regions import fine
+
+VARIES = {True: "yes", False: "no", None: "?"}
+
+
+def regions(found: RegionReport) -> Iterator[Table]:
+    """Every name, the one that takes the longest first."""
+    head = ("region", "many", "median", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
+    ordered = sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
+    rows = tuple(
+        (
+            each.name,
+            f"{each.timed:,}",
+            *map(fine, (each.median_ns, each.min_ns, each.p95_ns, each.p99_ns, each.max_ns, each.spread_ns)),
+            VARIES[each.varies],
+            f"{each.outliers:,}",
+        )
+        for each in ordered
+    )
+    note = (
+        "spread: from the 5th to the 95th percentile. varies: whether that is more than the timer can show. The "
+        f"clock's own cost, {fine(found.cost_ns[0])} and mostly {fine(found.cost_ns[1])}, is in every length."
+    )
+    if rows:
+        yield Table("Regions", head, rows, (*range(1, 8), 9), note, codes=0, spare=(3, 5, 7, 4, 6, 1, 8))
+
+
+def comparison(found: RegionComparison) -> Iterator[Table]:
+    """Every name, what changed most first."""
+    level = f"{100 * found.confidence:g} % interval"
+    head = ("region", "old", "new", "difference", level, "answer", "files or pieces")
+    known = (RegionAnswer.SLOWER, RegionAnswer.FASTER)
+    ordered = sorted(found.differences, key=lambda d: (d.answer not in known, -abs(d.estimate)))
+    if ordered:
+        yield Table("Old and new", head, tuple(map(_row, ordered)), (1, 2, 3, 4, 6), "", codes=0, spare=(6, 1, 2, 4))
+
+
+def _row(d: RegionDifference) -> tuple[str, ...]:
+    half = (d.high - d.low) / 2
+    known = math.isfinite(half)
+    ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %" if known else "not yet known"
+    change = f"{percent(d.estimate, half if known else None, sign=True)} %"
+    return d.name, fine(d.old_ns), fine(d.new_ns), change, ends, str(d.answer), f"{d.units[0]}, {d.units[1]}"

@@ -1,0 +1,249 @@
+"""Timed regions of users' own code: files that becalm-clock and becalm_regions.h wrote, imported, shown, compared.
+
+`import_regions` puts a file into the store (`becalm import`), `conclude` says what a stored one says (`becalm show`),
+`compare_regions` lays old files beside new ones (`becalm compare --regions`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from becalm.analysis import region_comparison, region_outliers, region_variation
+from becalm.analysis.region_lengths import Lengths, gather
+from becalm.errors import UnfinishedError, UsageError
+from becalm.nouns import region_codec as codec
+from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
+from becalm.nouns.study import Study
+from becalm.nouns.verdict import Finding
+from becalm.report.document import Document
+from becalm.store import Store
+from becalm.store.timer_cells import TimerCells
+from becalm.study.stored import stored
+from becalm.units import duration_ns, fraction
+from becalm.verbs.clock import SAME_CLOCK
+from becalm.wording.findings import finding, reworded
+from becalm.wording.regions import unreadable
+
+KIND = "regions"
+TIMER = "barrier"
+"""The timer of `becalm clock` that reads as becalm-clock and becalm_clock.h do."""
+
+
+def is_regions(path: Path) -> bool:
+    """Whether a file is of regions, also one that is damaged. Raises UsageError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(1 << 16)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    return begin.startswith(codec.MAGIC) or (codec.BLOCK in begin and begin[:1] not in (b"{", b"[", b"\x1f"))
+
+
+def import_regions(
+    path: str | Path, store: str | None = None, *, t_diff: str | float | None = None, beside: str | int | None = None
+) -> int:
+    """Put a file of timed regions into the store; returns its number.
+
+    Arguments:
+        t_diff: the smallest change that the timer can show: a length, or a file of `becalm clock --json`; None: what
+            the last `becalm clock` on this machine found, where the file's clock is that one.
+        beside: the study (number or "last") whose record of load may explain outliers.
+
+    Raises UsageError for a file of which nothing can be read, StoreError.
+    """
+    path = Path(path)
+    header, damage = _scanned(path)
+    timer = _timer(header, t_diff)
+    options: dict[str, Any] = {"t_diff": None if timer is None else asdict(timer), "damage": asdict(damage)}
+    if timer is None and (kept := _kept_hz()) is not None:
+        options["kept_hz"] = kept
+    if beside is not None:
+        load = stored(beside, store)
+        options["beside"] = load.number
+        options["causes"] = [asdict(each) for each in _causes(path, load, timer)]
+    with Store.open(store) as opened, opened.together():
+        study = Study(KIND, (), options=options, host="file", title=path.name)
+        facts = {"host": {"machine_id_hash": header.machine, "boot_id": header.boot}, "cpu": {"model": header.model}}
+        number = opened.begin(study, facts, environment="unknown", created_ns=header.unix_ns)
+        # Read once more, so that no more of it is held than a piece.
+        read = _Opened(path)
+        with read.file:
+            opened.append_regions(number, ((part.records, part.data) for part in read.parts))
+    return number
+
+
+def conclude(document: Document) -> RegionReport:
+    """What a stored file of regions says. Raises UnfinishedError where nothing of it can be read."""
+    lengths = gather(document.regions)
+    if lengths is None:
+        raise UnfinishedError("The study has no timed regions that could be read: import its file again.")
+    options = document.study.options
+    try:
+        timer = None if options.get("t_diff") is None else TimerLimit(**_object(options["t_diff"]))
+        damage = codec.Damage(**_object(options.get("damage") or {}))
+        causes = [reworded(_object(each)) for each in list(options.get("causes") or ())]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"The options of this study of regions cannot be read: {error}.") from error
+    given: dict[str, Any] = {
+        "study": document.number,
+        "title": document.study.title or KIND,
+        "timer": timer,
+        "damage": damage,
+    }
+    if (kept := options.get("kept_hz")) is not None and timer is None:
+        causes.insert(0, finding("region_timer", {"kept_hz": kept, "hz": lengths.header.hz}))
+    beside = options.get("beside")
+    return region_variation.report(lengths, **given, causes=causes, beside=beside if isinstance(beside, int) else None)
+
+
+def compare_regions(
+    old: Sequence[str | int],
+    new: Sequence[str | int],
+    *,
+    t_diff: str | float | None = None,
+    confidence: float | str = 0.95,
+    fail_above: float | str | None = None,
+    undecided: str = "fail",
+    store: str | None = None,
+) -> RegionComparison:
+    """Timed regions before a change and after it, name by name.
+
+    Arguments:
+        old, new: files of regions, or numbers of studies that hold one; several files a side are as many processes.
+        t_diff: as in `import_regions`; None: the largest that the studies have, or that holds for the files' clock.
+        confidence: of all intervals together.
+        fail_above, undecided: as in `compare`: a limit for the slowdown of each name.
+
+    Raises UsageError for a side without a file, or a file of which nothing can be read; StoreError.
+    """
+    if not old or not new:
+        raise UsageError("Both sides need a file: becalm compare --regions OLD NEW, or --regions OLD… --against NEW….")
+    if undecided not in ("fail", "pass"):
+        raise UsageError(f"--undecided is pass or fail, not {undecided!r}.")
+    level = fraction(confidence)
+    if not 0 < level < 1:
+        raise UsageError(f"A confidence lies between 0 and 1, {confidence} does not.")
+    limit = None if fail_above is None else fraction(fail_above)
+    sides = [[_lengths(each, store) for each in side] for side in (old, new)]
+    limits = [own for side in sides for _, own in side if own is not None]
+    files = tuple([each for each, _ in side] for side in sides)
+    timer = max(limits, key=lambda each: each.t_diff_ns, default=None)
+    if t_diff is not None:
+        timer = _timer(files[0][0].header, t_diff)
+    return region_comparison.compare(
+        *files,
+        titles=([Path(str(each)).name for each in old], [Path(str(each)).name for each in new]),
+        timer=timer,
+        confidence=level,
+        fail_above=limit,
+        undecided=undecided,
+    )
+
+
+class _Opened:
+    """A file of regions that is open, and its pieces."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+        self.parts = codec.parts(self.file)
+
+
+def _causes(path: Path, load: Document, timer: TimerLimit | None) -> list[Finding]:
+    """What a study's record of load says of the outliers in a file."""
+    lengths = gather(_pieces(path))
+    if lengths is None:
+        return []
+    report = region_variation.report(lengths, study=None, title="", timer=timer)
+    wanted = {each.first for each in load.series}
+    started = {run.seq: run.started_ns for run in load.runs if run.seq in wanted} if wanted else {}
+    ticks = region_outliers.ticks(load.loads, load.series, started)
+    return list(region_outliers.causes(report, lengths, ticks, load.number or 0))
+
+
+def _scanned(path: Path) -> tuple[codec.RegionHeader, codec.Damage]:
+    """The header of a file, and what is wrong with the file. Raises UsageError where there is none."""
+    read = _Opened(path)
+    header, many = None, 0
+    with read.file:
+        for part in read.parts:
+            many += part.records
+            if part.kind == "header":
+                header = codec.header(part.data)
+    if header is None:
+        raise UsageError(unreadable(str(path), many))
+    return header, read.parts.damage
+
+
+def _lengths(reference: str | int, store: str | None) -> tuple[Lengths, TimerLimit | None]:
+    """The regions of a file or of a study, and what its timer can show."""
+    text = str(reference)
+    if text.isdigit() or text == "last":
+        document = stored(text, store)
+        if document.study.kind != KIND:
+            raise UsageError(f"Study {document.number} is a {document.study.kind}, not a file of regions.")
+        found, given = gather(document.regions), document.study.options.get("t_diff")
+        timer = TimerLimit(**_object(given)) if given else None
+    else:
+        header, _ = _scanned(Path(text))
+        found, timer = gather(_pieces(Path(text))), _timer(header, None)
+    if found is None:
+        raise UsageError(f"Nothing of the regions of {text} can be read.")
+    return found, timer
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    read = _Opened(path)
+    with read.file:
+        yield from (part.data for part in read.parts)
+
+
+def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit | None:
+    """What the timer of a file can show. Raises UsageError for neither a length nor a file of an evaluation."""
+    if given is None:
+        found = _of_evaluation(TimerCells().last(), header.hz)
+        return None if found is None else TimerLimit(found, "kept")
+    if isinstance(given, str) and Path(given).is_file():
+        try:
+            value = json.loads(Path(given).read_text(encoding="utf-8"))
+            cells = [{"event": "cell", **each} for each in value["cells"]]
+            found = _of_evaluation([{"event": "trust", "trust": value["trust"]}, *cells], header.hz)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{given} is no evaluation of timers (becalm clock --json): {error}.") from None
+        if found is None:
+            raise UsageError(f"{given} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
+        return TimerLimit(found, Path(given).name)
+    ns = duration_ns(given)
+    return TimerLimit(float(ns), "given")
+
+
+def _of_evaluation(events: Sequence[Mapping[str, Any]], hz: float) -> float | None:
+    """t_diff of an evaluation, in ns: of becalm-clock's reads with all code near; None for a clock of another rate."""
+    rates = [each["trust"]["hz"] for each in events if each.get("event") == "trust"]
+    if not rates or abs(rates[-1] / hz - 1) > SAME_CLOCK:
+        return None
+    for each in events:
+        if each.get("event") == "cell" and (each.get("timer"), each.get("flush")) == (TIMER, "L1"):
+            length, quantum = each.get("t_diff"), each.get("quantum")
+            if each.get("t_diff_below_quantum") and quantum is not None:
+                return float(quantum)
+            return None if length is None else float(length["ns"])
+    return None
+
+
+def _kept_hz() -> float | None:
+    """The rate of the clock that was evaluated last here."""
+    rates = [each["trust"]["hz"] for each in TimerCells().last() if each.get("event") == "trust"]
+    return float(rates[-1]) if rates else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no object")
+    return value

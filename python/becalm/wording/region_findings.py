@@ -1,0 +1,150 @@
+"""Findings about timed regions in words; `becalm.wording.findings` has the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.wording.measurement import counted, listed, percent, short
+from becalm.wording.regions import caused, fine
+
+Numbers = Mapping[str, Any]
+
+
+def limit_unknown(_: str, n: Numbers) -> str:
+    """Nobody said what the timer can show."""
+    step = "" if n["quantum_ns"] is None else f" Its step is {fine(n['quantum_ns'])}."
+    return (
+        f"How small a change this timer can show is not known, so whether something varies is not said.{step} Measure "
+        "it on that machine: becalm clock --quick; or give it: --t-diff 5ns."
+    )
+
+
+def short_regions(_: str, n: Numbers) -> str:
+    """Regions below the clock's cost."""
+    verb = "takes" if len(n["names"]) == 1 else "take"
+    return (
+        f"{listed(short(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
+        "can be said of such a length. Time several of them as one region."
+    )
+
+
+def migrated(_: str, n: Numbers) -> str:
+    """Regions that changed the processor."""
+    return (
+        f"{counted(n['regions'], 'region')} of {n['of']:,} began on one processor and ended on another: left out, "
+        "since their counters need not agree. Pin the program: taskset -c 1 PROGRAM."
+    )
+
+
+def backwards(_: str, n: Numbers) -> str:
+    """Regions of negative length."""
+    return (
+        f"{counted(n['regions'], 'region')} of {n['of']:,} ended before they began: the counters of this machine's "
+        "processors are out of step. They are left out; pin the program."
+    )
+
+
+def dropped(_: str, n: Numbers) -> str:
+    """A full ring."""
+    which = "the oldest went, the last are kept" if n["keeps_last"] else "the first are kept, what came later is not"
+    return (
+        f"A full ring dropped {counted(n['regions'], 'region')} beside the {n['recorded']:,} recorded: {which}. Give "
+        "it more memory, or flush it more often."
+    )
+
+
+def thinned(_: str, n: Numbers) -> str:
+    """More regions than memory allows."""
+    return f"Of {n['recorded']:,} regions {n['read']:,} were taken at random, to bound memory; counts are of these."
+
+
+def damage(_: str, n: Numbers) -> str:
+    """A file that is cut off or damaged."""
+    parts = []
+    if n["header"]:
+        parts.append("its first header is damaged (the one at its end was read)")
+    if n["places"]:
+        parts.append(f"{counted(n['bytes'], 'byte')} in {counted(n['places'], 'place')} cannot be read")
+    if n["open"]:
+        parts.append("it was not closed: the program was ended, or the file is cut off")
+    lost = f" {counted(n['lost'], 'region')} are known to be lost." if n["lost"] else ""
+    return f"The file is not whole: {'; '.join(parts)}.{lost} The rest is as it was."
+
+
+def store_damage(_: str, n: Numbers) -> str:
+    """Pieces in the store whose checksum does not fit."""
+    return f"{counted(n['pieces'], 'piece')} of the file cannot be read back from the store and are left out."
+
+
+def clock(_: str, n: Numbers) -> str:
+    """A clock that cannot time short code."""
+    if n["trapped"]:
+        return "A hypervisor emulates each read of this clock: nothing short can be timed by it."
+    return f"The processor's own counter could not be used: {n['source']} was read instead."
+
+
+def stepped(_: str, n: Numbers) -> str:
+    """Counter and time of day disagree."""
+    return (
+        "While the file was open the counter and the time of day moved by different amounts: the clock was set, or the "
+        "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid beside them exactly."
+    )
+
+
+def cause(program: str, n: Numbers) -> str:
+    """What the machine did while outliers happened."""
+    return (
+        f"{short([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
+        f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} for all that was asked)."
+    )
+
+
+def no_cause(program: str, n: Numbers) -> str:
+    """The load record explains nothing."""
+    who = short([program])[0] if program else "outliers"
+    match n["why"]:
+        case "apart":
+            return f"Study {n['study']} has no record of load of the time in which the regions were timed."
+        case "few":
+            return (
+                f"{who}: {counted(n['ticks'], 'tick')} of the load of study {n['study']} are too few to tell what "
+                "outliers come with. becalm watch -- PROGRAM records it over time."
+            )
+        case _:
+            return f"{who}: nothing in the load of study {n['study']} comes with its outliers."
+
+
+def other_machine(_: str, n: Numbers) -> str:
+    """Files of different machines."""
+    return (
+        f"The files are of different machines ({listed(short(n['machines']))}): times of each are right, their "
+        "differences are of the machines and of the code together."
+    )
+
+
+def other_timer(_: str, n: Numbers) -> str:
+    """The kept evaluation is of another clock."""
+    return (
+        f"The evaluation of timers kept here is of a clock of {n['kept_hz'] / 1e6:.1f} MHz, the file's has "
+        f"{n['hz'] / 1e6:.1f} MHz: it is not used. Give what holds there: --t-diff 5ns, or FILE of becalm clock --json."
+    )
+
+
+def one_side(_: str, n: Numbers) -> str:
+    """Names that only one side has."""
+    return f"Only the {n['side']} files have {listed(short(n['names']))}."
+
+
+def one_file(_: str, n: Numbers) -> str:
+    """The unit of a comparison is a piece of one process."""
+    return (
+        "There is one file on a side: what differs from process to process (addresses, layout) is in each difference "
+        f"and not in its interval, which rests on pieces of a file. Give {n['wanted']} files a side and more."
+    )
+
+
+def between(_: str, n: Numbers) -> str:
+    """How large a difference the timer shows of a name."""
+    share = percent(n["share"])
+    return f"The timer cannot show a change of {short([n['name']])[0]} below {share} %, which is more than the limit."

@@ -1,0 +1,141 @@
+"""What is said of timed regions of a program's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport, RegionSummary
+from becalm.nouns.verdict import Gate
+from becalm.wording.measurement import counted, listed, percent, short
+from becalm.wording.numbers import duration
+
+NAMED = 3
+"""Names that have a sentence of their own; the table has all."""
+
+
+def fine(ns: float) -> str:
+    """A time; below 10 ns with a tenth."""
+    return duration(ns) if abs(ns) >= 10 or ns == round(ns) else f"{ns:.1f} ns"
+
+
+def with_sentence(found: RegionReport) -> RegionReport:
+    """The report with its sentence."""
+    return replace(found, sentence="\n".join(_sentences(found)))
+
+
+def _sentences(found: RegionReport) -> Iterator[str]:
+    many = len(found.regions) + len(found.untimed)
+    what = f"{counted(found.recorded, 'region')} of {counted(many, 'name')}"
+    limit = "" if found.timer is None else f"; the timer shows changes of {fine(found.timer.t_diff_ns)} and more"
+    yield f"{what} in {short([found.title])[0]}{limit}."
+    names = dict(zip((each.name for each in found.regions), short([r.name for r in found.regions]), strict=True))
+    largest = sorted(found.regions, key=lambda each: each.spread_ns, reverse=True)
+    for each in [each for each in largest if each.varies is not False][:NAMED]:
+        yield _varying(each, names[each.name])
+    still = [names[each.name] for each in found.regions if each.varies is False]
+    if still:
+        verb = "varies" if len(still) == 1 else "vary"
+        yield f"{listed(still)} {verb} by no more than the timer can show."
+    if found.untimed:
+        lost = listed(short(found.untimed))
+        yield f"Nothing can be said of {lost}: no region of it began and ended on one processor."
+
+
+def _varying(each: RegionSummary, name: str) -> str:
+    usual = f"{name} takes {fine(each.median_ns)}"
+    if each.timed == 1:
+        return f"{usual}: one region, so nothing is known of its variation."
+    span = f"nine in ten within {fine(each.spread_ns)}"
+    beyond = ""
+    if each.outliers:
+        beyond = (
+            f"; {counted(each.outliers, 'outlier')} above {fine(each.outlier_from_ns)}, the longest "
+            f"{fine(each.max_ns)}, {percent(each.outlier_share)} % of its time"
+        )
+    return f"{usual}, {span}{beyond}."
+
+
+def with_comparison(found: RegionComparison) -> RegionComparison:
+    """The comparison with its sentence."""
+    return replace(found, sentence="\n".join(_compared(found)))
+
+
+def _compared(found: RegionComparison) -> Iterator[str]:
+    names = dict(zip((d.name for d in found.differences), short([d.name for d in found.differences]), strict=True))
+    shown = [d for d in found.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
+    for d in sorted(shown, key=lambda each: -abs(each.estimate))[:NAMED]:
+        yield _changed(d, names[d.name], found.confidence)
+    if len(shown) > NAMED:
+        yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
+    for answer, said in (
+        (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
+        (RegionAnswer.NOT_VISIBLE, "what changed of {} is less than the timer can show: not visible."),
+        (RegionAnswer.UNKNOWN, "there are too few regions to say anything of {}."),
+    ):
+        if mine := [names[d.name] for d in found.differences if d.answer is answer]:
+            text = said.format(listed(mine))
+            yield text[0].upper() + text[1:]
+    if not found.differences:
+        yield "No name is in both: there is nothing to compare."
+    if found.gate is not None and found.fail_above is not None:
+        yield _limit(found)
+
+
+def _changed(d: RegionDifference, name: str, confidence: float) -> str:
+    half = (d.high - d.low) / 2
+    low, high = sorted((abs(d.low), abs(d.high)))
+    span = f"{percent(low, half)} to {percent(high, half)} %"
+    return (
+        f"{name} is {percent(abs(d.estimate), half)} % {d.answer} ({100 * confidence:g} %: {span}): "
+        f"{fine(d.old_ns)} before, {fine(d.new_ns)} now."
+    )
+
+
+def _limit(found: RegionComparison) -> str:
+    limit = f"{percent(found.fail_above or 0.0)} %"
+    match found.gate:
+        case Gate.WITHIN:
+            return f"Within the limit: no region is slower by more than {limit}."
+        case Gate.ABOVE:
+            return f"Above the limit of {limit}."
+        case _:
+            return f"Undecided whether a region is slower by more than {limit}: time more of them, in more files."
+
+
+def unreadable(path: str, many: int) -> str:
+    """A file without a whole header."""
+    there = (
+        f"{counted(many, 'region')} in whole blocks are there, but without a header they have neither names nor a unit"
+        if many
+        else "no whole block of regions is in it"
+    )
+    return f"{path} cannot be imported: both its headers are missing, damaged or of another version; {there}."
+
+
+CAUSES = {
+    "steal_ns": "the hypervisor took CPU time (steal)",
+    "busy_ns": "the processors were busy",
+    "irq_ns": "interrupts took CPU time",
+    "softirq_ns": "software interrupts took CPU time",
+    "interrupts": "more interrupts arrived",
+    "switches": "there were more context switches",
+    "queue": "more tasks were runnable",
+    "major_faults": "pages were read from disk",
+    "swap_in_bytes": "memory was swapped in",
+    "swap_out_bytes": "memory was swapped out",
+    "direct_reclaims": "tasks reclaimed memory",
+    "disk_busy_ns": "the disks were busy",
+    "net_packets": "more packets passed",
+    "loopback_bytes": "more went over loopback",
+    "pressure_cpu_ns": "tasks waited for a CPU (pressure)",
+    "pressure_io_ns": "tasks waited for I/O (pressure)",
+    "pressure_memory_ns": "tasks waited for memory (pressure)",
+    "throttled": "the processor throttled itself",
+}
+"""Columns of a record of load that outliers are held against, and what more of each means."""
+
+
+def caused(columns: Sequence[str]) -> str:
+    """What the machine did more of."""
+    return listed([CAUSES.get(each, each) for each in columns])

@@ -1,0 +1,31 @@
+"""Timed regions as analysis takes them, for its tests."""
+
+import numpy as np
+from tests.unit.nouns import region_files as made
+
+from becalm.analysis.region_lengths import gather
+from becalm.analysis.region_variation import report
+from becalm.nouns.regions import TimerLimit
+
+LIMIT = TimerLimit(5.0, "given")
+
+
+def pieces(records, **changed):
+    blocks = [made.block(records[at : at + 1024], at) for at in range(0, len(records), 1024)]
+    return [made.header(**changed), *blocks]
+
+
+def lengths(records, **changed):
+    return gather(pieces(records, **changed))
+
+
+def said(records, timer=LIMIT, **more):
+    return report(lengths(records), study=1, title="x", timer=timer, **more)
+
+
+def kinds(found):
+    return [each.kind for each in found.findings]
+
+
+def normal(seed, many=4_000, mean=2_000, sd=20, name=0):
+    return made.regions(np.random.default_rng(seed).normal(mean, sd, many).astype(int), name)

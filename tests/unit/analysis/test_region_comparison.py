@@ -1,0 +1,96 @@
+"""Old regions against new ones: what changed, what is not visible, limits."""
+
+import numpy as np
+import pytest
+from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal
+
+from becalm.analysis.region_comparison import compare
+from becalm.analysis.region_variation import trimmed
+from becalm.nouns.regions import RegionAnswer
+from becalm.nouns.verdict import Gate
+
+
+def changed(old, new, timer=LIMIT, **more):
+    files = [[lengths(each) for each in side] for side in (old, new)]
+    return compare(*files, titles=(["old"], ["new"]), timer=timer, **more)
+
+
+def test_a_slower_name_is_named_beside_one_that_is_not():
+    old = np.concatenate([normal(1), normal(2, name=1)])
+    new = np.concatenate([normal(3, mean=2_100), normal(4, name=1)])
+    slow, same = changed([old], [new]).differences
+    assert slow.answer is RegionAnswer.SLOWER
+    assert slow.low < 0.05 < slow.high
+    assert same.answer is RegionAnswer.NO_DIFFERENCE_DETECTED
+    assert "parse is 5" in changed([old], [new]).sentence
+    assert "region_one_file" in kinds(changed([old], [new]))
+    assert "region_one_file" not in kinds(changed([old, old], [new, new]))
+
+
+def test_what_is_below_the_timer_s_limit_is_not_visible():
+    found = changed([normal(1)], [normal(2, mean=2_006)])
+    assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
+    assert "not visible" in found.sentence
+    assert changed([normal(1)], [normal(2, mean=2_006)], None).differences[0].answer is RegionAnswer.SLOWER
+
+
+def test_identical_programs_of_many_names_are_seldom_called_different():
+    wrong = 0
+    for seed in range(40):
+        sides = [[np.concatenate([normal([seed, side, name], 400, name=name) for name in range(6)])] for side in (0, 1)]
+        answers = [each.answer for each in changed(*sides, None).differences]
+        wrong += any(each is not RegionAnswer.NO_DIFFERENCE_DETECTED for each in answers)
+    # 2 expected; more than 6 would come about once in 200 such tests.
+    assert wrong <= 6
+
+
+def test_files_are_what_counts_where_there_are_several():
+    """Five processes a side, each with its own level: many regions say nothing of that."""
+    rng = np.random.default_rng(5)
+    files = [normal(seed, mean=2_000 * (1 + 0.03 * rng.standard_normal())) for seed in range(10)]
+    (found,) = changed(files[:5], files[5:]).differences
+    assert found.units == (5, 5)
+    assert found.high - found.low > 0.03
+    assert found.answer is RegionAnswer.NO_DIFFERENCE_DETECTED
+
+
+@pytest.mark.parametrize(
+    ("mean", "limit", "gate", "code"),
+    [
+        (2_000, 0.02, Gate.WITHIN, 0),
+        (2_200, 0.02, Gate.ABOVE, 1),
+        (2_040, 0.02, Gate.UNDECIDED, 5),
+        # 5 ns of 1,000 are 0.5 %: the timer cannot show what the limit asks for.
+        (2_000, 0.003, Gate.UNDECIDED, 5),
+    ],
+)
+def test_a_limit_has_three_outcomes(mean, limit, gate, code):
+    found = changed([normal(1)], [normal(2, mean=mean)], fail_above=limit)
+    assert (found.gate, found.exit_code) == (gate, code)
+
+
+def test_an_undecided_limit_may_pass():
+    assert changed([normal(1)], [normal(2, mean=2_040)], fail_above=0.02, undecided="pass").exit_code == 0
+
+
+def test_nothing_in_common_and_too_few_are_said():
+    found = changed([normal(1)], [normal(2, name=1)], fail_above=0.1)
+    assert found.differences == ()
+    assert "nothing to compare" in found.sentence
+    assert found.gate is Gate.UNDECIDED
+    assert kinds(found)[:2] == ["region_one_side", "region_one_side"]
+    (few,) = changed([normal(1, 9)], [normal(2, 9)]).differences
+    assert few.answer is RegionAnswer.UNKNOWN
+
+
+def test_other_machines_are_said():
+    files = [[lengths(normal(side), machine=f"{side}" * 16, hz=hz)] for side, hz in ((1, 2e9), (2, 4e9))]
+    found = compare(*files, titles=(["a"], ["b"]), timer=None)
+    assert "region_machines" in kinds(found)
+    # 2,000 ticks of 4 GHz are half as long.
+    assert found.differences[0].estimate == pytest.approx(-0.5, abs=0.01)
+
+
+def test_a_typical_length_is_the_mean_without_the_longest_twentieth():
+    assert trimmed(np.array([*range(19), 10_000.0])) == 9.0
+    assert trimmed(np.array([7.0])) == 7.0

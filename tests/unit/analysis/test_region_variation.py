@@ -1,0 +1,82 @@
+"""What is said of the regions of one file: variation above the timer's limit, outliers, what does not count."""
+
+import numpy as np
+import pytest
+from tests.unit.analysis.region_cases import LIMIT, kinds, normal, pieces, said
+from tests.unit.nouns import region_files as made
+
+from becalm.analysis.region_lengths import gather
+from becalm.analysis.region_variation import report
+from becalm.nouns.region_codec import RECORD, Damage
+
+
+def test_variation_is_named_above_the_timer_s_limit_alone():
+    both = np.concatenate([normal(1, sd=200), normal(2, sd=1, name=1)])
+    wide, narrow = said(both).regions
+    # 2 GHz: 200 ticks are 100 ns, and nine in ten lie within 3.29 standard deviations.
+    assert wide.spread_ns == pytest.approx(329, rel=0.05)
+    assert (wide.varies, narrow.varies) == (True, False)
+    assert "größe varies by no more than the timer can show" in said(both).sentence
+    assert [each.varies for each in said(both, None).regions] == [None, None]
+    assert "region_limit_unknown" in kinds(said(both, None))
+
+
+def test_numbers_by_hand():
+    found = said(made.regions(np.concatenate([np.repeat([1_000, 1_004], 50), [100_000]]))).regions[0]
+    assert (found.regions, found.timed, found.min_ns, found.median_ns, found.max_ns) == (101, 101, 500, 502, 50_000)
+    assert (found.outliers, found.outlier_share) == (1, pytest.approx(50_000 / (50 * 1_002 + 50_000)))
+    assert found.survival == ((500.0, 1.0), (502.0, 51 / 101), (50_000.0, 1 / 101))
+
+
+def test_outliers_are_one_in_a_hundred_at_most():
+    assert said(made.regions(np.repeat([1_000, 9_000], [900, 100]))).regions[0].outliers == 0
+    assert said(made.regions(np.repeat([1_000, 9_000], [995, 5]))).regions[0].outliers == 5
+
+
+def test_what_does_not_count_is_left_out_and_said():
+    records = made.regions(np.concatenate([np.full(100, 30), np.full(50, 1_000)]))
+    records["flags"][100:110] |= 1
+    records["ticks"][110:113], records["flags"][110:113] = -5, 2
+    found = said(records, damage=Damage(header=True, bytes=9, places=1, open=True, lost=512))
+    (only,) = found.regions
+    assert (only.regions, only.timed, only.migrated, only.out_of_step) == (150, 137, 10, 3)
+    assert only.shorter_than_cost == 100
+    assert {"region_short", "region_migrated", "region_backwards", "region_damage"} <= set(kinds(found))
+
+
+def test_a_name_of_which_no_region_counts_is_named():
+    records = made.regions(np.full(30, 900), name=1)
+    records["flags"] = 1
+    found = said(np.concatenate([made.regions(np.full(30, 900)), records]))
+    assert found.untimed == ("größe",)
+    assert "Nothing can be said of größe" in found.sentence
+
+
+def test_full_rings_are_counted_by_what_they_kept():
+    found = gather(
+        [made.header(), made.block(normal(1, 100), dropped=7), made.block([], 100, dropped=5, keeps_last=True)]
+    )
+    assert found.dropped == {False: 7, True: 5}
+    assert kinds(report(found, study=1, title="x", timer=LIMIT)) == ["region_dropped", "region_dropped"]
+
+
+def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
+    records = made.regions(np.tile([1_000, 3_000], 20_000))
+    records["name"] = np.tile([0, 1], 20_000)
+    found = gather(pieces(records), most=6_000)
+    assert found.recorded == 40_000
+    assert 2_500 < found.read <= 6_000
+    shares = [len(mine) / found.read for _, mine in found.by_name()]
+    assert shares == pytest.approx([0.5, 0.5], abs=0.05)
+    assert "region_thinned" in kinds(report(found, study=1, title="x", timer=LIMIT))
+
+
+def test_a_clock_that_was_set_meanwhile_is_said():
+    steady = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_002_000_000_000)
+    moved = made.closing(1, 10, ticks=1_000_000 + 4_000_000_000, unix_ns=1_700_000_902_000_000_000)
+    for end, stepped in ((steady, False), (moved, True)):
+        found = gather([made.header(), made.block(normal(1, 10)), end])
+        assert found.stepped is stepped
+        # Ticks count from the header: half a million of them at 2 GHz.
+        at = found.unix_ns(np.array([(2_000_000, 0, 0, 0, 0, 0)], RECORD))
+        assert at.tolist() == [1_700_000_000_000_500_000]

@@ -1,0 +1,109 @@
+"""Reports of timed regions: edges of pictures, names of all kinds, every form."""
+
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.unit.nouns import region_files as made
+
+from becalm.analysis.region_comparison import compare
+from becalm.analysis.region_lengths import gather
+from becalm.analysis.region_variation import report
+from becalm.nouns.regions import TimerLimit
+from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
+from becalm.report.regions import figures
+
+RNG = np.random.default_rng(1)
+
+
+def gathered(names, lengths, **changed):
+    records = np.concatenate([made.regions(each, name) for name, each in enumerate(lengths)])
+    return gather([made.header(names, **changed), made.block(records)])
+
+
+def drawn(found, width=80, plain=True):
+    text = io.StringIO()
+    Console(file=text, width=width).print(on_terminal(found, plain=plain, columns=width))
+    return text.getvalue()
+
+
+def of(names, lengths, t_diff=5.0):
+    timer = None if t_diff is None else TimerLimit(t_diff, "given")
+    return report(gathered(names, lengths), study=3, title="x.regions", timer=timer)
+
+
+LONG = ("a" * 60 + "1" + "b" * 60, "a" * 60 + "2" + "b" * 60)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_names_that_are_cut_stay_different(width):
+    text = drawn(of(LONG, [np.full(50, 300), np.full(50, 900)]), width)
+    table = text[text.index("\nRegions") :]
+    rows = [line for line in table[: table.index("spread:")].splitlines() if line.startswith("aa")]
+    assert len({line.split("  ")[0] for line in rows}) == 2
+    # The result stays, however little room there is.
+    assert {("150 ns" in line, "450 ns" in line) for line in rows} == {(True, False), (False, True)}
+
+
+def test_the_bars_say_where_they_begin_and_end():
+    lengths = np.repeat(np.arange(1_000, 1_200, 20), 30)
+    text = drawn(of(("parse",), [lengths]))
+    # 2 GHz: from 500 to 590 ns; the last line is an edge and no bar.
+    rows = text[text.index("\nparse ", text.index("spread:")) :].splitlines()[2:]
+    assert rows[0].split()[0] == "500"
+    ends = next(index for index, row in enumerate(rows) if row.split()[-1] == "ns")
+    assert rows[ends].split() == ["590", "ns"]
+    assert sum(int(row.split()[-1]) for row in rows[:ends]) == len(lengths)
+
+
+def steps(svg):
+    """The survival line of a picture, as points."""
+    from matplotlib.figure import Figure
+
+    assert isinstance(svg, Figure)
+    return svg.axes[1].lines[0].get_xydata()
+
+
+def test_the_pictures_begin_and_end_where_the_data_does(monkeypatch):
+    kept = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
+    found = of(("parse",), [np.concatenate([np.repeat([1_000, 1_100, 1_200], 100), [90_000]])])
+    figures.lengths(found.regions[0], found)
+    bars = kept[0].axes[0].patches
+    bars = [each for each in bars if each.get_height() > 1]
+    assert min(each.get_x() for each in bars) == 500.0
+    assert max(each.get_x() + each.get_width() for each in bars) == pytest.approx(600.0)
+    line = steps(kept[0])
+    assert line[0].tolist() == [500.0, 1.0]
+    assert line[-1].tolist() == [45_000.0, pytest.approx(1 / 301)]
+    # "pre": from 500 on to 550 the share is that of those who took at least 550.
+    assert kept[0].axes[1].lines[0].get_drawstyle() == "steps-pre"
+
+
+HOSTILE = ("<script>alert(1)</script>", "a|b`c`", "\x1b[31mred", "naïve ✗ 日本語", "", "x" * 3000, "parse", "parse")
+
+
+def test_every_form_takes_names_of_all_kinds():
+    lengths = [RNG.normal(1_000, 30, 40).astype(int) for _ in HOSTILE]
+    found = of(HOSTILE, lengths, None)
+    other = compare(
+        [gathered(HOSTILE, lengths)], [gathered(HOSTILE[:3], lengths[:3])], titles=(["a"], ["b"]), timer=None
+    )
+    for each in (found, other):
+        for width in (20, 80):
+            assert "\x1b[31m" not in drawn(each, width, plain=True).replace("\x1b[0m", "")
+        page = as_html(each)
+        assert "<script>" not in page
+        assert as_markdown(each)
+        assert as_json(each)
+    assert len({each.name for each in found.regions}) == len(HOSTILE)
+
+
+def test_a_name_of_one_region_and_one_of_zero_length_are_shown():
+    found = of(("once", "zero"), [np.array([700]), np.zeros(30, dtype=int)])
+    assert "one region" in found.sentence
+    assert "zero" in drawn(found)
+    assert as_html(found)
+    assert dataclasses.replace(found, study=None).to_json()["kind"] == "regions"

@@ -1,0 +1,260 @@
+"""Files of timed regions as studies: imported, shown, listed, exported, compared; what is wrong with one is said."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.unit import timers
+from tests.unit.nouns import region_files as made
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import UnfinishedError, UsageError
+from becalm.store import Store
+from becalm.store.timer_cells import TimerCells
+from becalm.verbs.records import written
+
+
+def normal(seed, many=2_000, mean=2_000, name=0):
+    return made.regions(np.random.default_rng(seed).normal(mean, 20, many).astype(int), name)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A whole file of two names."""
+    path = tmp_path / "x.regions"
+    path.write_bytes(made.file(np.concatenate([normal(1), normal(2, name=1)]), dropped=7))
+    return path
+
+
+def cli(*words):
+    return CliRunner().invoke(group, [str(word) for word in words])
+
+
+def kinds(found):
+    return [each.kind for each in found.findings]
+
+
+# --- a study ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_imported_listed_and_shown(file, store):
+    number = becalm.import_regions(file, t_diff="5ns")
+    (listed,) = becalm.list_studies().studies
+    assert (listed.number, listed.study.kind, listed.study.title, listed.runs) == (1, "regions", "x.regions", 4_000)
+    found = becalm.show(number).verdict
+    assert [each.name for each in found.regions] == ["parse", "größe"]
+    assert (found.timer.t_diff_ns, found.timer.source) == (5.0, "given")
+    assert kinds(found) == ["region_dropped"]
+    done = cli("show", number)
+    assert done.exit_code == 0
+    assert "4,000 regions of 2 names in x.regions" in done.output
+    assert "regions" in cli("list", "--kind", "regions").output
+    assert json.loads(cli("show", number, "--json").output)["kind"] == "regions"
+
+
+def test_the_pieces_are_stored_as_they_were(file, store):
+    number = becalm.import_regions(file)
+    with Store.open() as opened:
+        assert b"".join(opened.regions(number)) == file.read_bytes()
+
+
+def test_csv_has_a_line_for_each_region_and_json_is_imported_again(file, store, tmp_path):
+    becalm.import_regions(file, t_diff="5ns")
+    rows = list(csv.DictReader(io.StringIO(becalm.export(format="csv"))))
+    assert len(rows) == 4_000
+    # Sorted by name; 2 GHz.
+    assert (rows[0]["region"], rows[-1]["region"]) == ("parse", "größe")
+    assert float(rows[0]["length_ns"]) == int(rows[0]["ticks"]) / 2
+    (tmp_path / "x.json").write_text(becalm.export())
+    (again,) = becalm.import_(tmp_path / "x.json")
+    assert becalm.show(again).verdict.regions == becalm.show(1).verdict.regions
+    for form in ("markdown", "html"):
+        assert "parse" in becalm.export(format=form)
+    for form in ("hyperfine", "pyperf"):
+        with pytest.raises(UsageError):
+            becalm.export(format=form)
+
+
+@pytest.mark.parametrize(
+    ("change", "recorded"),
+    [
+        (lambda data: data[:-800], 3_072),  # The end, and the last block.
+        (lambda data: b"X" + data[1:], 4_000),  # The first header: that at the end is read.
+        (lambda data: data[:300] + b"X" + data[301:], 2_976),  # The first block.
+    ],
+)
+def test_a_damaged_file_says_so_and_the_rest_is_there(file, store, change, recorded):
+    file.write_bytes(change(file.read_bytes()))
+    found = becalm.show(becalm.import_(file)[0]).verdict
+    assert "region_damage" in kinds(found)
+    assert found.recorded == recorded
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 60, 161])
+def test_a_file_of_which_nothing_can_be_read_is_refused_in_a_sentence(file, store, cut):
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(UsageError, match=r"x\.regions .*\.$"):
+        becalm.import_(file)
+    assert becalm.list_studies().studies == ()
+
+
+def test_without_any_header_what_is_there_is_still_counted(file, store):
+    data = file.read_bytes()
+    head = len(made.header())
+    file.write_bytes(data[head:-head])
+    with pytest.raises(UsageError, match="4,000 regions in whole blocks are there, but without a header"):
+        becalm.import_(file)
+
+
+def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
+    number = becalm.import_regions(file)
+    with Store.open() as opened, opened._writing() as db:
+        db.exec_driver_sql("UPDATE region_part SET data = zeroblob(500) WHERE position = 1")
+    found = becalm.show(number).verdict
+    assert "region_store_damage" in kinds(found)
+    assert found.recorded == 4_000 - 1_024
+
+
+def test_a_study_whose_options_are_damaged_is_said(file, store):
+    number = becalm.import_regions(file)
+    with Store.open() as opened, opened._writing() as db:
+        db.exec_driver_sql("""UPDATE study SET options = '{"t_diff": 7}'""")
+    with pytest.raises(UsageError, match="options of this study of regions cannot be read"):
+        becalm.show(number)
+    with Store.open() as opened, opened._writing() as db:
+        db.exec_driver_sql("DELETE FROM region_part")
+    with pytest.raises(UnfinishedError):
+        becalm.show(number)
+
+
+# --- what the timer can show ------------------------------------------------------------------------------------------
+
+
+def evaluated(hz):
+    kept = TimerCells()
+    kept.begin({})
+    kept.add({**timers.TRUST, "trust": {**timers.TRUST["trust"], "hz": hz}})
+    for cell in (timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(t_diff=7.0)):
+        kept.add(cell)
+
+
+def test_the_kept_evaluation_of_the_same_clock_is_used(file, store):
+    assert becalm.show(becalm.import_regions(file)).verdict.timer is None
+    evaluated(2.0001e9)
+    timer = becalm.show(becalm.import_regions(file)).verdict.timer
+    assert (timer.t_diff_ns, timer.source) == (7.0, "kept")
+    evaluated(2.6e9)
+    found = becalm.show(becalm.import_regions(file)).verdict
+    assert found.timer is None
+    assert {"region_timer", "region_limit_unknown"} <= set(kinds(found))
+
+
+def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_path):
+    trust = {**timers.TRUST["trust"], "hz": 2e9}
+    path = tmp_path / "clock.json"
+    cell = timers.cell(t_diff=3.0, t_diff_below_quantum=True, quantum=10.0)
+    path.write_text(json.dumps({"trust": trust, "cells": [cell]}))
+    assert becalm.show(becalm.import_regions(file, t_diff=str(path))).verdict.timer.t_diff_ns == 10.0
+    path.write_text(json.dumps({"trust": {**trust, "hz": 1e9}, "cells": [cell]}))
+    with pytest.raises(UsageError, match="tells no t_diff of this file's clock"):
+        becalm.import_regions(file, t_diff=str(path))
+    path.write_text("{}")
+    with pytest.raises(UsageError, match="no evaluation of timers"):
+        becalm.import_regions(file, t_diff=str(path))
+    with pytest.raises(UsageError):
+        becalm.import_regions(file, t_diff="soon")
+
+
+def test_a_study_beside_says_what_it_can(file, store):
+    becalm.run("spin 20ms", host="sim:drift", runs=5, seed=1)
+    data = np.concatenate([np.full(990, 2_000), np.full(9, 90_000)])
+    file.write_bytes(made.file(made.regions(data)))
+    number = becalm.import_regions(file, beside=1)
+    found = becalm.show(number).verdict
+    assert (found.beside, found.findings[-1].kind, found.findings[-1].numbers["why"]) == (1, "region_no_cause", "apart")
+    assert "Study 1 has no record of load of the time" in cli("show", number).output.replace("\n  ", " ")
+    with pytest.raises(UsageError, match="no study 9"):
+        becalm.import_regions(file, beside=9)
+
+
+# --- old against new --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path, store):
+    """Old ones and new ones, of which `parse` is a tenth slower."""
+    paths = []
+    for seed in range(6):
+        path = tmp_path / f"{'old' if seed < 3 else 'new'}{seed % 3}.regions"
+        mean = 2_000 if seed < 3 else 2_200
+        path.write_bytes(made.file(np.concatenate([normal(seed, mean=mean), normal(seed + 10, name=1)])))
+        paths.append(path)
+    return paths[:3], paths[3:]
+
+
+def test_two_files_are_compared(files):
+    (old, *_), (new, *_) = files
+    done = cli("compare", "--regions", old, new, "--t-diff", "5ns")
+    assert done.exit_code == 0
+    assert "parse is " in done.output
+    assert "% slower" in done.output
+    assert cli("compare", "--regions", "--fail-above", "5%", old, new).exit_code == 1
+    assert cli("compare", "--regions", "--fail-above", "50%", old, new).exit_code == 0
+    assert cli("compare", "--regions", "--fail-above", "10%", old, new).exit_code == 5
+    assert cli("compare", "--regions", "--fail-above", "10%", "--undecided", "pass", old, new).exit_code == 0
+
+
+def test_several_files_a_side_and_studies_are_compared(files):
+    old, new = files
+    done = cli("compare", "--regions", *old, "--against", *new, "--json")
+    found = json.loads(done.output)
+    assert (found["old"], found["new"]) == ([each.name for each in old], [each.name for each in new])
+    assert found["differences"][0]["units"] == [3, 3]
+    numbers = [becalm.import_regions(each, t_diff="5ns") for each in (old[0], new[0])]
+    again = becalm.compare_regions(*[[each] for each in numbers])
+    assert again.differences[0].answer == "slower"
+    assert again.timer.t_diff_ns == 5.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--regions"], "Two files of regions are compared, and 0 were given"),
+        (["--regions", "a", "b", "c"], "Two files of regions are compared, and 3 were given"),
+        (["--regions", "a", "/nowhere"], "/nowhere cannot be read"),
+        (["--regions", "--runs", "5", "a", "a"], "--runs is for programs that are run"),
+        (["--regions", "--host", "x", "a", "a"], "--hosts is for programs that are run"),
+        (["--against", "a", "--", "true"], "--against and --t-diff are for files of timed regions"),
+        (["--regions", "1", "a"], "Study 1 is a run, not a file of regions"),
+        (["--regions", "--fail-above", "2", "a", "a"], "200%"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words, said, file, store, monkeypatch):
+    becalm.run("spin 20ms", host="sim:drift", runs=2, seed=1)
+    monkeypatch.chdir(file.parent)
+    file.rename("a")
+    done = cli("compare", *words)
+    assert said in f"{done.output}{done.exception}"
+    assert done.exit_code != 0
+
+
+def test_the_list_is_read_without_the_code_of_regions(file, store):
+    becalm.import_regions(file)
+    shown = "print([each for each in sys.modules if 'becalm' in each and 'region' in each])"
+    asked = f"import sys, becalm; becalm.list_studies(); {shown}"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['becalm.store.region_parts']"
+
+
+def test_a_document_without_regions_is_no_table_of_them(store):
+    from becalm.report.formats import format_row
+    from becalm.study.stored import stored
+
+    becalm.run("spin 20ms", host="sim:drift", runs=2, seed=1)
+    assert written(stored(1), format_row("csv")).startswith("program,")
