@@ -87,7 +87,6 @@ def test_the_example_s_file_is_imported(language, tmp_path, store):
     check(tmp_path / "x.regions", many)
 
 
-@pytest.mark.needs("cargo")
 def test_the_example_in_rust_is_imported(tmp_path, store):
     asked = ["cargo", "run", "-q", "--locked", "-p", "becalm-clock", "--features", "std", "--example", "regions", "--"]
     subprocess.run([*asked, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True)
