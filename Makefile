@@ -7,13 +7,15 @@ VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
 SIMULATOR := python/becalm/becalm-sim
+# The one program that is linked dynamically, to load the timers of libraries.
+TIMERS := python/becalm/becalm-timers
 # The engine's tables (knobs, columns, sources), which the Python package reads.
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test campaigns bench fuzz fuzz-imports lint check-arm docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test campaigns bench fuzz fuzz-imports lint check-arm check-crate docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -38,9 +40,11 @@ debian-packages: check-tools
 %/bin/python: | check-tools
 	$(PYTHON) -m venv $*
 
-# As setup.py builds them, so that a wheel need not do it again.
+# As setup.py builds them, so that a wheel need not do it again. How a program is linked is said of it alone: what they share
+# is compiled once.
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
-STATICALLY = RUSTFLAGS="$${RUSTFLAGS:+$$RUSTFLAGS }-C target-feature=+crt-static" cargo build -q --release --locked --target $(HOST)
+PROGRAM = cargo rustc -q --release --locked --target $(HOST)
+STATICALLY = -- -C target-feature=+crt-static
 
 # --- building -------------------------------------------------------------------------------------------------------
 
@@ -51,17 +55,21 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(AGENT): $(RUST) | check-tools
-	$(STATICALLY) -p becalm-agent
+	$(PROGRAM) -p becalm-agent --bin becalm-agent $(STATICALLY)
 	cp target/$(HOST)/release/becalm-agent $@.new && mv $@.new $@
 
 $(SIMULATOR): $(RUST) | check-tools
-	$(STATICALLY) -p becalm-sim
+	$(PROGRAM) -p becalm-sim --bin becalm-sim $(STATICALLY)
 	cp target/$(HOST)/release/becalm-sim $@.new && mv $@.new $@
+
+$(TIMERS): $(RUST) | check-tools
+	$(PROGRAM) -p becalm-timers --bin becalm-timers
+	cp target/$(HOST)/release/becalm-timers $@.new && mv $@.new $@
 
 $(TABLES): $(AGENT)
 	$(AGENT) tables > $@.new && mv $@.new $@
 
-build: $(VENV)/.develop $(AGENT) $(SIMULATOR) $(TABLES)
+build: $(VENV)/.develop $(AGENT) $(SIMULATOR) $(TIMERS) $(TABLES)
 
 install: check-tools
 	$(PYTHON) -m pip install .
@@ -95,6 +103,7 @@ guests: debian-packages build
 # make test UNCHANGED=--tell
 UNCHANGED ?=
 test: guests
+	@rustup target add $(ARM) 2>/dev/null || echo "becalm-clock is not tried for Armv8: rustup cannot add $(ARM)."
 	cargo test --workspace --locked
 	cargo test -p becalm-clock --features std --locked
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
@@ -128,7 +137,12 @@ check-arm: check-tools
 	@rustup target add $(ARM) 2>/dev/null || { echo "becalm-clock is not checked for Armv8: rustup cannot add $(ARM)."; exit 0; } && \
 	  cargo clippy -q -p becalm-clock --all-targets --locked --target $(ARM) -- -D warnings
 
-lint: build check-arm
+# becalm-clock as it would be published: packed, compiled from the package alone, and its interface the one that is kept.
+check-crate: check-tools
+	cargo package -q -p becalm-clock --locked --allow-dirty
+	$(BIN)/python tools/interface.py
+
+lint: build check-arm check-crate
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

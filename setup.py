@@ -1,34 +1,44 @@
-"""Only what pyproject.toml cannot say: the agent is one statically linked executable inside the package, and the tables
-that the package shares with it are what that executable prints.
+"""Only what pyproject.toml cannot say: the programs inside the package, and the tables that one of them prints.
 
-setuptools-rust builds it, rather than maturin, because one wheel can then hold an executable and, once a computation
-needs one, an extension module too. The agent is linked statically (also against glibc), so that the same file runs on
-an older distribution and as the first process of a guest.
+setuptools-rust says when Rust is built, rather than maturin, because one wheel can then hold executables and, once
+a computation needs one, an extension module too. The agent is linked statically (also against glibc), so that the same
+file runs on an older distribution and as the first process of a guest. becalm-timers alone is linked dynamically: it
+loads libraries, and where it cannot start the agent does without them.
 """
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 from setuptools import setup
-from setuptools_rust import Binding, RustExtension, Strip, build_rust
+from setuptools_rust import Binding, RustExtension, build_rust
 
-STATIC = "-C target-feature=+crt-static"
+STATIC = ["-C", "target-feature=+crt-static"]
+PROGRAMS = {"becalm-agent": STATIC, "becalm-sim": STATIC, "becalm-timers": []}
 
 if "CARGO_BUILD_TARGET" not in os.environ:
-    # A target that is named, even if it is the host, keeps these flags away from procedural macros, which cannot be
-    # linked statically.
+    # A target that is named, even if it is the host, is what the Makefile builds for: what is there is not built again.
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     os.environ["CARGO_BUILD_TARGET"] = re.search(r"^host: (\S+)", version, re.MULTILINE)[1]
 
 
 class build_rust_and_tables(build_rust):
-    """Build the agent, then have it write tables.json beside itself."""
+    """Build the programs, then have the agent write tables.json beside itself.
+
+    By `cargo rustc`, which setuptools-rust does not use for executables: how one is linked is said of it alone, so that
+    what they share is compiled once.
+    """
 
     def run(self):
-        super().run()
         package = Path(self.get_finalized_command("build_ext").get_ext_fullpath("becalm.tables")).parent
+        package.mkdir(parents=True, exist_ok=True)
+        made = Path(os.environ.get("CARGO_TARGET_DIR", "target"), os.environ["CARGO_BUILD_TARGET"], "release")
+        for name, flags in PROGRAMS.items():
+            build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, "--", *flags]
+            subprocess.run(build, check=True)
+            shutil.copy2(made / name, package / name)
         tables = subprocess.run([package / "becalm-agent", "tables"], capture_output=True, check=True).stdout
         (package / "tables.json").write_bytes(tables)
 
@@ -36,15 +46,7 @@ class build_rust_and_tables(build_rust):
 setup(
     cmdclass={"build_rust": build_rust_and_tables},
     rust_extensions=[
-        RustExtension(
-            {name: f"becalm.{name}"},
-            path=f"crates/{name}/Cargo.toml",
-            binding=Binding.Exec,
-            env={**os.environ, "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {STATIC}".strip()},
-            args=["--locked"],
-            strip=Strip.Debug,
-            debug=False,
-        )
-        for name in ("becalm-agent", "becalm-sim")
+        RustExtension({name: f"becalm.{name}"}, path=f"crates/{name}/Cargo.toml", binding=Binding.Exec)
+        for name in PROGRAMS
     ],
 )

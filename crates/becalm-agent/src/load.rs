@@ -128,7 +128,7 @@ fn open(options: &Options) -> io::Result<File> {
 }
 
 /// End with the process that started this one: work that nobody waits for any more would go on, a load for ever.
-pub fn die_with_parent() {
+fn die_with_parent() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
 }

@@ -1,43 +1,115 @@
-"""The evaluation of this machine's timers: `becalm-agent clock` as a process that tells what it finds, line by line."""
+"""The evaluation of a machine's timers by the engine, event by event (docs/reference/protocol.md).
+
+`evaluate` here: by `becalm-timers`, which is linked dynamically and loads PAPI; where that cannot start, by the agent,
+with the reason. `evaluate_on` another machine: by its agent, which starts itself as a program there.
+"""
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import agent_path
+from becalm.hosts.events import RunText, Written
+from becalm.hosts.protocol import Host, MeasureRequest
+from becalm.nouns.run import Block, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+
+Event = dict[str, Any]
+
+AGENT = "/proc/self/exe"
+"""What the agent starts is started from its own process, so this is the agent itself on any machine."""
 
 
-def evaluate(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Events of the engine, as they come (docs/reference/protocol.md); ends the process when it is closed.
+def timers_path() -> str:
+    """The executable inside the installed package."""
+    return str(importlib.resources.files("becalm") / "becalm-timers")
+
+
+def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
+    """Events of this machine's evaluation, as they come; ends the process when it is closed.
 
     Raises UsageError for a name that is none, MachineError where nothing can be measured.
     """
-    line = [agent_path(), "clock", json.dumps(request)]
     try:
-        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        yield from _told([timers_path(), json.dumps(request)])
+    except _NotStarted as why:
+        asked = {**request, "no_papi": f"becalm-timers, which loads PAPI, cannot start here: {why}"}
+        try:
+            yield from _told([agent_path(), "clock", json.dumps(asked)])
+        except _NotStarted as reason:
+            raise MachineError(f"The agent cannot be started: {agent_path()}: {reason}.") from reason
+
+
+def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
+    """The same of the machine of a host. Raises what `evaluate` does."""
+    host.define([Workload.of([AGENT, "clock", json.dumps(request)], output=Output.INHERIT, expect=None)], [Settings()])
+    events = host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), stop_on_failure=False))
+    yield from _parsed(_lines(events))
+
+
+class _NotStarted(Exception):
+    """A program that did not come as far as its first event, and why."""
+
+
+def _told(line: list[str]) -> Iterator[Event]:
+    """What a program tells. Raises _NotStarted, and what `evaluate` does."""
+    try:
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
-        raise MachineError(f"The agent cannot be started: {line[0]}: {error.strerror}.") from error
+        raise _NotStarted(error.strerror) from error
     assert process.stdout is not None
-    last = ""
+    assert process.stderr is not None
     try:
-        for text in process.stdout:
-            if not text.endswith(b"\n"):
-                # It was ended while it wrote this.
-                last = ""
-                break
-            event: dict[str, Any] = json.loads(text)
-            last = event["event"]
-            if last == "error":
-                raise (UsageError if event["usage"] else MachineError)(event["message"])
-            yield event
+        first = process.stdout.readline()
+        if not first and process.wait() == CANNOT_LOAD:
+            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise _NotStarted(said[-1] if said else f"exit code {CANNOT_LOAD}")
+        yield from _parsed(text for part in ((first,), process.stdout) for text in part)
     finally:
         process.terminate()
         process.stdout.close()
+        process.stderr.close()
         process.wait()
+
+
+CANNOT_LOAD = 127
+"""What the dynamic linker ends a program with whose libraries are missing or too old (ld.so)."""
+
+
+def _lines(events: Iterable[Any]) -> Iterator[bytes]:
+    """Whole lines of what a program has written on standard output, as they come; what it said last in an error."""
+    begun, said = "", ""
+    for event in events:
+        match event:
+            case Written("stdout", text):
+                *whole, begun = (begun + text).split("\n")
+                yield from (f"{each}\n".encode() for each in whole)
+            case Written(_, text):
+                said += text
+            case RunText(_, stderr):
+                said += stderr
+    if said.strip():
+        raise MachineError(f"The evaluation ended on the host: {said.strip().splitlines()[-1]}")
+
+
+def _parsed(lines: Iterable[bytes]) -> Iterator[Event]:
+    last = ""
+    for text in lines:
+        if not text.endswith(b"\n"):
+            # It was ended while it wrote this.
+            last = ""
+            break
+        event: Event = json.loads(text)
+        last = event["event"]
+        if last == "error":
+            raise (UsageError if event["usage"] else MachineError)(event["message"])
+        yield event
     if last != "done":
         raise MachineError(
             "The evaluation of timers was ended by somebody before it was done: its process was killed. What was "

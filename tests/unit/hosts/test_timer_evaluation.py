@@ -1,20 +1,25 @@
 """The evaluation of timers, by a process that only looks like the agent: what it tells, and how it ends."""
 
+import json
+
 import pytest
 
-from becalm.errors import MachineError
+from becalm.errors import MachineError, UsageError
 from becalm.hosts import timer_evaluation
+from becalm.hosts.events import RunText, Written
 
 
 @pytest.fixture
 def agent(tmp_path, monkeypatch):
-    """Has the evaluation made by a script."""
+    """Has the evaluation made by a script, in place of the agent, or of becalm-timers, which otherwise is not there."""
+    monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(tmp_path / "becalm-timers"))
 
-    def made(script):
-        path = tmp_path / "agent"
+    def made(script, name="agent"):
+        path = tmp_path / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(timer_evaluation, "agent_path", lambda: str(path))
+        if name == "agent":
+            monkeypatch.setattr(timer_evaluation, "agent_path", lambda: str(path))
 
     return made
 
@@ -31,3 +36,61 @@ def test_one_that_was_ended_is_said_wherever_it_was_cut_off(agent, cut):
     assert next(found) == {"event": "cell"}
     with pytest.raises(MachineError, match="was ended by somebody before it was done"):
         list(found)
+
+
+TELLS = """echo '{"event": "done"}'; printf '%s\\n' "$@" > "${0%/*}/asked" """
+
+
+def test_the_program_that_loads_papi_is_asked_first(agent, tmp_path):
+    agent(TELLS, "becalm-timers")
+    agent("exit 9")
+    assert [each["event"] for each in timer_evaluation.evaluate({"seed": 1})] == ["done"]
+    assert json.loads((tmp_path / "asked").read_text()) == {"seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (None, "No such file or directory"),
+        ("echo 'libc.so.6: version GLIBC_9 not found' >&2; exit 127", "libc.so.6: version GLIBC_9 not found"),
+    ],
+)
+def test_where_it_cannot_start_the_agent_says_why_papi_is_missing(agent, tmp_path, script, reason):
+    agent(TELLS)
+    if script is not None:
+        agent(script, "becalm-timers")
+    assert [each["event"] for each in timer_evaluation.evaluate({"seed": 1})] == ["done"]
+    word, asked = (tmp_path / "asked").read_text().splitlines()
+    assert word == "clock"
+    assert reason in json.loads(asked)["no_papi"]
+
+
+class Elsewhere:
+    """A host on which a program writes this."""
+
+    def __init__(self, *events):
+        self.events = events
+
+    def define(self, workloads, settings):
+        self.argv = workloads[0].argv
+
+    def measure(self, request):
+        yield from self.events
+
+
+def test_another_machine_s_agent_starts_itself_and_its_lines_are_put_together():
+    host = Elsewhere(
+        Written("stdout", '{"event": "trust"}\n{"eve'), Written("stdout", 'nt": "done"}\n'), RunText(0, "", "")
+    )
+    assert [each["event"] for each in timer_evaluation.evaluate_on(host, {"seed": 3})] == ["trust", "done"]
+    assert host.argv == ("/proc/self/exe", "clock", '{"seed": 3}')
+
+
+def test_what_goes_wrong_on_another_machine_is_said():
+    refused = Elsewhere(Written("stdout", '{"event": "error", "usage": true, "message": "sundial is not a timer"}\n'))
+    with pytest.raises(UsageError, match="sundial"):
+        list(timer_evaluation.evaluate_on(refused, {}))
+    with pytest.raises(MachineError, match=r"on the host: becalm-agent: \{\} is not a request"):
+        list(timer_evaluation.evaluate_on(Elsewhere(RunText(0, "becalm-agent: {} is not a request", "")), {}))
+    with pytest.raises(MachineError, match="ended by somebody"):
+        list(timer_evaluation.evaluate_on(Elsewhere(Written("stdout", '{"event": "trust"}\n{"ev')), {}))

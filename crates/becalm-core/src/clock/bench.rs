@@ -26,6 +26,8 @@ pub struct Bench<'a> {
     until: Instant,
     slow: i64,
     quantum: Option<Quantum>,
+    /// What an addition takes, in ns or cycles.
+    addition: f64,
     /// Costs of empty regions, in ns or cycles, sorted.
     costs: Vec<f64>,
     /// What one measurement of a short length takes in all, flush included.
@@ -59,9 +61,15 @@ impl<'a> Bench<'a> {
             until: began + time,
             slow: (SLOW_NS / factor) as i64,
             quantum: step.map(|step| Quantum { value: step * factor, length: step * factor / addition }),
+            addition,
             costs,
             each,
         }
+    }
+
+    /// Searches end at this moment.
+    pub fn ends(&mut self, at: Instant) {
+        self.until = at;
     }
 
     /// The median cost of an empty region.
@@ -91,6 +99,10 @@ impl Meter for Bench<'_> {
 
     fn quantum(&self) -> Option<Quantum> {
         self.quantum
+    }
+
+    fn per_length(&self) -> f64 {
+        self.addition
     }
 
     fn exhausted(&self) -> bool {

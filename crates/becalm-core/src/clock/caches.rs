@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::evict::{self, Code};
 use crate::facts::caches::bytes;
 use crate::facts::memory;
 use crate::facts::read::Machine;
@@ -17,10 +18,23 @@ const SHARE: u64 = 4;
 pub struct Flush {
     /// L1, L2, L3 or memory.
     pub name: &'static str,
-    /// Bytes that are written before each measurement.
+    /// Bytes that are written before each measurement, or evicted.
     pub bytes: u64,
     /// Why it is left out.
     pub reason: Option<String>,
+}
+
+/// The row that evicts lines instead of displacing them.
+pub const EVICTED: &str = "evicted";
+
+impl Flush {
+    /// What does it.
+    pub fn buffer(&self) -> Buffer {
+        match self.name {
+            EVICTED => Buffer { memory: Vec::new(), code: Code::own() },
+            _ => Buffer::new(self.bytes),
+        }
+    }
 }
 
 /// The rows for a processor: nothing, and four times its first, second and third cache for data.
@@ -35,7 +49,8 @@ pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
             right.then(|| bytes(&read("size")?)).flatten()
         })
     };
-    let row = |name, level| match cache(level) {
+    let row = |name, level| {
+        match cache(level) {
         None => {
             Flush { name, bytes: 0, reason: Some(format!("the kernel tells of no cache of level {level}")) }
         }
@@ -43,13 +58,21 @@ pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
             name,
             bytes: size * TIMES,
             reason: Some(format!(
-                "{} MiB are more than a quarter of the available memory",
-                (size * TIMES) >> 20
+                "{} MiB are more than a quarter of the available memory ({} MiB); the row `{EVICTED}` needs none",
+                (size * TIMES) >> 20,
+                available >> 20
             )),
         },
         Some(size) => Flush { name, bytes: size * TIMES, reason: None },
+    }
     };
-    vec![Flush { name: "L1", bytes: 0, reason: None }, row("L2", 1), row("L3", 2), row("memory", 3)]
+    vec![
+        Flush { name: "L1", bytes: 0, reason: None },
+        row("L2", 1),
+        row("L3", 2),
+        row("memory", 3),
+        evicted(),
+    ]
 }
 
 /// What /proc/meminfo says is available, in bytes; 0 where it does not.
@@ -57,9 +80,18 @@ pub fn available(machine: &Machine) -> u64 {
     memory::available(&machine.text("proc/meminfo")).unwrap_or(0)
 }
 
-/// Memory that is written before a measurement.
+/// The row whose lines are evicted, or why not.
+fn evicted() -> Flush {
+    let reason = evict::unable().map(str::to_owned);
+    Flush { name: EVICTED, bytes: Code::own().map_or(0, |code| code.bytes()), reason }
+}
+
+/// What is done before a measurement: memory is written, or code evicted.
 #[derive(Debug)]
-pub struct Buffer(Vec<u8>);
+pub struct Buffer {
+    memory: Vec<u8>,
+    code: Option<Code>,
+}
 
 /// Bytes of a line of the cache on every processor that this runs on, or a part of it.
 const LINE: usize = 64;
@@ -67,21 +99,24 @@ const LINE: usize = 64;
 impl Buffer {
     /// So many bytes, touched once so that the kernel has given all of them.
     pub fn new(bytes: u64) -> Buffer {
-        Buffer(vec![1; bytes as usize])
+        Buffer { memory: vec![1; bytes as usize], code: None }
     }
 
-    /// Write to each line.
+    /// Write to each line; or evict the code of the work, of the vDSO and of these functions.
     #[inline(never)]
-    pub fn write(&mut self) {
-        for line in self.0.chunks_mut(LINE) {
+    pub fn away(&mut self, functions: &[usize]) {
+        for line in self.memory.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
         }
-        std::hint::black_box(&mut self.0);
+        std::hint::black_box(&mut self.memory);
+        if let Some(code) = &self.code {
+            code.evict(functions);
+        }
     }
 
-    /// Whether there is anything to write.
+    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.memory.is_empty() && self.code.is_none()
     }
 }
 
@@ -143,7 +178,8 @@ mod tests {
             ("3", "Unified", "32M"),
         ]);
         let found = rows(&tree.machine(), 1, available(&tree.machine()));
-        let short: Vec<_> = found.iter().map(|row| (row.name, row.bytes, row.reason.is_some())).collect();
+        let short: Vec<_> =
+            found[..4].iter().map(|row| (row.name, row.bytes, row.reason.is_some())).collect();
         let mib = 1 << 20;
         assert_eq!(
             short,
@@ -151,7 +187,7 @@ mod tests {
                 ("L1", 0, false),
                 ("L2", 192 << 10, false),
                 ("L3", 4 * mib, false),
-                ("memory", 128 * mib, false)
+                ("memory", 128 * mib, false),
             ]
         );
     }
@@ -166,10 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn evicted_lines_need_no_memory() {
+        let tree = machine(&[]);
+        let row = rows(&tree.machine(), 1, 0).pop().unwrap();
+        assert_eq!((row.name, row.reason.as_deref()), (EVICTED, evict::unable()));
+        if row.reason.is_none() {
+            assert!(row.bytes > 1_024, "{row:?}");
+            let mut buffer = row.buffer();
+            assert!(!buffer.is_empty());
+            buffer.away(&[Buffer::is_empty as *const () as usize]);
+        }
+    }
+
+    #[test]
     fn every_line_is_written() {
         let mut buffer = Buffer::new(1_000);
-        buffer.write();
-        assert_eq!(buffer.0.iter().filter(|byte| **byte == 2).count(), 16);
+        buffer.away(&[]);
+        assert_eq!(buffer.memory.iter().filter(|byte| **byte == 2).count(), 16);
         assert!(!buffer.is_empty() && Buffer::new(0).is_empty());
     }
 }

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::bench::Bench;
 use super::caches::Flush;
 use super::chain::Check;
-use super::filter::Filter;
+use super::effort;
+use super::filter::{Cleaned, Filter};
 use super::meter::{Meter, Set};
-use super::search::{difference, shortest, Criteria, Found, Unmeasurable};
+use super::search::{difference, shortest, Criteria, Found, Unmeasurable, AGAIN};
 use super::statistics::{median, variation};
 use super::timer::measure::context_switches;
 use super::timer::{Description, Unit};
@@ -76,6 +77,8 @@ pub struct Cell {
     pub t_diff: Option<Length>,
     /// See `t_diff`.
     pub no_t_diff: Option<String>,
+    /// t_min is that of the counter's step, within a quarter: no timer that reads this counter can do better.
+    pub quantum_binds: bool,
     /// The step is longer than t_diff, which therefore is known to be at most that.
     pub t_diff_below_quantum: bool,
     /// Probability that a measurement of the longer of two lengths that differ by t_diff is above one of the shorter.
@@ -105,6 +108,23 @@ pub struct Cell {
     pub check: Check,
     /// How long the cell took.
     pub elapsed_ns: u64,
+    /// How often it was measured: one without an answer is tried again where time is left.
+    pub tries: u32,
+}
+
+impl Cell {
+    /// Whether it has both answers.
+    pub fn answered(&self) -> bool {
+        self.t_min.is_some() && self.t_diff.is_some()
+    }
+
+    /// The one with more answers of two tries of the same, this one if they have as many.
+    pub fn better(self, later: Cell) -> Cell {
+        let answers = |cell: &Cell| (cell.t_min.is_some(), cell.t_diff.is_some());
+        let tries = self.tries + later.tries;
+        let best = if answers(&later) > answers(&self) { later } else { self };
+        Cell { tries, ..best }
+    }
 }
 
 /// What a cell is to be.
@@ -113,71 +133,42 @@ pub struct Asked<'a> {
     pub description: Description,
     /// The flush.
     pub flush: &'a Flush,
-    /// What it takes.
-    pub flush_time: Duration,
     /// How the operating system's share is told.
     pub filter: Filter,
     /// The published search, with its numbers; otherwise the grid, with numbers that fit the time.
     pub published: bool,
+    /// A length at which another cell of the timer passed; 0: none is known.
+    pub near: u64,
     /// Time.
     pub time: Duration,
 }
 
-/// Sets that a search with all its repetitions, or with as few as possible, looks at: counted on quiet machines.
-const SETS: u32 = 1_200;
-const FEWEST_SETS: u32 = 160;
-/// Fewer measurements to a set say nothing of a share of 5 %.
-const FEWEST: usize = 30;
-/// Up to so many measurements to a set the search is the smallest.
-const SMALL: usize = 1_000;
-/// What a measurement takes beside the flush: reads, and additions of a usual length, twice.
-const USUAL: Duration = Duration::from_nanos(1_200);
+/// t_min within this factor of what the step alone allows is the step's.
+const BINDS: f64 = 1.25;
 /// Where the search gives up: first here, and further up only where nothing passed.
 const LONGEST: [u64; 3] = [8_192, 32_768, 131_072];
+/// The share of the time that the search for t_min may take.
+const SHORTEST_SHARE: f64 = 0.6;
 /// Additions of the last set where there is no t_min.
 const REFERENCE: u64 = 1_024;
-
-/// How much time cells of a flush get beside others.
-pub fn weight(flush: Duration) -> f64 {
-    1.0 + (flush.as_secs_f64() * 1e5).min(5.0)
-}
-
-/// The least time that a cell needs.
-pub fn least(flush: Duration) -> Duration {
-    (flush + USUAL) * FEWEST_SETS * FEWEST as u32
-}
-
-/// What fits the time.
-pub fn criteria(asked: &Asked, each: Duration) -> Criteria {
-    let base = Criteria { filter: asked.filter, longest: LONGEST[2], ..Criteria::default() };
-    if asked.published {
-        return base;
-    }
-    let fits = |sets: u32| {
-        let many = asked.time.as_secs_f64() / f64::from(sets) / each.as_secs_f64();
-        (many as usize).clamp(FEWEST, base.many)
-    };
-    let all = fits(SETS);
-    if all > SMALL {
-        return Criteria { many: all, fresh: 3, pairs: 12, repetitions: 3, ..base };
-    }
-    Criteria { many: fits(FEWEST_SETS).min(3 * SMALL), fresh: 1, pairs: 4, repetitions: 1, ..base }
-}
 
 /// Measure a cell.
 pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell {
     let began = Instant::now();
     let (switches, steal) = (context_switches(), steal_ns(cpu));
-    let criteria = criteria(asked, bench.each);
+    let criteria = effort::criteria(asked.published, asked.filter, asked.near, asked.time, bench.each);
+    bench.ends(began + asked.time.mul_f64(SHORTEST_SHARE));
     let t_min = search(&mut bench, &criteria, asked.published);
+    bench.ends(began + asked.time);
     let t_diff = t_min.and_then(|found| match asked.published {
         true => difference::published(&mut bench, &criteria, found.length),
         false => difference::grid(&mut bench, &criteria, found.length),
     });
     let reference_additions = t_min.map_or(REFERENCE, |found| found.length);
-    let reference = bench.sets(&[reference_additions], criteria.many).swap_remove(0);
     let quantum = bench.quantum();
-    let cleaned = asked.filter.clean(&reference, quantum.map_or(0.0, |quantum| quantum.value));
+    let step = quantum.map_or(0.0, |quantum| quantum.value);
+    let (reference, cleaned) = calm(&mut bench, reference_additions, criteria.many, asked.filter, step);
+    let separation = t_diff.ok().and_then(|found| found.separation);
     let reason = |found: Option<Unmeasurable>| found.map(|reason| reason.to_string());
     Cell {
         timer: asked.description.name,
@@ -196,12 +187,19 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         no_t_min: reason(t_min.err()),
         t_diff: t_diff.ok().map(|found| Length::of(found.found, &check)),
         no_t_diff: if t_min.is_ok() { reason(t_diff.err()) } else { Some("there is no t_min".to_owned()) },
+        quantum_binds: match (t_min, quantum) {
+            (Ok(found), Some(quantum)) => {
+                found.length as f64 <= BINDS * quantum.length / (2.0 * criteria.variation)
+            }
+            (Err(reason), _) => matches!(reason, Unmeasurable::QuantumBinds { .. }),
+            _ => false,
+        },
         t_diff_below_quantum: match (t_diff, quantum) {
             (Ok(found), Some(quantum)) => (found.found.length as f64) < quantum.length,
             _ => false,
         },
-        area: t_diff.ok().map(|found| found.separation.area),
-        error: t_diff.ok().map(|found| found.separation.error),
+        area: separation.map(|found| found.area),
+        error: separation.map(|found| found.error),
         raw_variation: finite(variation(&reference.values, bench.cost())),
         cleaned_variation: finite(variation(&cleaned.values, bench.cost())),
         removed: cleaned.removed,
@@ -213,7 +211,28 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         steal_ns: steal.and_then(|before| steal_ns(cpu).map(|after| after.saturating_sub(before))),
         check,
         elapsed_ns: began.elapsed().as_nanos() as u64,
+        tries: 1,
     }
+}
+
+/// The last set: measured again, as those of the searches are, while too much of it would have to be taken out.
+fn calm(bench: &mut Bench, length: u64, many: usize, filter: Filter, step: f64) -> (Set, Cleaned) {
+    let mut measured = || {
+        let set = bench.sets(&[length], many).swap_remove(0);
+        let cleaned = filter.clean(&set, step);
+        (set, cleaned)
+    };
+    let mut best = measured();
+    for _ in 0..AGAIN {
+        if best.1.measurable() {
+            break;
+        }
+        let next = measured();
+        if next.1.removed < best.1.removed {
+            best = next;
+        }
+    }
+    best
 }
 
 /// t_min, looked for among short lengths first: long ones take their time.
@@ -221,12 +240,12 @@ fn search(bench: &mut Bench, criteria: &Criteria, published: bool) -> Result<Fou
     if published {
         return shortest::published(bench, criteria);
     }
-    let mut last = Err(Unmeasurable::TooNoisy);
-    for longest in LONGEST {
-        last = shortest::grid(bench, &Criteria { longest, ..*criteria });
-        if !matches!(last, Err(Unmeasurable::TooNoisy)) {
+    let mut last = shortest::grid(bench, &Criteria { longest: LONGEST[0], ..*criteria });
+    for longest in &LONGEST[1..] {
+        if !matches!(last, Err(Unmeasurable::TooNoisy { .. } | Unmeasurable::QuantumBinds { .. })) {
             break;
         }
+        last = shortest::grid(bench, &Criteria { longest: *longest, ..*criteria });
     }
     last
 }
@@ -268,25 +287,6 @@ fn steal_of(stat: &str, cpu: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn asked(flush: &Flush, seconds: f64, published: bool) -> Asked<'_> {
-        let description = Description { name: "barrier", unit: Unit::Ticks, meaning: "" };
-        let time = Duration::from_secs_f64(seconds);
-        Asked { description, flush, flush_time: Duration::ZERO, filter: Filter::Robust, published, time }
-    }
-
-    #[test]
-    fn measurements_fit_the_time() {
-        let flush = Flush { name: "L1", bytes: 0, reason: None };
-        let quick = criteria(&asked(&flush, 0.5, false), Duration::from_nanos(1_500));
-        assert!(quick.repetitions == 1 && (1_000..=3_000).contains(&quick.many), "{quick:?}");
-        let long = criteria(&asked(&flush, 60.0, false), Duration::from_nanos(1_500));
-        assert!(long.repetitions == 3 && long.many == 10_000, "{long:?}");
-        let flushed = criteria(&asked(&flush, 5.0, false), Duration::from_millis(20));
-        assert_eq!(flushed.many, FEWEST);
-        let published = criteria(&asked(&flush, 0.5, true), Duration::from_nanos(1_500));
-        assert_eq!((published.many, published.fresh, published.pairs), (10_000, 30, 80));
-    }
 
     #[test]
     fn steal_is_the_eighth_number() {

@@ -3,25 +3,20 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use becalm_clock::{portable, Clock};
+use becalm_clock::Clock;
 
-use super::bench::{self, Bench};
-use super::caches::{self, Buffer, Flush};
-use super::cell;
-use super::chain::{self, Check};
+use super::caches::{self, Flush};
+use super::effort;
 use super::pin;
 use super::request::{named, Event, Refused, Request};
+use super::rounds::{self, Rounds};
 use super::timer::loaded::Loaded;
 use super::timer::table;
-use super::timer::{Description, Unit};
 use super::trust::Trust;
 use crate::facts::read::Machine;
 
-/// Rounds of the self-check, and how often it is tried: other load on the machine may spoil one.
-const ROUNDS: usize = 101;
-const TRIES: usize = 5;
 /// The share of the budget above which the least that a flush needs is too much.
-const MOST_OF_BUDGET: f64 = 0.5;
+const MOST_OF_BUDGET: f64 = 0.75;
 
 /// Evaluate all that is asked for; tells what it finds as it finds it.
 pub fn evaluate(
@@ -31,14 +26,15 @@ pub fn evaluate(
 ) -> Result<(), Refused> {
     let began = Instant::now();
     let (filter, published) = (request.filter()?, request.published()?);
-    let cpu = request.cpu.map_or_else(pin::last, Some).unwrap_or(0);
+    let allowed = pin::allowed();
+    let cpu = request.cpu.or(allowed.last().copied()).unwrap_or(0);
     let pinned = pin::to(cpu);
     if let (Some(_), Err(reason)) = (request.cpu, &pinned) {
         return Err(Refused::Cpu { cpu, reason: reason.to_string() });
     }
     let clock = Clock::open().map_err(Refused::Clock)?;
-    let check = checked()?;
-    let trust = Trust::collect(&clock, check, cpu, pinned.is_ok());
+    let check = rounds::checked()?;
+    let trust = Trust::collect(&clock, check, cpu, pinned.is_ok(), &allowed);
     let doubts = trust.doubts();
     tell(&Event::Trust { trust: Box::new(trust), doubts })?;
 
@@ -63,60 +59,20 @@ pub fn evaluate(
         })
         .collect();
     tell(&Event::Planned { cells: cells.len() })?;
-    let mut buffer = Buffer::new(0);
-    let mut allocated = usize::MAX;
-    for (place, (flush, timer)) in cells.iter().enumerate() {
-        let (flush_row, flush_time) = &flushes[*flush];
-        if allocated != *flush {
-            buffer = Buffer::new(flush_row.bytes);
-            allocated = *flush;
-        }
-        // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
-        let weight = |flush: usize| cell::weight(flushes[flush].1);
-        let rest: f64 = cells[place..].iter().map(|(flush, _)| weight(*flush)).sum();
-        let left = budget.saturating_sub(began.elapsed());
-        let time = left.mul_f64(weight(*flush) / rest);
-        let (description, timer) = &timers[*timer];
-        let check = checked()?;
-        let factor = factor(*description, &clock);
-        let addition = if description.unit == Unit::Cycles { 1.0 } else { check.addition_ns };
-        let step = bench::step(timer.as_ref());
-        let seed = request.seed.wrapping_add(place as u64);
-        let bench = Bench::new(timer.as_ref(), factor, addition, step, &mut buffer, seed, time);
-        let asked = cell::Asked {
-            description: *description,
-            flush: flush_row,
-            flush_time: *flush_time,
-            filter,
-            published,
-            time,
-        };
-        let found = cell::measure(&asked, bench, check, cpu);
-        tell(&Event::Cell(Box::new(found)))?;
-    }
+    let rounds = Rounds {
+        timers: &timers,
+        flushes: &flushes,
+        clock: &clock,
+        filter,
+        published,
+        seed: request.seed,
+        cpu,
+        began,
+        budget,
+    };
+    rounds.measure(cells, tell)?;
     tell(&Event::Done { elapsed_ns: began.elapsed().as_nanos() as u64 })?;
     Ok(())
-}
-
-/// The chain of additions, if it is one.
-fn checked() -> Result<Check, Refused> {
-    let mut ratio = 0.0;
-    for _ in 0..TRIES {
-        let check = chain::check(portable::now_ns, ROUNDS);
-        if check.passed() {
-            return Ok(check);
-        }
-        ratio = check.ratio;
-    }
-    Err(Refused::Chain { ratio })
-}
-
-/// What one unit of a timer is in ns, or 1 for cycles.
-fn factor(description: Description, clock: &Clock) -> f64 {
-    match description.unit {
-        Unit::Ticks => 1e9 / clock.info().calibration.hz,
-        Unit::Nanoseconds | Unit::Cycles => 1.0,
-    }
 }
 
 /// The flushes that are asked for and that the budget allows, with the time that one takes.
@@ -134,19 +90,19 @@ fn flushes(
         let mut reason = row.reason.clone();
         let mut time = Duration::ZERO;
         if reason.is_none() && row.bytes > 0 {
-            let mut buffer = Buffer::new(row.bytes);
-            buffer.write();
+            let mut buffer = row.buffer();
+            buffer.away(&[]);
             let began = Instant::now();
-            (0..3).for_each(|_| buffer.write());
+            (0..3).for_each(|_| buffer.away(&[]));
             time = began.elapsed() / 3;
-            let least = cell::least(time) * timers.max(1) as u32;
+            let least = effort::least(time) * timers.max(1) as u32;
             if least > budget.mul_f64(MOST_OF_BUDGET) {
                 reason = Some(format!(
-                    "writing {} MiB takes {:.1} ms, before each measurement: these cells need at least {} s of a budget \
-                     that is twice as long",
+                    "writing {} MiB takes {:.1} ms, before each measurement: with a budget of {} s or more, or fewer \
+                     timers, it can be done",
                     row.bytes >> 20,
                     time.as_secs_f64() * 1e3,
-                    least.as_secs() + 1,
+                    (least.as_secs_f64() / MOST_OF_BUDGET) as u64 + 1,
                 ));
             }
         }

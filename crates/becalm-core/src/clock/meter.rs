@@ -23,6 +23,11 @@ pub trait Meter {
     /// known.
     fn quantum(&self) -> Option<Quantum>;
 
+    /// What one unit of work takes, in its own unit.
+    fn per_length(&self) -> f64 {
+        1.0
+    }
+
     /// Whether the time that was given is used up: a search then ends without a result.
     fn exhausted(&self) -> bool {
         false

@@ -9,23 +9,31 @@
 //! answer. `filter` takes the operating system's share out of a set of measurements, `statistics` are of such sets, `search`
 //! finds the shortest time (t_min) and the smallest difference (t_diff). `random` is the generator of all of it.
 //!
-//! On a real machine: `chain` is the work, `caches` what is written before it, `timer` the timers, `bench` one of them as a
-//! meter. `trust` says what the clock is worth (`fences` tries whether fences hold), `cell` measures one timer at one
-//! flush size, and `evaluate` all of them, within a time; `request` is what it is asked and what it tells.
+//! On a real machine: `chain` is the work, `caches` what is written before it (`evict`: or evicted), `timer` the timers, `bench` one of them as a
+//! meter. `trust` says what the clock is worth (`fences` tries whether fences hold, `step` whether
+//! the counters of two processors are in step), `cell` measures one timer at one
+//! flush size with the `effort` that fits its time, `rounds` are all of them, those without an answer again, and `evaluate`
+//! is the whole; `request` is what it is asked and what it tells, `serve`
+//! makes a program of it.
 
 pub mod bench;
 pub mod caches;
 pub mod cell;
 pub mod chain;
+pub mod effort;
 pub mod evaluate;
+pub mod evict;
 pub mod fences;
 pub mod filter;
 pub mod meter;
 pub mod pin;
 pub mod random;
 pub mod request;
+pub mod rounds;
 pub mod search;
+pub mod serve;
 pub mod statistics;
+pub mod step;
 pub mod synthetic;
 pub mod timer;
 pub mod trust;

@@ -5,16 +5,21 @@ use std::io;
 /// More processors than this are not looked at.
 const MOST: usize = libc::CPU_SETSIZE as usize;
 
-/// The last processor that this thread may use: interrupts mostly go to the first.
-pub fn last() -> Option<u32> {
+/// The processors that this thread may use, in rising order.
+pub fn allowed() -> Vec<u32> {
     // SAFETY: the call fills the set, whose size it is given; all zeros are a value of it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return None;
+            return Vec::new();
         }
-        (0..MOST).rev().find(|cpu| libc::CPU_ISSET(*cpu, &set)).map(|cpu| cpu as u32)
+        (0..MOST).filter(|cpu| libc::CPU_ISSET(*cpu, &set)).map(|cpu| cpu as u32).collect()
     }
+}
+
+/// The last of them: interrupts mostly go to the first.
+pub fn last() -> Option<u32> {
+    allowed().last().copied()
 }
 
 /// Keep this thread on a processor.

@@ -30,6 +30,9 @@ pub struct Request {
     /// Cells that are known already: a timer and a flush.
     #[serde(default)]
     pub done: Vec<(String, String)>,
+    /// Why PAPI could not be loaded by the program that does that: what a program that loads nothing says of its timers.
+    #[serde(default)]
+    pub no_papi: Option<String>,
 }
 
 /// What is told.
@@ -43,7 +46,7 @@ pub enum Event {
         /// What speaks against it.
         doubts: Vec<&'static str>,
     },
-    /// A timer that cannot be used, or a flush that is left out.
+    /// A timer that cannot be used, a flush that is left out, or one cell of both, which may be tried again.
     Absent {
         /// The timer.
         timer: Option<&'static str>,
@@ -57,8 +60,13 @@ pub enum Event {
         /// How many.
         cells: usize,
     },
-    /// One timer at one flush.
+    /// One timer at one flush; a second time for one that was tried again.
     Cell(Box<Cell>),
+    /// Cells without an answer are tried again with the time that is left.
+    Again {
+        /// How many.
+        cells: usize,
+    },
     /// At the end.
     Done {
         /// How long it took.
@@ -77,6 +85,12 @@ pub enum Refused {
     Chain {
         /// What it took.
         ratio: f64,
+    },
+    /// The machine slept.
+    #[error("The machine was suspended for {seconds:.0} s meanwhile: what was measured says nothing.")]
+    Suspended {
+        /// How long.
+        seconds: f64,
     },
     /// No clock runs.
     #[error("No clock of this machine runs forward: {0}.")]

@@ -25,17 +25,24 @@ pub fn median_distance(values: &[f64], centre: f64) -> f64 {
     median(&values.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>())
 }
 
-/// Standard deviation over mean after the cost is subtracted; NaN of fewer than two values, infinite where the mean is
-/// not positive.
-pub fn variation(values: &[f64], cost: f64) -> f64 {
+/// The standard deviation; NaN of fewer than two values.
+pub fn deviation(values: &[f64]) -> f64 {
     let many = values.len() as f64;
     if values.len() < 2 {
         return f64::NAN;
     }
     let mean = values.iter().sum::<f64>() / many;
     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    if mean - cost > 0.0 {
-        (squares / (many - 1.0)).sqrt() / (mean - cost)
+    (squares / (many - 1.0)).sqrt()
+}
+
+/// Standard deviation over mean after the cost is subtracted; NaN of fewer than two values, infinite where the mean is
+/// not positive.
+pub fn variation(values: &[f64], cost: f64) -> f64 {
+    let deviation = deviation(values);
+    let mean = values.iter().sum::<f64>() / values.len() as f64 - cost;
+    if deviation.is_nan() || mean > 0.0 {
+        deviation / mean
     } else {
         f64::INFINITY
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::chain::Check;
 use super::fences::{self, Fences};
+use super::step;
 use crate::facts::clocks;
 use crate::facts::read::Machine;
 
@@ -48,6 +49,11 @@ pub struct Trust {
     pub core_over_counter: f64,
     /// What fences do.
     pub fences: Fences,
+    /// How far the counter of another processor was behind that of this one, in ticks; None: not tried, or the machine
+    /// was too busy to tell.
+    pub behind_ticks: Option<u64>,
+    /// The machine's cores are of several kinds.
+    pub unlike_cores: bool,
     /// Why the core's cycles cannot be counted; None: they can.
     pub no_cycles: Option<String>,
     /// The processor that measures, and whether the thread stays there.
@@ -59,8 +65,9 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Ask the processor, the kernel and a few probes.
-    pub fn collect(clock: &Clock, check: Check, cpu: u32, pinned: bool) -> Trust {
+    /// Ask the processor, the kernel and a few probes. `allowed`: the processors whose counters are looked at.
+    pub fn collect(clock: &Clock, check: Check, cpu: u32, pinned: bool, allowed: &[u32]) -> Trust {
+        let machine = Machine::new(Path::new("/"));
         let info = clock.info();
         let tick_ns = 1e9 / info.calibration.hz;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -77,11 +84,16 @@ impl Trust {
             trapped: info.trapped(),
             invariant: info.abilities.invariant,
             hypervisor: info.abilities.hypervisor,
-            clocksource: clocks::current(&Machine::new(Path::new("/"))).ok(),
+            clocksource: clocks::current(&machine).ok(),
             check,
             core_ghz: 1.0 / check.addition_ns,
             core_over_counter: tick_ns / check.addition_ns,
             fences: fences::probe(clock, check.addition_ns / tick_ns),
+            behind_ticks: match info.fallback {
+                Some(_) => None,
+                None => step::largest(cpu, allowed, || becalm_clock::begin().ticks),
+            },
+            unlike_cores: unlike(&machine),
             no_cycles: CycleCounter::open().err().map(|reason| reason.to_string()),
             cpu,
             pinned,
@@ -110,6 +122,12 @@ impl Trust {
             ),
             (native && self.fences.hold() == Some(false), "fences_do_not_hold"),
             (native && !self.fences.wait(), "reads_do_not_wait"),
+            (
+                // A step is no distance: two reads of one counter may differ by it.
+                self.behind_ticks.is_some_and(|ticks| ticks as f64 > self.quantum_ticks.unwrap_or(1.0)),
+                "out_of_step",
+            ),
+            (self.unlike_cores, "unlike_cores"),
             (!self.pinned, "not_pinned"),
             (self.quantum_ticks.is_none(), "quantum_unknown"),
         ]
@@ -117,6 +135,19 @@ impl Trust {
         .filter_map(|(is_so, kind)| is_so.then_some(kind))
         .collect()
     }
+}
+
+/// Whether the kernel tells of cores of several kinds: their own lists of counters on x86-64 (cpu_core, cpu_atom), and
+/// capacities that differ on Armv8 (sysfs-devices-system-cpu).
+fn unlike(machine: &Machine) -> bool {
+    let capacities: Vec<String> = machine
+        .numbered("sys/devices/system/cpu", "cpu")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|cpu| machine.line(&format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity")).ok())
+        .collect();
+    let listed = |kind: &str| machine.line(&format!("sys/devices/{kind}/cpus")).is_ok();
+    capacities.windows(2).any(|pair| pair[0] != pair[1]) || (listed("cpu_core") && listed("cpu_atom"))
 }
 
 #[cfg(test)]
@@ -142,6 +173,8 @@ mod tests {
             core_ghz: 3.3,
             core_over_counter: 1.7,
             fences: Fences { ratio: Some(2.0), waited: 1.0, bare_waited: 0.1 },
+            behind_ticks: Some(2),
+            unlike_cores: false,
             no_cycles: None,
             cpu: 1,
             pinned: true,
@@ -165,6 +198,8 @@ mod tests {
             invariant: Some(false),
             clocksource: hpet,
             fences: Fences { ratio: Some(1.0), waited: 0.2, bare_waited: 0.2 },
+            behind_ticks: Some(900),
+            unlike_cores: true,
             pinned: false,
             quantum_ticks: None,
             ..good()
@@ -177,6 +212,8 @@ mod tests {
                 "kernel_left_it",
                 "fences_do_not_hold",
                 "reads_do_not_wait",
+                "out_of_step",
+                "unlike_cores",
                 "not_pinned",
                 "quantum_unknown"
             ]
@@ -185,9 +222,33 @@ mod tests {
     }
 
     #[test]
+    fn cores_of_several_kinds_are_told() {
+        let root = std::env::temp_dir().join(format!("becalm-cores-{}", std::process::id()));
+        let machine = Machine::new(&root);
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let capacity = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
+        let mut told = vec![unlike(&machine)];
+        (0..3).for_each(|cpu| write(&capacity(cpu), "1024\n"));
+        told.push(unlike(&machine));
+        write(&capacity(2), "446\n");
+        told.push(unlike(&machine));
+        write(&capacity(2), "1024\n");
+        write("sys/devices/cpu_core/cpus", "0-7\n");
+        told.push(unlike(&machine));
+        write("sys/devices/cpu_atom/cpus", "8-15\n");
+        told.push(unlike(&machine));
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(told, [false, false, true, false, true]);
+    }
+
+    #[test]
     fn this_machine_makes_a_statement() {
         let clock = Clock::calibrated(2_000_000).unwrap();
-        let trust = Trust::collect(&clock, Check { addition_ns: 0.3, ratio: 3.0 }, 0, false);
+        let trust = Trust::collect(&clock, Check { addition_ns: 0.3, ratio: 3.0 }, 0, false, &[0, 1]);
         assert!(trust.hz > 1e6 && trust.doubts().contains(&"not_pinned"));
     }
 }

@@ -1,16 +1,14 @@
 //! t_diff: the smallest difference between two lengths that can be seen.
 
-use super::grid::{self, Answer, Ask};
+use super::grid::{self, Answer, Ask, Range};
 use super::{published, Criteria, Found, Trial, Unmeasurable};
 use crate::clock::meter::Meter;
-use crate::clock::statistics::{overlap, separation, Separation};
+use crate::clock::statistics::{overlap, quantile, separation, sorted, Separation};
 
 /// The steps of the published scan, in additions.
 pub const STEPS: [u64; 3] = [100, 10, 1];
 /// Pairs at a first look, of those that must all pass.
 const FIRST_LOOK: usize = 2;
-/// Differences up to a quarter of t_min are looked at first, and above all of it none is small any more.
-const PARTS: [u64; 2] = [4, 1];
 
 /// A difference that was found, and what else can be said of two sets that far apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +16,7 @@ pub struct Difference {
     /// Its length.
     pub found: Found,
     /// How well sets that differ by it can be told apart by other measures.
-    pub separation: Separation,
+    pub separation: Option<Separation>,
 }
 
 /// By the published scan, from a shortest length on.
@@ -34,29 +32,30 @@ pub fn published(
         Ok(trial.apart(shortest, difference, criteria.pairs)? == Answer::Passed)
     })?;
     let found =
-        found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())?;
+        found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.unseen())?;
     trial.described(shortest, found)
 }
 
-/// By the grid: the median and the range of several searches.
+/// By the grid: the median and the range of several searches, as many as time allows.
 pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     trial.null(shortest)?;
     let mut found = Vec::new();
+    let mut start = trial.width(shortest)?;
     for _ in 0..criteria.repetitions.max(1) {
-        let mut length = None;
-        for part in PARTS {
-            length = grid::search(1, (shortest / part).max(STEPS[0]), |difference, ask| {
-                let pairs = if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK };
-                trial.apart(shortest, difference, pairs.min(criteria.pairs))
-            })?;
-            if length.is_some() {
-                break;
-            }
+        // Above all of t_min no difference is small any more.
+        let range = Range { first: 1, longest: shortest.max(STEPS[0]), start, refine: criteria.refine };
+        let bracket = grid::search(range, |difference, ask| {
+            let pairs = if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK };
+            trial.apart(shortest, difference, pairs.min(criteria.pairs))
+        });
+        match bracket {
+            Err(Unmeasurable::OutOfTime { .. }) if !found.is_empty() => break,
+            other => found.push(other?.ok_or_else(|| trial.unseen())?),
         }
-        found.push(length.ok_or_else(|| trial.reason())?);
+        start = found[0].length;
     }
-    let found = Found::of(found, trial.again).ok_or(Unmeasurable::TooNoisy)?;
+    let found = Found::of_brackets(&found, trial.again).ok_or_else(|| trial.unseen())?;
     trial.described(shortest, found)
 }
 
@@ -66,6 +65,7 @@ impl Trial<'_> {
         for pair in 0..pairs as u64 {
             let shorter = shortest + pair * difference;
             let Some(sets) = self.sets(&[shorter, shorter + difference])? else { return Ok(Answer::Unknown) };
+            self.steadiest = 0.0;
             if overlap(&sets[0].values, &sets[1].values) > self.criteria.overlap {
                 return Ok(Answer::Failed);
             }
@@ -78,13 +78,35 @@ impl Trial<'_> {
         match self.apart(shortest, 0, 1)? {
             Answer::Failed => Ok(()),
             Answer::Passed => Err(Unmeasurable::NullPassed),
-            Answer::Unknown => Err(self.reason()),
+            Answer::Unknown => Err(self.unseen()),
         }
     }
 
+    /// Where the search begins: what lies between the lowest twentieth of a set and its largest value.
+    fn width(&mut self, shortest: u64) -> Result<u64, Unmeasurable> {
+        let Some(sets) = self.sets(&[shortest])? else { return Ok(1) };
+        let values = sorted(&sets[0].values);
+        let width =
+            (quantile(&values, 1.0) - quantile(&values, self.criteria.overlap)) / self.meter.per_length();
+        Ok(if width.is_finite() { width as u64 } else { 1 })
+    }
+
+    fn unseen(&self) -> Unmeasurable {
+        if self.steadiest.is_finite() {
+            Unmeasurable::Overlap
+        } else {
+            Unmeasurable::TooMuchRemoved { removed: self.removed }
+        }
+    }
+
+    /// With no more time for it, or under bursts of other load, the length alone.
     fn described(&mut self, shortest: u64, found: Found) -> Result<Difference, Unmeasurable> {
-        let sets = self.sets(&[shortest, shortest + found.length])?.ok_or_else(|| self.reason())?;
-        Ok(Difference { found, separation: separation(&sets[0].values, &sets[1].values) })
+        let sets = match self.sets(&[shortest, shortest + found.length]) {
+            Err(Unmeasurable::OutOfTime { .. }) => None,
+            other => other?,
+        };
+        let separation = sets.map(|sets| separation(&sets[0].values, &sets[1].values));
+        Ok(Difference { found, separation })
     }
 }
 
@@ -109,7 +131,8 @@ mod tests {
         for seed in 0..100 {
             let found = grid(&mut noisy(seed), &quick(), 11_000).unwrap();
             assert!((0.92..1.0).contains(&(found.found.length as f64 / 400.0)), "seed {seed}: {found:?}");
-            assert!(found.separation.area > 0.99 && found.separation.error < 0.06, "{found:?}");
+            let separation = found.separation.unwrap();
+            assert!(separation.area > 0.99 && separation.error < 0.06, "{found:?}");
         }
     }
 
@@ -156,6 +179,6 @@ mod tests {
     #[test]
     fn noise_that_hides_every_difference_has_a_reason() {
         let mut meter = Synthetic { noise: 4_000.0, ..Synthetic::new(1) };
-        assert_eq!(grid(&mut meter, &quick(), 500), Err(Unmeasurable::TooNoisy));
+        assert_eq!(grid(&mut meter, &quick(), 500), Err(Unmeasurable::Overlap));
     }
 }

@@ -1,7 +1,7 @@
 //! Our search: the smallest length of a geometric grid from which on all longer ones pass, confirmed with fresh sets there
 //! and at its neighbours, then refined between the last failure and the first pass.
 
-use super::Unmeasurable;
+use super::{Bracket, Unmeasurable};
 
 /// Grid points to a doubling, coarse and fine.
 const COARSE: u32 = 4;
@@ -41,20 +41,45 @@ pub(crate) enum Ask {
     Closely,
 }
 
+/// Where to look: lengths from `first` to `longest`, beginning near `start`; `refine` what lies between two of the grid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range {
+    pub first: u64,
+    pub longest: u64,
+    pub start: u64,
+    pub refine: bool,
+}
+
+/// Places above a length that passed, in grid points, which must pass, too: half a doubling, two, eight.
+const ABOVE: [usize; 3] = [2, 8, 32];
+
 /// The smallest length from which on all longer ones pass; None: the longest one failed.
+///
+/// From the start it goes up in growing strides until one passes, down in the same way until one fails, and then step by
+/// step from the last that passed. A confirmed length counts when time ends before it could be refined.
 pub(crate) fn search(
-    first: u64,
-    longest: u64,
+    range: Range,
     mut look: impl FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
-) -> Result<Option<u64>, Unmeasurable> {
-    let grid = lengths(first, longest, COARSE);
-    let found = lowest(&grid, |length| looks(|| look(length, Ask::Once)))?;
-    let Some(mut at) = found else { return Ok(None) };
+) -> Result<Option<Bracket>, Unmeasurable> {
+    let grid = lengths(range.first, range.longest, COARSE);
+    let mut known = vec![None; grid.len()];
+    let mut once = |index: usize| -> Result<Answer, Unmeasurable> {
+        if known[index].is_none() {
+            known[index] = Some(looks(|| look(grid[index], Ask::Once))?);
+        }
+        Ok(known[index].unwrap_or(Answer::Unknown))
+    };
+    let last = grid.len().saturating_sub(1);
+    let start = grid.partition_point(|length| *length < range.start).min(last);
+    let Some(found) = (if grid.is_empty() { None } else { passing(last, start, &mut once)? }) else {
+        return Ok(None);
+    };
+    let Some(mut at) = holds_above(last, lowest(found, &mut once)?, &mut once)? else { return Ok(None) };
     let mut confirmed = |length: u64| Ok(look(length, Ask::Confirm)? == Answer::Passed);
     // Chance and holes: fresh sets here and above must pass, or it was too low; and below must not, or it was too high.
     let mut fell = false;
     loop {
-        let above = (at + 1).min(grid.len() - 1);
+        let above = (at + 1).min(last);
         if !(confirmed(grid[at])? && (above == at || confirmed(grid[above])?)) {
             at += 1;
             if at == grid.len() {
@@ -67,17 +92,109 @@ pub(crate) fn search(
             break;
         }
     }
-    if at == 0 {
-        return Ok(Some(grid[0]));
+    let coarse = Bracket { length: grid[at], below: if at == 0 { 0 } else { grid[at - 1] } };
+    if at == 0 || !range.refine {
+        return Ok(Some(coarse));
     }
-    let mut fine = lengths(grid[at - 1], grid[at], FINE);
-    fine.retain(|length| *length > grid[at - 1] && *length < grid[at]);
-    fine.push(grid[at]);
-    let found = lowest(&fine, |length| match length == grid[at] {
-        true => Ok(Answer::Passed),
-        false => looks(|| look(length, Ask::Closely)),
-    })?;
-    Ok(Some(found.map_or(grid[at], |index| fine[index])))
+    match refined(coarse, &mut look) {
+        Err(Unmeasurable::OutOfTime { .. }) => Ok(Some(coarse)),
+        other => other.map(Some),
+    }
+}
+
+/// A place that passes: the start, or further up.
+fn passing(
+    last: usize,
+    start: usize,
+    once: &mut dyn FnMut(usize) -> Result<Answer, Unmeasurable>,
+) -> Result<Option<usize>, Unmeasurable> {
+    let (mut at, mut stride) = (start, 1);
+    loop {
+        if once(at)? == Answer::Passed {
+            return Ok(Some(at));
+        }
+        if at == last {
+            break;
+        }
+        at = (at + stride).min(last);
+        stride *= 2;
+    }
+    // Nothing may be known of the longest lengths: then the longest of which something is counts.
+    for at in (0..=last).rev() {
+        match once(at)? {
+            Answer::Passed => return Ok(Some(at)),
+            Answer::Failed => break,
+            Answer::Unknown => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The lowest place, going down from one that passes, before one fails: in growing strides, then step by step.
+fn lowest(
+    from: usize,
+    once: &mut dyn FnMut(usize) -> Result<Answer, Unmeasurable>,
+) -> Result<usize, Unmeasurable> {
+    let (mut found, mut at, mut stride) = (from, from, 1);
+    while at > 0 {
+        at = at.saturating_sub(stride);
+        stride *= 2;
+        match once(at)? {
+            Answer::Passed => found = at,
+            Answer::Unknown => {}
+            Answer::Failed => break,
+        }
+    }
+    for at in (at..found).rev() {
+        match once(at)? {
+            Answer::Passed => found = at,
+            Answer::Unknown => {}
+            Answer::Failed => break,
+        }
+    }
+    Ok(found)
+}
+
+/// The lowest place from there on above which nothing that is looked at fails.
+fn holds_above(
+    last: usize,
+    mut at: usize,
+    once: &mut dyn FnMut(usize) -> Result<Answer, Unmeasurable>,
+) -> Result<Option<usize>, Unmeasurable> {
+    'again: loop {
+        for above in ABOVE.map(|stride| at + stride).into_iter().filter(|above| *above <= last) {
+            if once(above)? == Answer::Failed {
+                // Up from there to the next that passes.
+                at = above;
+                while once(at)? != Answer::Passed {
+                    at += 1;
+                    if at > last {
+                        return Ok(None);
+                    }
+                }
+                continue 'again;
+            }
+        }
+        return Ok(Some(at));
+    }
+}
+
+/// In small steps from a length that passes down to one that does not.
+fn refined(
+    coarse: Bracket,
+    look: &mut dyn FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
+) -> Result<Bracket, Unmeasurable> {
+    let mut found = coarse.length;
+    let mut fine = lengths(coarse.below, coarse.length, FINE);
+    fine.retain(|length| *length > coarse.below && *length < coarse.length);
+    for length in fine.into_iter().rev() {
+        match looks(|| look(length, Ask::Closely))? {
+            Answer::Passed => found = length,
+            Answer::Unknown => {}
+            Answer::Failed => return Ok(Bracket { length: found, below: length }),
+        }
+    }
+    Ok(Bracket { length: found, below: coarse.below })
 }
 
 /// One look, or after a failure two more that both pass: one bad set, of hundreds, is not to end a search.
@@ -86,26 +203,12 @@ fn looks(mut look: impl FnMut() -> Result<Answer, Unmeasurable>) -> Result<Answe
         Answer::Failed => {}
         known => return Ok(known),
     }
-    match (look()?, look()?) {
-        (Answer::Passed, Answer::Passed) => Ok(Answer::Passed),
-        _ => Ok(Answer::Failed),
-    }
-}
-
-/// The place from which on all pass of which anything is known, looked for from the longest down.
-fn lowest(
-    lengths: &[u64],
-    mut look: impl FnMut(u64) -> Result<Answer, Unmeasurable>,
-) -> Result<Option<usize>, Unmeasurable> {
-    let mut found = None;
-    for (index, length) in lengths.iter().enumerate().rev() {
-        match look(*length)? {
-            Answer::Passed => found = Some(index),
-            Answer::Unknown => {}
-            Answer::Failed => break,
+    for _ in 0..2 {
+        if look()? != Answer::Passed {
+            return Ok(Answer::Failed);
         }
     }
-    Ok(found)
+    Ok(Answer::Passed)
 }
 
 #[cfg(test)]
@@ -120,6 +223,19 @@ mod tests {
         }
     }
 
+    /// From wherever it begins, with what is looked at said of each length.
+    fn found(
+        longest: u64,
+        start: u64,
+        look: impl FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
+    ) -> Result<Option<u64>, Unmeasurable> {
+        let range = Range { first: 1, longest, start, refine: true };
+        Ok(search(range, look)?.map(|bracket| bracket.length))
+    }
+
+    /// Places to begin from: the bottom, in a hole or below the answer, near it, the top and beyond.
+    const STARTS: [u64; 6] = [1, 41, 80, 120, 1_000, 9_999];
+
     #[test]
     fn the_grid_by_hand() {
         assert_eq!(lengths(16, 64, 2), [16, 23, 32, 45, 64]);
@@ -130,45 +246,78 @@ mod tests {
 
     #[test]
     fn a_hole_below_does_not_count() {
-        let passes = |length: u64, _| Ok(answer((40..42).contains(&length) || length >= 90));
-        let found = search(1, 1_000, passes).unwrap().unwrap();
-        assert!((90..=92).contains(&found), "{found}");
+        for start in STARTS {
+            let passes = |length: u64, _| Ok(answer((40..42).contains(&length) || length >= 90));
+            let found = found(1_000, start, passes).unwrap().unwrap();
+            assert!((90..=92).contains(&found), "from {start}: {found}");
+        }
     }
 
     #[test]
     fn luck_is_not_confirmed() {
-        // Everything passes at the first look; fresh sets pass from 200 on.
-        let passes = |length: u64, ask| Ok(answer(!matches!(ask, Ask::Confirm) || length >= 200));
-        let found = search(1, 1_000, passes).unwrap().unwrap();
-        assert!((180..=240).contains(&found), "{found}");
-        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Failed)), Ok(None));
-        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Passed)), Ok(Some(1)));
-        assert_eq!(search(1, 8, |_, _| Err(Unmeasurable::OutOfTime)), Err(Unmeasurable::OutOfTime));
+        for start in STARTS {
+            // Everything passes at the first look; fresh sets pass from 200 on.
+            let passes = |length: u64, ask| Ok(answer(!matches!(ask, Ask::Confirm) || length >= 200));
+            let found = found(1_000, start, passes).unwrap().unwrap();
+            assert!((180..=240).contains(&found), "from {start}: {found}");
+        }
+        assert_eq!(found(1_000, 100, |_, _| Ok(Answer::Failed)), Ok(None));
+        assert_eq!(found(1_000, 100, |_, _| Ok(Answer::Passed)), Ok(Some(1)));
+        let late = Unmeasurable::OutOfTime { sets: 0 };
+        assert_eq!(found(8, 1, |_, _| Err(late)), Err(late));
+        assert_eq!(found(0, 1, |_, _| Ok(Answer::Passed)), Ok(None));
     }
 
     #[test]
     fn bad_luck_at_the_first_look_is_made_good() {
         // One set at 400 failed by chance; from 100 on fresh sets pass.
-        let mut unlucky = true;
         let grid = lengths(1, 1_000, COARSE);
         let spoiled = *grid.iter().find(|length| **length >= 400).unwrap();
-        let found = search(1, 1_000, |length, ask| {
-            if length == spoiled && matches!(ask, Ask::Once) && std::mem::take(&mut unlucky) {
-                return Ok(Answer::Failed);
-            }
-            Ok(answer(length >= 100))
-        });
-        assert!((100..=104).contains(&found.unwrap().unwrap()));
+        for start in STARTS {
+            let mut unlucky = true;
+            let found = found(1_000, start, |length, ask| {
+                if length == spoiled && matches!(ask, Ask::Once) && std::mem::take(&mut unlucky) {
+                    return Ok(Answer::Failed);
+                }
+                Ok(answer(length >= 100))
+            });
+            assert!((100..=104).contains(&found.unwrap().unwrap()), "from {start}");
+        }
     }
 
     #[test]
     fn lengths_of_which_nothing_is_known_do_not_end_the_search() {
-        let look = |length: u64, ask| match ask {
-            Ask::Once if length > 500 || (200..230).contains(&length) => Ok(Answer::Unknown),
-            _ => Ok(answer(length >= 100)),
+        for start in STARTS {
+            let look = |length: u64, ask| match ask {
+                Ask::Once if length > 500 || (200..230).contains(&length) => Ok(Answer::Unknown),
+                _ => Ok(answer(length >= 100)),
+            };
+            let found = found(1_000, start, look).unwrap().unwrap();
+            assert!((100..=104).contains(&found), "from {start}: {found}");
+        }
+        assert_eq!(found(1_000, 80, |_, _| Ok(Answer::Unknown)), Ok(None));
+    }
+
+    #[test]
+    fn a_good_start_saves_looks_and_time_that_ends_leaves_the_bracket() {
+        let looks = |start, refine| {
+            let mut many = 0;
+            let range = Range { first: 1, longest: 1_000, start, refine };
+            let found = search(range, |length, _| {
+                many += 1;
+                Ok(answer(length >= 100))
+            });
+            (many, found.unwrap().unwrap())
         };
-        let found = search(1, 1_000, look).unwrap().unwrap();
-        assert!((100..=104).contains(&found), "{found}");
-        assert_eq!(search(1, 1_000, |_, _| Ok(Answer::Unknown)), Ok(None));
+        let (near, coarse) = looks(107, false);
+        assert!(near <= 15 && near < looks(1_000, false).0, "{near}");
+        // Neighbours of the grid, of which the longer passes.
+        assert_eq!(coarse, Bracket { length: 108, below: 91 });
+        let range = Range { first: 1, longest: 1_000, start: 100, refine: true };
+        let found = search(range, |length, ask| match ask {
+            Ask::Closely => Err(Unmeasurable::OutOfTime { sets: 9 }),
+            _ => Ok(answer(length >= 100)),
+        });
+        assert_eq!(found, Ok(Some(coarse)));
     }
 }

@@ -31,6 +31,12 @@ pub struct Criteria {
     pub pairs: usize,
     /// Searches of `grid`, whose median and range are told.
     pub repetitions: usize,
+    /// Places within a step of the counter at which a length is looked at: the error is largest half-way.
+    pub places: u64,
+    /// Whether what lies between two lengths of the grid is looked at.
+    pub refine: bool,
+    /// Where the search begins: a length that passed elsewhere, for example; 0: nothing is known.
+    pub near: u64,
     /// Lengths above this are given up.
     pub longest: u64,
     /// What the operating system added is told by this.
@@ -46,6 +52,9 @@ impl Default for Criteria {
             overlap: 0.05,
             pairs: 80,
             repetitions: 3,
+            places: 4,
+            refine: true,
+            near: 0,
             longest: 1 << 17,
             filter: Filter::Robust,
         }
@@ -56,10 +65,29 @@ impl Default for Criteria {
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Unmeasurable {
     /// Nothing passed up to the longest length.
-    #[error("nothing up to the longest length passed")]
-    TooNoisy,
+    #[error(
+        "noise: nothing up to {longest} additions passed; the steadiest measurements varied by {:.2} %, not less than 1 %",
+        variation * 100.0
+    )]
+    TooNoisy {
+        /// The smallest coefficient of variation that was seen.
+        variation: f64,
+        /// The longest length.
+        longest: u64,
+    },
+    /// No difference up to the shortest length itself was seen.
+    #[error("noise: two lengths overlap even where one is twice the other")]
+    Overlap,
+    /// The step of the counter alone varies by more than 1 % up to the longest length.
+    #[error("the counter's step binds: only from {shortest} additions on is it short enough, and {longest} are the most")]
+    QuantumBinds {
+        /// Fifty steps.
+        shortest: u64,
+        /// The longest length.
+        longest: u64,
+    },
     /// More was taken out of a set than may be.
-    #[error("{:.1} % of the measurements would have to be taken out as the operating system's, above 1 %", removed * 100.0)]
+    #[error("noise: {:.1} % of the measurements would have to be taken out as the operating system's, above 1 %", removed * 100.0)]
     TooMuchRemoved {
         /// The largest share.
         removed: f64,
@@ -68,8 +96,19 @@ pub enum Unmeasurable {
     #[error("work of the same length was told apart from itself")]
     NullPassed,
     /// The time that was given is used up.
-    #[error("the time that was given is used up")]
-    OutOfTime,
+    #[error("budget: its time was used up after {sets} sets of measurements")]
+    OutOfTime {
+        /// Sets that were measured.
+        sets: usize,
+    },
+}
+
+/// A length from which on all longer ones pass, and the next shorter one that was looked at, which does not; 0: the
+/// shortest of all passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bracket {
+    pub length: u64,
+    pub below: u64,
 }
 
 /// A length that was found: the median of the repetitions, and their range.
@@ -79,7 +118,7 @@ pub struct Found {
     pub length: u64,
     /// Sets that were measured again, since too much of them would have had to be taken out.
     pub again: usize,
-    /// The smallest and the largest.
+    /// The smallest and the largest; of one that could not be refined, the length below it that failed, and itself.
     pub range: (u64, u64),
 }
 
@@ -88,6 +127,13 @@ impl Found {
         lengths.sort_unstable();
         let (first, last) = (*lengths.first()?, *lengths.last()?);
         Some(Found { again, length: lengths[(lengths.len() - 1) / 2], range: (first, last) })
+    }
+
+    /// Of searches that each ended with a bracket.
+    fn of_brackets(found: &[Bracket], again: usize) -> Option<Found> {
+        let one = Found::of(found.iter().map(|bracket| bracket.length).collect(), again)?;
+        let below = found.iter().map(|bracket| bracket.below).min()?;
+        Some(if found.len() == 1 { Found { range: (below, one.length), ..one } } else { one })
     }
 }
 
@@ -98,14 +144,18 @@ pub(crate) struct Trial<'a> {
     pub removed: f64,
     /// Sets that were measured again, since too much of them would have had to be taken out.
     pub again: usize,
+    /// Sets that were measured.
+    pub measured: usize,
+    /// The smallest coefficient of variation that was seen; and whether any set said something.
+    pub steadiest: f64,
 }
 
-/// How often in a row a set is measured again.
-const AGAIN: usize = 4;
+/// How often in a row a set is measured again: other load comes in bursts that are longer than a set.
+pub(super) const AGAIN: usize = 12;
 
 impl<'a> Trial<'a> {
     pub fn new(meter: &'a mut dyn Meter, criteria: &'a Criteria) -> Trial<'a> {
-        Trial { meter, criteria, removed: 0.0, again: 0 }
+        Trial { meter, criteria, removed: 0.0, again: 0, measured: 0, steadiest: f64::INFINITY }
     }
 
     /// Cleaned sets of lengths that are measured in turns; None where too much of one had to be taken out. Such a set says
@@ -122,8 +172,14 @@ impl<'a> Trial<'a> {
 
     fn sets_once(&mut self, lengths: &[u64]) -> Result<Option<Vec<Cleaned>>, Unmeasurable> {
         if self.meter.exhausted() {
-            return Err(Unmeasurable::OutOfTime);
+            return Err(match self.removed {
+                removed if removed > 0.0 && self.steadiest.is_infinite() => {
+                    Unmeasurable::TooMuchRemoved { removed }
+                }
+                _ => Unmeasurable::OutOfTime { sets: self.measured },
+            });
         }
+        self.measured += lengths.len();
         let quantum = self.meter.quantum().map_or(0.0, |quantum| quantum.value);
         let clean = |set: &Set| self.criteria.filter.clean(set, quantum);
         let sets: Vec<Cleaned> = self.meter.sets(lengths, self.criteria.many).iter().map(clean).collect();
@@ -135,12 +191,16 @@ impl<'a> Trial<'a> {
         Ok(None)
     }
 
-    /// The reason why nothing was found.
+    /// The reason why nothing was found: too much taken out where that kept lengths from being judged, else noise.
     pub fn reason(&self) -> Unmeasurable {
-        if self.removed > 0.0 {
+        let longest = self.criteria.longest;
+        let shortest = self.meter.quantum().map_or(0.0, |step| step.length / (2.0 * self.criteria.variation));
+        if shortest > longest as f64 {
+            Unmeasurable::QuantumBinds { shortest: shortest as u64, longest }
+        } else if self.removed > 0.0 && !(self.criteria.variation..f64::INFINITY).contains(&self.steadiest) {
             Unmeasurable::TooMuchRemoved { removed: self.removed }
         } else {
-            Unmeasurable::TooNoisy
+            Unmeasurable::TooNoisy { variation: self.steadiest, longest }
         }
     }
 }

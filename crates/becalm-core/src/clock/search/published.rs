@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn what_never_passes_is_given_up() {
         assert_eq!(scan(&[100, 10, 1], 1_000, |_| Ok(false)), Ok(None));
-        assert_eq!(scan(&[100], 1_000, |_| Err(Unmeasurable::OutOfTime)), Err(Unmeasurable::OutOfTime));
+        let late = Unmeasurable::OutOfTime { sets: 3 };
+        assert_eq!(scan(&[100], 1_000, |_| Err(late)), Err(late));
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl<T: Timer> Measure for T {
         let mut values = Vec::with_capacity(many);
         for _ in 0..many {
             if !buffer.is_empty() {
-                buffer.write();
+                buffer.away(&[<T as Measure>::empty as *const () as usize]);
             }
             let from = self.begin();
             let to = self.end();
@@ -48,7 +48,7 @@ impl<T: Timer> Measure for T {
             // come in random order.
             chain::additions(length);
             if !buffer.is_empty() {
-                buffer.write();
+                buffer.away(&[<T as Measure>::work as *const () as usize]);
             }
             let from = self.begin();
             chain::additions(length);

@@ -1,0 +1,107 @@
+//! How much is measured in a cell: what fits the time, from a thorough search down to a frugal one.
+
+use std::time::Duration;
+
+use super::filter::Filter;
+use super::search::Criteria;
+
+/// How a cell is searched.
+struct Effort {
+    /// Sets of measurements that it takes, counted on quiet machines with a margin for those that are taken again.
+    sets: u32,
+    /// Measurements of a set: fewer are another effort, more serve nothing.
+    many: (usize, usize),
+    /// See `Criteria`.
+    repetitions: usize,
+    fresh: usize,
+    pairs: usize,
+    places: u64,
+    refine: bool,
+}
+
+/// Fewer measurements to a set say nothing of a share of 5 %.
+const FEWEST: usize = 20;
+
+/// The most thorough first. Short sets lie between two bursts of other load, so the middle one has few measurements.
+const EFFORTS: [Effort; 3] = [
+    Effort {
+        sets: 1_000,
+        many: (1_000, 10_000),
+        repetitions: 3,
+        fresh: 3,
+        pairs: 12,
+        places: 4,
+        refine: true,
+    },
+    Effort { sets: 250, many: (100, 500), repetitions: 1, fresh: 2, pairs: 4, places: 4, refine: true },
+    Effort { sets: 30, many: (FEWEST, 100), repetitions: 1, fresh: 1, pairs: 1, places: 2, refine: false },
+];
+
+/// What a measurement takes beside the flush: reads, and additions of a usual length, twice.
+const USUAL: Duration = Duration::from_nanos(1_200);
+/// What a cell without a flush gets in an evaluation of a usual length: the measure of weights.
+const PLAIN: Duration = Duration::from_secs(3);
+
+/// How much time cells of a flush get beside others: where writing takes long, what a frugal search needs comes on top.
+pub fn weight(flush: Duration) -> f64 {
+    1.0 + (flush * EFFORTS[2].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
+}
+
+/// The least time that a cell needs.
+pub fn least(flush: Duration) -> Duration {
+    (flush + USUAL) * EFFORTS[2].sets * FEWEST as u32
+}
+
+/// What fits the time of a cell of which each measurement takes so long. `near`: a length at which another cell of the
+/// timer passed; 0: none is known. The published search has the numbers of its paper.
+pub fn criteria(published: bool, filter: Filter, near: u64, time: Duration, each: Duration) -> Criteria {
+    let base = Criteria { filter, near, ..Criteria::default() };
+    if published {
+        return base;
+    }
+    let fits = |effort: &Effort| {
+        (time.as_secs_f64() / f64::from(effort.sets) / each.as_secs_f64().max(1e-9)) as usize
+    };
+    let effort = EFFORTS.iter().find(|effort| fits(effort) >= effort.many.0).unwrap_or(&EFFORTS[2]);
+    Criteria {
+        many: fits(effort).clamp(effort.many.0, effort.many.1),
+        repetitions: effort.repetitions,
+        fresh: effort.fresh,
+        pairs: effort.pairs,
+        places: effort.places,
+        refine: effort.refine,
+        ..base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitting(seconds: f64, each: Duration) -> Criteria {
+        criteria(false, Filter::Robust, 0, Duration::from_secs_f64(seconds), each)
+    }
+
+    #[test]
+    fn measurements_fit_the_time() {
+        let plain = Duration::from_nanos(2_000);
+        let quick = fitting(1.0, plain);
+        assert_eq!((quick.repetitions, quick.many, quick.refine), (1, 500, true));
+        let long = fitting(60.0, plain);
+        assert_eq!((long.repetitions, long.many), (3, 10_000));
+        // What fits takes no more than the time that there is, down to the least.
+        let flushed = fitting(18.0, Duration::from_millis(20));
+        assert_eq!((flushed.many, flushed.refine), (30, false));
+        assert_eq!(fitting(0.001, plain).many, FEWEST);
+        let published = criteria(true, Filter::None, 0, Duration::from_millis(5), plain);
+        assert_eq!((published.many, published.fresh, published.pairs), (10_000, 30, 80));
+    }
+
+    #[test]
+    fn a_flush_that_takes_long_gets_what_it_needs() {
+        assert_eq!(weight(Duration::ZERO), 1.0);
+        let flush = Duration::from_millis(30);
+        assert!((weight(flush) - 7.0).abs() < 1e-9);
+        assert!(least(flush) > Duration::from_secs(18) && least(flush) < Duration::from_secs(19));
+    }
+}

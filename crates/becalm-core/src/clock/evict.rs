@@ -1,0 +1,160 @@
+//! Code that is taken out of all caches by instructions for that: another way to a cold start than writing much memory,
+//! in microseconds instead of milliseconds, with a name of its own, since it displaces only the lines it names.
+//!
+//! x86-64: `clflushopt` writes a line back and drops it from every level (Intel SDM volume 2), told by CPUID leaf 7. It is
+//! ordered by a fence alone, so one follows. Armv8: `dc civac` cleans and invalidates to the point of coherency, which
+//! Linux lets user space do (SCTLR_EL1.UCI).
+
+use std::fs;
+
+use super::chain;
+
+/// The step of addresses: a line, or a part of one.
+const LINE: usize = 64;
+/// Bytes of a measuring loop with its reads, which begins at its function's address.
+const LOOP: usize = 2_048;
+/// Bytes of the chain: 256 additions of three or four bytes and what goes around them.
+const CHAIN: usize = 1_280;
+
+/// Why lines cannot be evicted here; None: they can.
+pub fn unable() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // CPUID leaf 7, EBX bit 23: CLFLUSHOPT. Leaf 7 is there where leaf 0 says so.
+        let has = std::arch::x86_64::__cpuid(0).eax >= 7
+            && std::arch::x86_64::__cpuid_count(7, 0).ebx >> 23 & 1 == 1;
+        (!has).then_some("this processor has no instruction clflushopt")
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        None
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        Some("no instruction that evicts a line is known for this architecture")
+    }
+}
+
+/// Executable memory of this process that may be named: its own, and the kernel's vDSO.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    mapped: Vec<(usize, usize)>,
+    vdso: Option<(usize, usize)>,
+}
+
+impl Code {
+    /// As /proc/self/maps has it; None where it cannot be read or where nothing can be evicted.
+    pub fn own() -> Option<Code> {
+        match unable() {
+            Some(_) => None,
+            None => Some(Code::of(&fs::read_to_string("/proc/self/maps").ok()?)),
+        }
+    }
+
+    fn of(maps: &str) -> Code {
+        let mut code = Code { mapped: Vec::new(), vdso: None };
+        for line in maps.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (Some(range), Some(rights)) =
+                (words.first().and_then(|word| word.split_once('-')), words.get(1))
+            else {
+                continue;
+            };
+            let address = |text| usize::from_str_radix(text, 16).ok();
+            // An address that is not executable is of no function, and one that is not readable cannot be named.
+            if let (Some(from), Some(to), true) =
+                (address(range.0), address(range.1), rights.starts_with("r-x"))
+            {
+                match words.get(5) {
+                    Some(&"[vdso]") => code.vdso = Some((from, to)),
+                    Some(&"[vsyscall]") => {}
+                    _ => code.mapped.push((from, to)),
+                }
+            }
+        }
+        code
+    }
+
+    /// Bytes that are evicted, one function given.
+    pub fn bytes(&self) -> u64 {
+        self.ranges(&[Code::of as *const () as usize]).map(|(from, to)| (to - from) as u64).sum()
+    }
+
+    /// What is evicted: the chain, the vDSO, and these functions, as far as they are mapped.
+    fn ranges<'a>(&'a self, functions: &'a [usize]) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let chain = (chain::additions as *const () as usize, CHAIN);
+        let named = functions.iter().map(|function| (*function, LOOP)).chain([chain]);
+        let within = |(from, bytes): (usize, usize)| {
+            let (_, end) = self.mapped.iter().find(|(first, last)| (*first..*last).contains(&from))?;
+            Some((from, (from + bytes).min(*end)))
+        };
+        named.filter_map(within).chain(self.vdso)
+    }
+
+    /// Evict it.
+    pub fn evict(&self, functions: &[usize]) {
+        for (from, to) in self.ranges(functions) {
+            for address in (from & !(LINE - 1)..to).step_by(LINE) {
+                line(address);
+            }
+        }
+        fence();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn line(address: usize) {
+    // SAFETY: a readable address, on a processor that has the instruction; no value changes.
+    unsafe { std::arch::asm!("clflushopt [{}]", in(reg) address, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "x86_64")]
+fn fence() {
+    // SAFETY: it orders memory and does nothing else.
+    unsafe { std::arch::asm!("mfence", options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+fn line(address: usize) {
+    // SAFETY: a readable address; no value changes.
+    unsafe { std::arch::asm!("dc civac, {}", in(reg) address, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+fn fence() {
+    // SAFETY: it orders memory and does nothing else.
+    unsafe { std::arch::asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn line(_: usize) {}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn fence() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_named_is_read_from_the_maps() {
+        let code = Code::of(
+            "1000-2000 r--p 00000000 fe:00 1 /bin/x\n2000-2800 r-xp 00001000 fe:00 1 /bin/x\n\
+             7000-9000 r-xp 00000000 00:00 0 [vdso]\nffff000-ffff800 --xp 00000000 00:00 0 [vsyscall]\nrubbish\n",
+        );
+        assert_eq!(code, Code { mapped: vec![(0x2000, 0x2800)], vdso: Some((0x7000, 0x9000)) });
+        // A function near the end of its mapping is named to that end, one elsewhere is not; the vDSO is.
+        let ranges: Vec<_> = code.ranges(&[0x2600, 0x5000]).collect();
+        assert_eq!(ranges, [(0x2600, 0x2800), (0x7000, 0x9000)]);
+    }
+
+    #[test]
+    fn this_program_s_code_is_evicted_and_goes_on() {
+        let Some(code) = Code::own() else { return assert!(unable().is_some()) };
+        assert!(code.ranges(&[]).next().is_some());
+        for _ in 0..3 {
+            code.evict(&[Code::evict as *const () as usize]);
+            chain::additions(300);
+        }
+    }
+}

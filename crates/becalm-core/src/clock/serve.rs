@@ -1,0 +1,64 @@
+//! An evaluation as a program's whole work: a request of JSON as its argument, lines of JSON on standard output, one event
+//! each, as they come. What `becalm-agent clock` and `becalm-timers` are.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::evaluate::evaluate;
+use super::request::{Event, Refused, Request};
+use super::timer::loaded::Loaded;
+
+const USAGE: &str = "REQUEST is a JSON object (docs/reference/protocol.md)";
+
+/// Read the request; an error is a sentence.
+pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Request, String> {
+    let text = arguments.next().and_then(|word| word.into_string().ok());
+    let text = text.ok_or_else(|| format!("an evaluation of timers needs a REQUEST: {USAGE}."))?;
+    serde_json::from_str(&text).map_err(|error| format!("{text:?} is not a request: {error}; {USAGE}."))
+}
+
+/// Evaluate. Exit code 0, or 3 with a last event that says why.
+pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
+    // Work that nobody waits for any more would go on. Who asked may be gone without that: a write then fails, and is
+    // no reason for a signal. (Rust ignores SIGPIPE.)
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+    let mut out = io::stdout().lock();
+    match evaluate(request, loaded, &mut |event: &Event| tell(&mut out, &json!(event))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Refused::Told(_)) => ExitCode::from(3),
+        Err(reason) => {
+            let usage = matches!(reason, Refused::Unknown { .. });
+            let told =
+                tell(&mut out, &json!({"event": "error", "usage": usage, "message": reason.to_string()}));
+            drop(told);
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn tell(out: &mut impl Write, event: &serde_json::Value) -> io::Result<()> {
+    writeln!(out, "{event}")?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Request, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_request_is_read_or_refused() {
+        let text = r#"{"budget_ns": 1, "filter": "robust", "search": "grid", "seed": 3, "cpu": 1}"#;
+        assert_eq!(parsed(&[text]).unwrap().cpu, Some(1));
+        assert!(parsed(&[]).unwrap_err().contains("needs a REQUEST"));
+        assert!(parsed(&["{}"]).unwrap_err().contains("missing field"));
+        assert!(parsed(&[&text.replace("cpu", "cup")]).unwrap_err().contains("unknown field"));
+    }
+}
