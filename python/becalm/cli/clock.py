@@ -13,6 +13,7 @@ from becalm.units import duration_ns
 
 
 @click.command("clock")
+@click.option("--host", default="local", show_default=True, help="Where: local, ssh://name, guest:6.12.")
 @click.option(
     "--budget",
     type=options.Checked("duration", duration_ns),
@@ -20,10 +21,12 @@ from becalm.units import duration_ns
     show_default=True,
     help="Time for everything.",
 )
-@click.option("--quick", is_flag=True, help="Within 20 s, without the flushes that take longest.")
+@click.option("--quick", is_flag=True, help="Within 20 s: the usual timers, without the flushes that take longest.")
 @click.option("--cpu", type=int, metavar="N", help="Processor that measures  [default: the last one allowed].")
 @click.option("--timer", "timers", multiple=True, metavar="NAME", help="Only this timer; may be repeated.")
-@click.option("--flush", "flushes", multiple=True, metavar="NAME", help="Only L1, L2, L3 or memory; may be repeated.")
+@click.option(
+    "--flush", "flushes", multiple=True, metavar="NAME", help="Only L1, L2, L3, memory or evicted; may be repeated."
+)
 @click.option(
     "--filter",
     type=click.Choice(["robust", "forest", "none"]),
@@ -48,8 +51,19 @@ from becalm.units import duration_ns
 @click.option(
     "--ticks", type=click.Path(path_type=Path), metavar="FILE", help="Write every value that was read as CSV."
 )
+@click.option("--keep", metavar="NAME", help="Keep the evaluation under this name.")
+@click.option(
+    "--kept", metavar="NAME", help="Measure nothing: take what was kept (last: the latest), or a report's .json."
+)
+@click.option(
+    "--compare",
+    nargs=2,
+    metavar="A B",
+    help="Two that were kept, or two .json, side by side: of two machines, or of one at two times.",
+)
 @output.options
 def command_clock(
+    host: str,
     budget: str,
     quick: bool,
     cpu: int | None,
@@ -61,6 +75,9 @@ def command_clock(
     check: str | None,
     resume: bool,
     ticks: Path | None,
+    keep: str | None,
+    kept: str | None,
+    compare: tuple[str, str] | None,
     **given: Any,
 ) -> None:
     """How short a time, and how small a change, the timers of this machine can show (docs/explanation/clock.md).
@@ -68,11 +85,16 @@ def command_clock(
     \b
     becalm clock --quick
     becalm clock --check 250ns --quick
-    becalm clock --budget 10min --flush memory --timer barrier
+    becalm clock --budget 10min --flush memory --timer barrier --report timers.html
+    becalm clock --quick --keep monday; becalm clock --compare monday last
     """
     out = output.Output.of(given)
+    if compare is not None:
+        out.end(becalm.compare_clocks(*compare))
+        return
     with out.listener() as heard:
         found = becalm.clock(
+            host=host,
             budget=budget,
             quick=quick,
             cpu=cpu,
@@ -84,6 +106,8 @@ def command_clock(
             check=check,
             resume=resume,
             ticks=ticks,
+            keep=keep,
+            kept=kept,
             listener=heard,
         )
     out.end(found)

@@ -42,6 +42,7 @@ class TimerCell:
     `raw_variation`, `cleaned_variation`, `removed`, `shift`: of a last set at t_min, the coefficient of variation
     before and after cleaning, the share that was taken out, and the shift between its halves; `again`: sets measured
     again since that share was above 1 %. `reference`: how often each value of that set was read, in ns or cycles.
+    `quantum_binds`: t_min is that of the counter's step. `tries`: the cell was measured so often.
     """
 
     timer: str
@@ -56,6 +57,7 @@ class TimerCell:
     smallest_cost: float
     median_cost: float
     quantum: float | None
+    quantum_binds: bool
     t_min: WorkLength | None
     no_t_min: str | None
     t_diff: WorkLength | None
@@ -74,18 +76,29 @@ class TimerCell:
     steal_ns: int | None
     addition_ns: float
     elapsed_ns: int
+    tries: int = 1
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TimerCell:
         """As the engine tells it."""
+        counts = sorted((int(each), count) for each, count in value["reference"].items())
+        reference = [(each / 1e3, count) for each, count in counts]
+        return cls.from_report({**value, "addition_ns": value["check"]["addition_ns"], "reference": reference})
+
+    @classmethod
+    def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
+        """As a report has it. Raises KeyError, TypeError or ValueError for what is none."""
         names = {each.name for each in fields(cls)}
         given = {name: each for name, each in value.items() if name in names}
         given["t_min"] = WorkLength.from_json(value["t_min"])
         given["t_diff"] = WorkLength.from_json(value["t_diff"])
-        given["addition_ns"] = value["check"]["addition_ns"]
-        counts = sorted((int(each), count) for each, count in value["reference"].items())
-        given["reference"] = tuple((each / 1e3, count) for each, count in counts)
+        given["reference"] = tuple((each, count) for each, count in value["reference"])
         return cls(**given)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no t_min, or no t_diff; empty where there are both."""
+        return self.no_t_min or self.no_t_diff or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +138,7 @@ class ClockReport:
     check: ClockCheck | None = None
     interrupted: bool = False
     resumed: int = 0
+    host: str = "local"
 
     @property
     def exit_code(self) -> int:
@@ -143,5 +157,67 @@ class ClockReport:
             "check": None if self.check is None else {**asdict(self.check), "exit_code": self.check.exit_code},
             "interrupted": self.interrupted,
             "resumed": self.resumed,
+            "host": self.host,
         }
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock", **finite(value)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ClockReport:
+        """The inverse of `to_json`, without the check. Raises KeyError, TypeError or ValueError for what is none."""
+        if value["kind"] != "clock":
+            raise ValueError("not an evaluation of timers")
+        return cls(
+            value["sentence"],
+            value["trust"],
+            tuple(value["doubts"]),
+            tuple(TimerCell.from_report(each) for each in value["cells"]),
+            tuple(TimerAbsence(**each) for each in value["absences"]),
+            None,
+            value["interrupted"],
+            value["resumed"],
+            value["host"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPair:
+    """One figure (t_min or t_diff, ns) of a timer at a flush in two evaluations, None where one has none.
+
+    `differs`: the ranges of their repetitions are apart, and by more than a tenth.
+    """
+
+    timer: str
+    flush: str
+    figure: str
+    first: WorkLength | None
+    second: WorkLength | None
+    differs: bool | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The second over the first."""
+        if self.first is None or self.second is None or self.first.ns == 0:
+            return None
+        return self.second.ns / self.first.ns
+
+
+@dataclass(frozen=True, slots=True)
+class ClockComparison:
+    """Two evaluations side by side: of two machines, or of one at two times."""
+
+    sentence: str
+    names: tuple[str, str]
+    trusts: tuple[Mapping[str, Any], Mapping[str, Any]]
+    pairs: tuple[FoundPair, ...]
+
+    exit_code = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented JSON form (docs/reference/json.md)."""
+        value = {
+            "sentence": self.sentence,
+            "names": list(self.names),
+            "trusts": [dict(each) for each in self.trusts],
+            "pairs": [{**asdict(each), "ratio": each.ratio} for each in self.pairs],
+        }
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock comparison", **finite(value)}

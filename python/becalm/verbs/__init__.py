@@ -123,7 +123,11 @@ TABLE = (
         kind=_MEASURED,
     ),
     Verb("doctor", "What this machine is and allows, and how much noise it makes."),
-    Verb("clock", "How short a time and how small a change the timers of this machine can show."),
+    Verb(
+        "clock",
+        "How short a time and how small a change the timers of a machine can show.",
+        functions="clock clock.compare_clocks",
+    ),
     Verb(
         "tune",
         "Find the system settings under which a program varies least, or runs fastest.",

@@ -1,18 +1,26 @@
-"""`becalm clock`: how short a time, and how small a change of it, the timers of this machine can show."""
+"""`becalm clock`: how short a time, and how small a change of it, the timers of a machine can show.
+
+`clock` measures, or takes what was kept; `compare_clocks` puts two evaluations side by side.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis import timer_choice
+from becalm import hosts
+from becalm.analysis import timer_choice, timer_comparison
 from becalm.errors import Interrupted, MachineError, UsageError
-from becalm.hosts.timer_evaluation import evaluate
+from becalm.hosts.protocol import Access
+from becalm.hosts.timer_evaluation import evaluate, evaluate_on
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.timer import ClockReport, TimerAbsence, TimerCell
+from becalm.nouns.timer import ClockComparison, ClockReport, TimerAbsence, TimerCell
+from becalm.store import kept_clocks
 from becalm.store.timer_cells import TimerCells
 from becalm.units import duration_ns
 from becalm.wording import clock as words
@@ -26,12 +34,13 @@ QUICK_NS = 18_000_000_000
 QUICK_FLUSHES = ("L1", "L2")
 """What a quick evaluation has time for: writing more takes too long before each measurement."""
 
-SAME_CLOCK = 1e-3
-"""Two evaluations whose counters differ by more than this share in frequency are of different machines."""
+QUICK_TIMERS = ("barrier", "clock_gettime", "clock_gettime call", "cycles", "PAPI_get_real_nsec")
+"""The timers that people choose between; other spellings of the same reads need the whole evaluation."""
 
 
 def clock(
     *,
+    host: str = "local",
     budget: float | str = "5min",
     quick: bool = False,
     cpu: int | None = None,
@@ -43,13 +52,16 @@ def clock(
     check: float | str | None = None,
     resume: bool = False,
     ticks: str | Path | None = None,
+    keep: str | None = None,
+    kept: str | None = None,
     listener: ProgressListener | None = None,
 ) -> ClockReport:
-    """Evaluate this machine's timers: a statement of trust, then t_min and t_diff of each at each flush size.
+    """Evaluate a machine's timers: a statement of trust, then t_min and t_diff of each at each flush size.
 
     Arguments:
+        host: where: local, ssh://…, guest:….
         budget: time for everything, seconds or text with a unit.
-        quick: within 20 s, and without the flushes that take longest.
+        quick: within 20 s: the usual timers, without the flushes that take longest.
         cpu: the processor that measures; None: the last one that this process may use.
         timers, flushes: names; none: all.
         filter: how the operating system's share is told: robust, forest, none.
@@ -58,52 +70,95 @@ def clock(
         check: a length; the report's exit code says whether it can be timed.
         resume: go on with an evaluation that asked for the same and was interrupted.
         ticks: a CSV file for how often each value was read.
+        keep: a name under which the evaluation is kept.
+        kept: the name of one that was kept, "last", or a path to its JSON: nothing is measured then.
         listener: told of the progress.
 
     Interrupted, the report rests on the cells that were measured. Raises UsageError, MachineError, Interrupted.
     """
     _known("filter", filter, FILTERS)
     _known("search", search, SEARCHES)
+    name = None if keep is None else kept_clocks.checked_name(keep)
     wanted = None if check is None else duration_ns(check)
-    budget_ns = QUICK_NS if quick else duration_ns(budget)
-    told = listener or Quiet()
-    asked = {"filter": filter, "search": search, "seed": seed, "cpu": cpu, "timers": list(timers)}
-    asked["flushes"] = list(flushes or (QUICK_FLUSHES if quick else ()))
-    kept = TimerCells()
-    before = kept.read(asked) if resume else []
-    cells = [each for each in before if each["event"] == "cell"]
-    done = [(each["timer"], each["flush"]) for each in cells]
-    if not before:
-        kept.begin(asked)
-    gathered = _Gathered(cells=list(cells))
-    told.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
-    try:
-        for event in evaluate({**asked, "budget_ns": budget_ns, "done": done}):
-            if event["event"] == "trust" and before:
-                _same_clock(before, event)
-            if event["event"] in ("trust", "cell"):
-                kept.add(event)
-            gathered.take(event)
-            share = (len(gathered.cells) - len(done)) / max(1, gathered.planned)
-            many, spent = len(gathered.cells) - len(done), gathered.elapsed_ns
-            told.progressed(Progress(spent, many, many, share, None))
-    except KeyboardInterrupt:
-        gathered.interrupted = True
-    if gathered.trust is None:
-        raise Interrupted("It was interrupted before anything was known of the clock. Start it again.")
-    report = gathered.report(wanted, len(done))
+    if kept is not None:
+        report = kept_clocks.find(kept)
+    else:
+        asked = {"filter": filter, "search": search, "seed": seed, "cpu": cpu}
+        asked["timers"] = list(timers or (QUICK_TIMERS if quick else ()))
+        asked["flushes"] = list(flushes or (QUICK_FLUSHES if quick else ()))
+        budget_ns = QUICK_NS if quick else duration_ns(budget)
+        report = _measured(asked, budget_ns, host, resume, listener or Quiet())
+        if not report.interrupted:
+            kept_clocks.keep(kept_clocks.LAST, report)
+    if name is not None:
+        kept_clocks.keep(name, report)
+    if wanted is not None:
+        answer = timer_choice.check(report.cells, wanted)
+        report = replace(report, check=answer, sentence=f"{words.checked(answer)}\n{report.sentence}")
     if ticks is not None:
         write_ticks(report.cells, Path(ticks))
     return report
 
 
-class _Gathered:
-    """What was told so far."""
+def compare_clocks(first: str, second: str) -> ClockComparison:
+    """Two kept evaluations side by side: of two machines, or of one at two times.
 
-    def __init__(self, cells: list[dict[str, Any]]) -> None:
+    Arguments:
+        first, second: names of kept evaluations, "last", or paths to their JSON.
+
+    Raises UsageError for what is none.
+    """
+    one, two = kept_clocks.find(first), kept_clocks.find(second)
+    found = tuple(timer_comparison.pairs(one, two))
+    trusts = (one.trust, two.trust)
+    sentence = words.compared((first, second), timer_comparison.same_clock(*trusts), found)
+    return ClockComparison(sentence, (first, second), trusts, found)
+
+
+def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, told: ProgressListener) -> ClockReport:
+    """What the engine finds, kept as it comes."""
+    question = {**asked, "host": host}
+    store = TimerCells()
+    before = store.read(question) if resume else []
+    gathered = _Gathered(host, [each for each in before if each["event"] == "cell"])
+    done = list(gathered.cells)
+    if not before:
+        store.begin(question)
+    told.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
+    try:
+        with closing(_events(host, {**asked, "budget_ns": budget_ns, "done": done})) as events:
+            for event in events:
+                if event["event"] == "trust" and before:
+                    _same_clock(before, event)
+                if event["event"] in ("trust", "cell"):
+                    store.add(event)
+                gathered.take(event)
+                many = len(gathered.cells) - len(done)
+                share = many / max(1, gathered.planned)
+                told.progressed(Progress(gathered.elapsed_ns, many, many, share, None))
+    except KeyboardInterrupt:
+        gathered.interrupted = True
+    if gathered.trust is None:
+        raise Interrupted("It was interrupted before anything was known of the clock. Start it again.")
+    return gathered.report(len(done))
+
+
+def _events(host: str, request: dict[str, Any]) -> Generator[dict[str, Any]]:
+    if host == "local":
+        yield from evaluate(request)
+    else:
+        with hosts.open(host, Access(title="becalm clock")) as machine:
+            yield from evaluate_on(machine, request)
+
+
+class _Gathered:
+    """What was told so far; a cell that was tried again counts once."""
+
+    def __init__(self, host: str, cells: list[dict[str, Any]]) -> None:
+        self.host = host
         self.trust: dict[str, Any] | None = None
         self.doubts: tuple[str, ...] = ()
-        self.cells = cells
+        self.cells = {(each["timer"], each["flush"]): each for each in cells}
         self.absences: list[TimerAbsence] = []
         self.planned = 0
         self.elapsed_ns = 0
@@ -119,28 +174,33 @@ class _Gathered:
             case "planned":
                 self.planned = event["cells"]
             case "cell":
-                self.cells.append(event)
+                self.cells[event["timer"], event["flush"]] = event
                 self.elapsed_ns += event["elapsed_ns"]
 
-    def report(self, wanted_ns: int | None, resumed: int) -> ClockReport:
+    def report(self, resumed: int) -> ClockReport:
         """What it comes to."""
-        cells = tuple(TimerCell.from_json(each) for each in self.cells)
-        check = None if wanted_ns is None else timer_choice.check(cells, wanted_ns)
-        lines = [] if check is None else [words.checked(check)]
+        # One that was measured in a later round stands with those of its flush.
+        place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
+        told = sorted(self.cells.values(), key=lambda each: place[each["flush"]])
+        cells = tuple(map(TimerCell.from_json, told))
         found = timer_choice.choices(cells)
-        lines += [words.chosen(each.cell) for each in found] or [words.nothing_measured(len(cells))]
+        lines = [words.chosen(each.cell) for each in found] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(each, each) for each in self.doubts]
+        again = sum(cell.tries > 1 for cell in cells)
+        lines += [words.tried_again(again)] if again else []
         lines += [words.going_on(resumed)] if resumed else []
         lines += [words.INTERRUPTED] if self.interrupted else []
+        # One that could not be measured at first, and then was, is not absent.
+        absences = dict.fromkeys(each for each in self.absences if (each.timer, each.flush) not in self.cells)
         return ClockReport(
             "\n".join(lines),
             self.trust or {},
             self.doubts,
             cells,
-            tuple(self.absences),
-            check,
-            self.interrupted,
-            resumed,
+            tuple(absences),
+            interrupted=self.interrupted,
+            resumed=resumed,
+            host=self.host,
         )
 
 
@@ -165,8 +225,7 @@ def _known(what: str, given: str, names: Sequence[str]) -> None:
 def _same_clock(before: Sequence[dict[str, Any]], event: dict[str, Any]) -> None:
     """Cells of another machine are not mixed with those of this one."""
     first = next((each["trust"] for each in before if each["event"] == "trust"), event["trust"])
-    now = event["trust"]
-    if first["source"] != now["source"] or abs(first["hz"] / now["hz"] - 1) > SAME_CLOCK:
+    if not timer_comparison.same_clock(first, event["trust"]):
         raise UsageError(
             "What was measured before is of another machine: its counter runs at another rate. Leave out --resume."
         )

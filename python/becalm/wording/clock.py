@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from becalm.nouns.timer import ClockCheck, TimerCell, WorkLength
-from becalm.wording.measurement import duration, percent
+from becalm.nouns.timer import ClockCheck, FoundPair, TimerCell, WorkLength
+from becalm.wording.measurement import counted, duration, percent
 
 DOUBTS = {
     "fallback": "The processor's own counter cannot be used here; the timers read the operating system's clock.",
@@ -16,6 +17,8 @@ DOUBTS = {
     "kernel_left_it": "The kernel does not keep time by the counter: it has found it wrong, or was told so.",
     "fences_do_not_hold": "Fences do not hold back what follows them: regions may overlap with what comes after.",
     "reads_do_not_wait": "Reads of the counter did not wait for what stands before them.",
+    "out_of_step": "The counters of two processors are out of step: regions that change their processor are void.",
+    "unlike_cores": "The cores of this machine differ: all of this holds for those like the one that measured.",
     "not_pinned": "The thread could not be kept on one processor.",
     "quantum_unknown": "The step by which the counter advances could not be told.",
 }
@@ -23,7 +26,12 @@ DOUBTS = {
 
 INTERRUPTED = "Interrupted: cells that are missing were not measured. Go on: the same command with --resume."
 UNKNOWN = "?"
-PLACES = {"L1": "with all code and data near", "L2": "from the second cache", "L3": "from the third cache"}
+PLACES = {
+    "L1": "with all code and data near",
+    "L2": "from the second cache",
+    "L3": "from the third cache",
+    "evicted": "with code evicted",
+}
 
 
 def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -59,6 +67,45 @@ def length(found: WorkLength | None) -> str:
     return duration(found.ns) if high - low < 0.05 * found.ns else f"{duration(found.ns)} ({low:.3g} to {high:.3g})"
 
 
+def shortest(cell: TimerCell) -> str:
+    """t_min, marked where the counter's step alone decides it."""
+    return length(cell.t_min) + ("*" if cell.quantum_binds and cell.t_min is not None else "")
+
+
+def why_not(cell: TimerCell) -> str:
+    """Why a cell has no t_min, or no t_diff, and what can be said all the same; empty where it has both."""
+    if cell.t_min is not None and cell.no_t_diff:
+        return f"t_diff: {cell.no_t_diff}"
+    if cell.no_t_min is None:
+        return ""
+    return f"{cell.no_t_min}. At {cell.reference_additions} additions it varies by {share(cell.cleaned_variation)}"
+
+
+def place(flush: str) -> str:
+    """Where code and timer come from, as a heading."""
+    near = PLACES.get(flush, "from memory")
+    return f"{near[0].upper()}{near[1:]} ({flush})"
+
+
+EXCEEDED = (
+    "How likely a measurement is at least so long, of work that never varies. A steady timer falls at once; a flat end "
+    "to the right is what the operating system, or another machine on the same processor, adds now and then. Nothing "
+    "was taken out."
+)
+DISTRIBUTIONS = (
+    "How often each value was read, of work at t_min (1,024 additions where there is none). One bar alone is a counter "
+    "whose step hides everything below it. The longest 0.5 % are left to the picture above."
+)
+DIFFERS = (
+    "differs: the ranges of the repeated searches are apart, by more than a tenth. ratio: the second over the first."
+)
+
+
+def facts(host: str, trust: Mapping[str, Any]) -> str:
+    """Of which machine and when, below a page."""
+    return f"{host}, processor {trust['cpu']}, {datetime.fromtimestamp(trust['at']).strftime('%Y-%m-%d %H:%M')}"
+
+
 def smallest_difference(cell: TimerCell) -> str:
     """t_diff; below the step it is known to be at most that."""
     if cell.t_diff_below_quantum and cell.quantum is not None:
@@ -77,8 +124,9 @@ def chosen(cell: TimerCell) -> str:
     """Which timer for what."""
     assert cell.t_min is not None
     near = PLACES.get(cell.flush, "from memory")
+    step = " (the counter's step allows no less)" if cell.quantum_binds else ""
     change = "" if cell.t_diff is None else f", changes of {smallest_difference(cell).removeprefix('≤ ')} and more"
-    return f"{near[0].upper()}{near[1:]}: {cell.timer} times regions from {duration(cell.t_min.ns)} on{change}."
+    return f"{near[0].upper()}{near[1:]}: {cell.timer} times regions from {duration(cell.t_min.ns)} on{step}{change}."
 
 
 def checked(check: ClockCheck) -> str:
@@ -97,6 +145,41 @@ def nothing_measured(cells: int) -> str:
     if cells == 0:
         return "No cell was measured."
     return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
+
+
+def tried_again(cells: int) -> str:
+    """Cells without an answer were measured again."""
+    return f"{counted(cells, 'cell')} without an answer had another try, with the time that was left."
+
+
+def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
+    """What two evaluations come to: the first line names the best timer's shortest region in both."""
+    first, second = names
+    known = [pair for pair in pairs if pair.ratio is not None]
+    apart = [pair for pair in known if pair.differs]
+    whose = "one machine at two times, or two alike" if same else "two machines: their counters run at other rates"
+    if not known:
+        return f"{first} and {second} have no figure in common: nothing can be compared.\nThey are of {whose}."
+    lines = [f"{counted(len(apart), 'figure')} of {len(known)} differ between {first} and {second}."]
+    if apart:
+        most = max(apart, key=lambda pair: abs(math.log(pair.ratio or 1.0)))
+        lines.append(
+            f"Most of all {most.figure} of {most.timer}, {most.flush}: {length(most.first)} and {length(most.second)}, "
+            f"{factor(most.ratio)} times."
+        )
+    return "\n".join([*lines, f"They are of {whose}."])
+
+
+def factor(ratio: float | None) -> str:
+    """The second over the first."""
+    return UNKNOWN if ratio is None else f"{ratio:.3g}"
+
+
+def differs(pair: FoundPair) -> str:
+    """Whether the two are apart."""
+    if pair.differs is None:
+        return UNKNOWN
+    return "yes" if pair.differs else "no"
 
 
 def going_on(cells: int) -> str:

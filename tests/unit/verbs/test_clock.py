@@ -127,3 +127,85 @@ def test_quick_leaves_out_what_takes_long(played):
 def test_words_that_name_nothing_are_refused(wrong, played):
     with pytest.raises(UsageError, match="there are"):
         becalm.clock(**wrong)
+
+
+def test_a_cell_that_was_tried_again_counts_once_and_is_said(played):
+    missing = {"event": "absent", "timer": "barrier", "flush": "L1", "reason": "a multiplication took 3.4 additions"}
+    played(
+        TRUST,
+        planned(2),
+        missing,
+        cell("fenced", t_min=None),
+        {"event": "again", "cells": 2},
+        cell(),
+        cell("fenced", tries=2),
+        DONE,
+    )
+    found = becalm.clock()
+    assert [(each.timer, each.tries) for each in found.cells] == [("fenced", 2), ("barrier", 1)]
+    assert found.absences == ()
+    assert "1 cell without an answer had another try" in found.sentence
+
+
+def test_where_the_step_binds_the_table_says_so(played):
+    played(TRUST, planned(1), cell(quantum_binds=True), DONE)
+    found = becalm.clock()
+    assert "from 520 ns on (the counter's step allows no less)" in found.sentence
+    assert "| 520 ns\\* |" in as_markdown(found) or "520 ns*" in as_markdown(found)
+
+
+def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tmp_path):
+    played(TRUST, planned(2), cell(t_min=520.0), cell("fenced"), DONE)
+    becalm.clock(keep="monday")
+    played(TRUST, planned(2), cell(t_min=61.0, t_diff=20.0), cell("fenced", t_min=None), DONE)
+    becalm.clock()
+    played(AssertionError("nothing is measured"))
+    assert becalm.clock(kept="monday", check="600ns").exit_code == 0
+    assert becalm.clock(kept="monday", check="250ns").exit_code == 1
+    assert becalm.clock(kept="last", check="250ns").exit_code == 0
+    (tmp_path / "here.json").write_text(json.dumps(becalm.clock(kept="monday").to_json()))
+    found = becalm.compare_clocks(str(tmp_path / "here.json"), "last")
+    assert [(each.timer, each.figure, each.differs) for each in found.pairs] == [
+        ("barrier", "t_min", True),
+        ("barrier", "t_diff", False),
+        ("fenced", "t_min", None),
+        ("fenced", "t_diff", False),
+    ]
+    assert "1 figure of 3 differ" in found.sentence
+    tried(found)
+    done = CliRunner().invoke(group, ["clock", "--compare", "monday", "last", "--json"])
+    assert json.loads(done.stdout)["pairs"][0]["ratio"] == pytest.approx(61 / 520)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"keep": "last"}, "--keep takes a name"),
+        ({"keep": "../x"}, "--keep takes a name"),
+        ({"kept": "tuesday"}, "there are: none yet"),
+    ],
+)
+def test_names_of_kept_evaluations_that_are_none(played, given, words):
+    played(TRUST, planned(0), DONE)
+    with pytest.raises(UsageError, match=words):
+        becalm.clock(**given)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "clock"}', '{"kind": "verdict"}'])
+def test_a_file_that_is_no_evaluation_is_refused(text, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="is no evaluation of timers"):
+        becalm.compare_clocks(str(path), str(path))
+
+
+def test_a_host_is_opened_and_asked(played, monkeypatch):
+    asked = []
+
+    def evaluate_on(host, request):
+        asked.append((host.name, request["timers"]))
+        yield from (TRUST, planned(0), DONE)
+
+    monkeypatch.setattr(verb, "evaluate_on", evaluate_on)
+    found = becalm.clock(host="null", timers=("barrier",))
+    assert (asked, found.host) == ([("null", ["barrier"])], "null")

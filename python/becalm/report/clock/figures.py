@@ -1,0 +1,124 @@
+"""What timers read, as pictures: how often each value, and how likely a larger one. Pure bins first, then drawing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from becalm.nouns.timer import TimerCell
+from becalm.report.drawing import AFTER, FAINT, HALF, INK, OTHER, plain_ticks, svg
+from becalm.report.drawing import figure as picture
+from becalm.wording import clock as words
+
+MOST_BARS = 48
+"""Bars of a histogram: a value of a coarse counter each, or several values of a fine one together."""
+
+REACH = 0.995
+"""The share of the measurements that a histogram shows; what lies above is in the other picture, whose axis is
+logarithmic."""
+
+
+def bars(reference: Sequence[tuple[float, int]], most: int = MOST_BARS) -> list[tuple[float, float, int]]:
+    """Bars (from, to, count) of values that were read and how often each was: every bar holds from <= value < to.
+
+    A value lies in the middle of its bar where each has one of its own; bars are equally wide, and none is left out.
+    """
+    values = [value for value, _ in reference]
+    if not values:
+        return []
+    step = min((b - a for a, b in itertools.pairwise(values)), default=1.0)
+    first, last = values[0], values[-1]
+    # In whole steps, so that no bar holds more places of a coarse counter than its neighbour.
+    width = step * max(1, math.ceil((round((last - first) / step) + 1) / most))
+    edge = first - step / 2
+    found = [0] * (int((last - edge) / width) + 1)
+    for value, count in reference:
+        found[int((value - edge) / width)] += count
+    return [(edge + index * width, edge + (index + 1) * width, count) for index, count in enumerate(found)]
+
+
+def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
+    """The corners (time, share) of the share of measurements that are at least so long.
+
+    Up to the smallest value it is 1. It falls at each value, just behind it: a measurement of that value is at least
+    that long, and no longer.
+    """
+    total = sum(count for _, count in reference)
+    left = total
+    corners = []
+    for value, count in reference:
+        corners.append((value, left / total))
+        left -= count
+        if left:
+            corners.append((value, left / total))
+    return corners
+
+
+def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[float, int]]:
+    """The smallest values that make up that share of the measurements, at least one."""
+    total = sum(count for _, count in reference)
+    kept: list[tuple[float, int]] = []
+    seen = 0
+    for value, count in reference:
+        if kept and seen >= share * total:
+            break
+        kept.append((value, count))
+        seen += count
+    return kept
+
+
+def distribution(cell: TimerCell) -> str:
+    """How often each value was read of work that never varies."""
+    reference = below(cell.reference, REACH)
+    if not reference:
+        return ""
+    with picture(2.3, width=HALF) as (figure, axes):
+        for low, high, count in bars(reference):
+            axes.bar(low, count, high - low, align="edge", color=AFTER, linewidth=0)
+        _labels(axes, cell, "measurements")
+        axes.set_title(f"{cell.timer}, {cell.flush}", loc="left", fontsize=9.5)
+        most = max(reference, key=lambda each: each[1])[0]
+        told = f"Values of {cell.timer}, {cell.flush}: {words.amount(reference[0][0], cell.unit)} to "
+        told += f"{words.amount(reference[-1][0], cell.unit)}, most often {words.amount(most, cell.unit)}."
+        return svg(figure, f"values {cell.timer} {cell.flush}", told)
+
+
+COLOURS = (AFTER, OTHER, INK, FAINT)
+DASHES = ("-", "--", ":", "-.")
+
+
+def exceeded(cells: Sequence[TimerCell]) -> str:
+    """How likely a measurement is longer than the shortest by so much, of each timer at one flush."""
+    drawn = [cell for cell in cells if cell.reference]
+    if not drawn:
+        return ""
+    with picture(3.1) as (figure, axes):
+        longest = least = 1.0
+        for index, cell in enumerate(drawn):
+            values, shares = zip(*survival(cell.reference), strict=True)
+            over = [value / values[0] for value in values]
+            style = DASHES[index // 3 % len(DASHES)]
+            axes.plot(over, shares, label=cell.timer, color=COLOURS[index % 3], linestyle=style)
+            longest, least = max(longest, over[-1]), min(least, shares[-1])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(0.98, max(longest, 1.05) * 1.05)
+        axes.set_ylim(least / 1.5, 1.3)
+        plain_ticks(axes.xaxis, axes.get_xlim(), 9)
+        plain_ticks(axes.yaxis, axes.get_ylim(), 9)
+        axes.set_xlabel("time over the shortest")
+        axes.set_ylabel("share at least as long")
+        axes.grid(True, color=FAINT, linewidth=0.6)
+        axes.legend(frameon=False, fontsize=8.5)
+        named = ", ".join(cell.timer for cell in drawn)
+        return svg(
+            figure, f"exceeded {drawn[0].flush}", f"The share of measurements that are at least so long: {named}."
+        )
+
+
+def _labels(axes: Any, cell: TimerCell, vertical: str) -> None:
+    axes.set_xlabel("cycles" if cell.unit == "cycles" else "ns")
+    axes.set_ylabel(vertical)
+    axes.margins(x=0.02)

@@ -1,0 +1,32 @@
+"""An evaluation of timers as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from becalm.nouns.timer import ClockReport
+from becalm.report.clock import figures, tables
+from becalm.report.page import Part, Picture, filled
+from becalm.wording import clock as words
+
+
+def page(found: ClockReport) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    title, *lines = found.sentence.splitlines()
+    flushes = tuple(dict.fromkeys(cell.flush for cell in found.cells))
+    parts = [Part(table.title, table=table) for table in tables.tables(found)]
+    parts[1:1] = [part for flush in flushes if (part := _part(found, flush)).pictures]
+    return filled(
+        "clock/page.html",
+        "--report FILE.md",
+        title=title,
+        lines=lines,
+        parts=parts,
+        findings=(),
+        facts=words.facts(found.host, found.trust),
+    )
+
+
+def _part(found: ClockReport, flush: str) -> Part:
+    cells = [cell for cell in found.cells if cell.flush == flush]
+    panels = "".join(figures.distribution(cell) for cell in cells)
+    pictures = (Picture(figures.exceeded(cells), words.EXCEEDED), Picture(panels, words.DISTRIBUTIONS))
+    return Part(words.place(flush), tuple(picture for picture in pictures if picture.svg))

@@ -1,0 +1,34 @@
+"""The report of `becalm clock`: trust first, which timer for what, then a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.nouns.timer import ClockReport
+from becalm.report.clock.tables import tables
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.report.terminal import apart
+
+
+def on_terminal(found: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees."""
+    return headed(found.sentence, tables(found), plain)
+
+
+def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType:
+    """Sentences, the first one bold, then tables."""
+    first, *rest = sentence.splitlines()
+    parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
+    parts += [grid(each, plain) for each in shown]
+    return apart(parts)
+
+
+def as_html(found: ClockReport) -> str:
+    """The page, with its pictures."""
+    from becalm.report.clock import html
+
+    return html.page(found)

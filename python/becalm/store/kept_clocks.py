@@ -1,0 +1,62 @@
+"""Evaluations of timers that are kept under a name, and `last`, the latest that came to its end.
+
+One JSON report a file in the state directory. Anywhere such a name is asked for, a path to a report
+(`becalm clock --json`, `--report x.json`) of any machine may stand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from becalm import paths
+from becalm.errors import MachineError, UsageError
+from becalm.nouns.timer import ClockReport
+
+LAST = "last"
+
+
+def checked_name(name: str) -> str:
+    """The name, if it can be one. Raises UsageError."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name) or name == LAST or name.endswith(".json"):
+        raise UsageError(
+            f"--keep takes a name of letters, digits, dots, hyphens and underscores, not {LAST!r} and without .json, "
+            f"and not {name!r}."
+        )
+    return name
+
+
+def keep(name: str, report: ClockReport) -> None:
+    """Keep it; an earlier one of that name is replaced. Raises MachineError."""
+    path = _place(name)
+    text = json.dumps(report.to_json(), allow_nan=False)
+    try:
+        new = path.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise MachineError(f"The evaluation cannot be kept in {path}: {error.strerror}.") from error
+
+
+def names() -> list[str]:
+    """What is kept, in alphabetical order."""
+    return sorted(path.stem for path in _place(LAST).parent.glob("*.json"))
+
+
+def find(name: str) -> ClockReport:
+    """By its name, or a path. Raises UsageError for what is not there or is no evaluation."""
+    path = Path(name) if name.endswith(".json") or "/" in name else _place(name)
+    try:
+        return ClockReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        kept = ", ".join(names()) or "none yet: becalm clock --keep NAME"
+        raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {kept}.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is no evaluation of timers as `becalm clock --json` writes them.") from error
+
+
+def _place(name: str) -> Path:
+    return paths.made(paths.state_dir() / "clocks") / f"{name}.json"
