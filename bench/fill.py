@@ -22,6 +22,7 @@ BENCHES = {
     **dict.fromkeys(("discriminate", "aa", "overhead", "scale", "steady", "startup"), "explanation/benchmarks.md"),
     **dict.fromkeys(("observe", "interference", "holding"), "explanation/benchmarks.md"),
     "explain": "how-to/explain.md",
+    "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",
 }
 """The document with the block of each bench that leaves a result."""

@@ -27,9 +27,9 @@ RATES = (1, 10)
 KINDS = {"states": "states (load, pressure, frequency)", "all": "everything"}
 
 
-def built(example: str) -> str:
-    """Build an example of the engine and give its path. Raises SystemExit when cargo fails."""
-    target = ["cargo", "build", "-q", "--release", "--locked", "-p", "becalm-core", "--example", example]
+def built(example: str, crate: str = "becalm-core") -> str:
+    """Build an example of the engine, or of another crate, and give its path. Raises SystemExit when cargo fails."""
+    target = ["cargo", "build", "-q", "--release", "--locked", "-p", crate, "--example", example]
     if subprocess.run(target, cwd=ROOT, check=False).returncode != 0:
         raise SystemExit("The example could not be built; what cargo said is above.")
     return str(ROOT / "target/release/examples" / example)
