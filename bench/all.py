@@ -64,7 +64,7 @@ TABLE = (
     Bench("discriminate", 26, ("--budget", "4", "--trials", "20", "--budget-zero", "1.5", "--trials-zero", "100")),
     Bench("steady", 15, ("--budget", "60", "--loops", "12")),
     Bench("clock", 6),
-    Bench("clock_arm", 3, printed=True),
+    Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("tuning_guest", 8, ("--budget", "6min"), printed=True),
     Bench("explain", 3, ("--campaigns", "100")),

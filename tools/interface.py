@@ -24,7 +24,7 @@ KEPT = ROOT / "crates" / CRATE / "api.txt"
 
 def main() -> int:
     """Compare, or renew."""
-    document = ["cargo", "doc", "-q", "-p", CRATE, "--no-deps", "--locked"]
+    document = ["cargo", "doc", "-q", "-p", CRATE, "--no-deps", "--locked", "--all-features"]
     if subprocess.run(document, cwd=ROOT, check=False).returncode != 0:
         return 1
     found = "".join(f"{line}\n" for line in interface(ROOT / "target/doc" / CRATE.replace("-", "_")))

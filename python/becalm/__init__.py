@@ -79,7 +79,9 @@ if TYPE_CHECKING:
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
     from becalm.nouns.timeline import Timeline as Timeline
+    from becalm.nouns.timer import ClockComparison as ClockComparison
     from becalm.nouns.timer import ClockReport as ClockReport
+    from becalm.nouns.timer import FoundPair as FoundPair
     from becalm.nouns.timer import TimerCell as TimerCell
     from becalm.nouns.tune_cost import TuneCost as TuneCost
     from becalm.nouns.tune_verdict import TuneVerdict as TuneVerdict
@@ -141,7 +143,7 @@ _VALUES = {
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
     "becalm.nouns.timeline": "Timeline",
-    "becalm.nouns.timer": "ClockReport TimerCell",
+    "becalm.nouns.timer": "ClockComparison ClockReport FoundPair TimerCell",
     "becalm.nouns.tune_cost": "TuneCost",
     "becalm.nouns.tune_verdict": "TuneVerdict",
     "becalm.nouns.verdict": "Difference Finding Summary Verdict",

@@ -48,6 +48,7 @@ DISPLAY = {"as_json", "markdown", "quiet", "plain", "report"}
 ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
     "compare": {"commands", "regions", "against"},
+    "clock": {"compare"},
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},
     "explain": {"html", "designed"},

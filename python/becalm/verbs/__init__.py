@@ -16,6 +16,7 @@ from becalm.errors import UsageError
 
 if TYPE_CHECKING:
     from becalm.verbs.clock import clock as clock
+    from becalm.verbs.clock import compare_clocks as compare_clocks
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.design import design as design
     from becalm.verbs.design import fit_design as fit_design

@@ -34,7 +34,7 @@ def tables(found: ClockReport) -> Iterator[Table]:
             "reads it can do better. t_diff: the smallest difference seen from there on. raw, cleaned: coefficient of "
             "variation at t_min. sets: measurements of a set × searches."
         )
-        yield Table("Timers", head, rows, tuple(range(2, 10)), note, spare=(9, 8, 6, 3))
+        yield Table("Timers", head, rows, tuple(range(2, 10)), note, spare=(9, 8, 6, 3, 7, 2))
     reasons = [(f"{cell.timer}, {cell.flush}", words.why_not(cell)) for cell in found.cells]
     reasons += [(", ".join(filter(None, (each.timer, each.flush))), each.reason) for each in found.absences]
     if any(reason for _, reason in reasons):
