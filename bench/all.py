@@ -63,7 +63,7 @@ TABLE = (
     Bench("aa", 4, ("--budget", "1.5", "--comparisons", "20")),
     Bench("discriminate", 26, ("--budget", "4", "--trials", "20", "--budget-zero", "1.5", "--trials-zero", "100")),
     Bench("steady", 15, ("--budget", "60", "--loops", "12")),
-    Bench("clock", 6),
+    Bench("clock", 5, ("--seconds", "270")),
     Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("tuning_guest", 8, ("--budget", "6min"), printed=True),
