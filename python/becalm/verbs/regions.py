@@ -14,6 +14,7 @@ from typing import Any
 
 from becalm.analysis import region_comparison, region_outliers, region_variation
 from becalm.analysis.region_lengths import Lengths, gather
+from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
 from becalm.nouns import region_codec as codec
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
@@ -24,7 +25,6 @@ from becalm.store import Store
 from becalm.store.timer_cells import TimerCells
 from becalm.study.stored import stored
 from becalm.units import duration_ns, fraction
-from becalm.verbs.clock import SAME_CLOCK
 from becalm.wording.findings import finding, reworded
 from becalm.wording.regions import unreadable
 
