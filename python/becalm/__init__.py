@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from becalm.load.live import Instant as Instant
     from becalm.load.run_report import Watched as Watched
     from becalm.methods import search_methods as search_methods
+    from becalm.nouns.bisection import BisectResult as BisectResult
     from becalm.nouns.calibration import Calibration as Calibration
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from becalm.nouns.multi_host import MultiHostVerdict as MultiHostVerdict
     from becalm.nouns.option import Option as Option
     from becalm.nouns.option import options as options
+    from becalm.nouns.options.bisect import BisectOptions as BisectOptions
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
@@ -109,6 +111,7 @@ _VALUES = {
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
+    "becalm.nouns.bisection": "BisectResult",
     "becalm.nouns.calibration": "Calibration",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
@@ -124,6 +127,7 @@ _VALUES = {
     "becalm.nouns.metric": "Metric Response Work",
     "becalm.nouns.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
+    "becalm.nouns.options.bisect": "BisectOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",

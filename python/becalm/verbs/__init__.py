@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.errors import UsageError
 
 if TYPE_CHECKING:
+    from becalm.verbs.bisect import bisect as bisect
     from becalm.verbs.clock import clock as clock
     from becalm.verbs.clock import compare_clocks as compare_clocks
     from becalm.verbs.compare import compare as compare
@@ -178,6 +179,7 @@ TABLE = (
         kind=Kind("becalm.verbs.record:conclude", "becalm.nouns.verdict:from_json"),
     ),
     Verb("history", "Show which commits changed which benchmarks, in the terminal or as a page."),
+    Verb("bisect", "Find the commit that made a program slower, with a stated probability of error."),
     Verb(
         "design",
         "Design an experiment for a spreadsheet, and fit the filled one.",

@@ -50,6 +50,7 @@ ELSEWHERE = {
     "apply": "simulated machines have nothing to be set", "reset": "the machine's", "status": "the machine's",
     "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
     "clock": "times the machine itself",
+    "bisect": "builds commits of a repository",
     "install-service": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip
 """Verbs that are tried on real machines (tests/machine)."""

@@ -1,0 +1,44 @@
+"""The options of `bisect`: how sure to be, how long a build may take, and where its working trees are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.option import option
+from becalm.units import duration_ns, fraction
+
+
+def error(given: float | str) -> float:
+    """A probability of error, above 0 and at most a half. Raises UsageError."""
+    found = fraction(given)
+    if not 0 < found <= 0.5:
+        raise UsageError(f"--error must lie above 0 and be at most 50%, not {given}.")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectOptions:
+    """How a bisection is made."""
+
+    error: float = option(
+        "5%", "Probability of naming the wrong commit.", float | str, unit="fraction", metavar="SHARE", parse=error
+    )
+    pairs: int = option(200, "Runs of good and bad at most until they differ.", int, metavar="N", least=6)
+    build_timeout_ns: int = option(
+        "30min",
+        "Skip a commit whose build takes longer.",
+        float | str,
+        name="build_timeout",
+        unit="seconds",
+        metavar="DURATION",
+        parse=duration_ns,
+    )
+    skip: tuple[str, ...] = option(
+        (), "A commit that is not tried.", Sequence[str], flag="--skip", metavar="REV", repeats=True, parse=tuple
+    )
+    again: bool = option(False, "Begin anew instead of going on with an interrupted search.", bool)
+    repository: str | None = option(
+        None, "The git repository.", str | None, metavar="DIR", shown="that of the working directory"
+    )

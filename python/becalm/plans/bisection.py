@@ -1,0 +1,125 @@
+"""Which commit is measured next, and when it is found: a bisection of noisy places as a function of its history.
+
+`Bisection` holds what was measured and built so far; `step` says what to do next. It is the same for real commits
+(`becalm.verbs.bisect`) and for simulated ones (`bench/bisection.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from becalm.stats.arrays import Floats
+from becalm.stats.noisy_bisection import Step, known, log_ratio, looks, next_place, posterior, scatter, step, visit
+
+REFERENCE, SEARCH = 0.25, 0.4
+"""Shares of the probability of error: that good and bad do not differ, and that the commit is the wrong one. What is
+left covers what the model of the search leaves out."""
+
+CONFIRMED = 8
+"""Differences that the commit and the one before it must have: what rests on three runs may be somebody else's load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measure so many differences of a place from the good one."""
+
+    place: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end. `first`, `last`: places of which one is the first bad one, equal where it is found; 0 for no step.
+
+    `probability`: that it is one of them.
+    """
+
+    first: int
+    last: int
+    probability: float
+
+
+@dataclass(slots=True)
+class Bisection:
+    """The history of a search over places 0 (good) to `places` (bad). `most`: differences of good and bad at most."""
+
+    places: int
+    error: float = 0.05
+    most: int = 200
+    differences: dict[int, list[float]] = field(default_factory=dict)
+    built: set[int] = field(default_factory=set)
+    unusable: set[int] = field(default_factory=set)
+    _looked: int = 0
+
+    def take(self, place: int, differences: Sequence[float]) -> None:
+        """What was measured of a place."""
+        self.differences.setdefault(place, []).extend(differences)
+
+    @property
+    def reference(self) -> Step | None:
+        """The whole step, as far as it is known."""
+        mine = self.differences.get(self.places, [])
+        return step(mine) if len(mine) > 1 else None
+
+    @property
+    def posterior(self) -> Floats:
+        """Probability of each place from 1 on being the first bad one, shape (places,)."""
+        return posterior(self.places, self._ratios())
+
+    def step(self) -> Measure | Done:
+        """What to do next."""
+        mine = self.differences.get(self.places, [])
+        counts = looks(self.most)
+        look = sum(len(mine) >= count for count in counts) - 1
+        if look < 0 or self.reference is None:
+            return Measure(self.places, counts[0] - len(mine))
+        # Each look was at the differences that there were then.
+        if not any(known(step(mine[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
+            if look + 1 == len(counts):
+                return Done(0, 0, 0.0)
+            return Measure(self.places, counts[look + 1] - len(mine))
+        if self.places == 1:
+            return Done(1, 1, 1.0 - self.error)
+        return self._search()
+
+    def _search(self) -> Measure | Done:
+        ratios = self._ratios()
+        found = posterior(self.places, ratios)
+        first, last, probability = self._together(found)
+        if probability >= 1 - self.error * SEARCH:
+            for place in (first - 1, last):
+                lacking = CONFIRMED - len(self.differences.get(place, ()))
+                if 0 < place < self.places and place not in self.unusable and lacking > 0:
+                    return Measure(place, lacking)
+            return Done(first, last, probability)
+        place = next_place(found, ratios, self.built, self.unusable)
+        if place is None:
+            return Done(first, last, probability)
+        sigma, _ = self._scatter()
+        assert self.reference is not None
+        return Measure(place, visit(self.reference, sigma))
+
+    def _together(self, found: Floats) -> tuple[int, int, float]:
+        """The likeliest place with its neighbours that cannot be told from it, since what lies between is unusable."""
+        best = int(found.argmax()) + 1
+        first = last = best
+        while first > 1 and first - 1 in self.unusable:
+            first -= 1
+        while last < self.places and last in self.unusable:
+            last += 1
+        return first, last, float(found[first - 1 : last].sum())
+
+    def _scatter(self) -> tuple[float, float]:
+        return scatter(list(self.differences.values()))
+
+    def _ratios(self) -> dict[int, float]:
+        reference = self.reference
+        if reference is None:
+            return {}
+        sigma, freedom = self._scatter()
+        return {
+            place: log_ratio(each, reference, sigma, freedom)
+            for place, each in self.differences.items()
+            if place != self.places
+        }

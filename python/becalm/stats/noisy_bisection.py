@@ -1,0 +1,175 @@
+"""Where between good and bad is the step, when every look at a place is noisy?
+
+Places 0 (good) to n (bad); the first bad one is k, any of 1 to n with equal probability before anything is measured. A
+look at place m gives differences from the good place, in logarithms: normal around 0 where m < k, around the size of
+the step from k on. The posterior of k (Horstein 1963, IEEE Trans. Inf. Theory 9:136; Waeber, Frazier & Henderson 2013,
+SIAM J. Control Optim. 51:2261) tells where to look next, at its median, and when to stop. It counts every run that was
+made, also those at places that were left early.
+
+The ratio of likelihoods of a place is that of Student's t, since the scatter is estimated, with the uncertainty of the
+step's size; and no place is trusted beyond `DOUBT`, since a build may be fast or slow by its layout alone.
+
+`first_look` and `known` judge the difference of good and bad before that, in looks that share a probability of error
+(half of what is left for each next one).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, stdtr
+
+from becalm.stats.arrays import Floats
+
+DOUBT = 0.002
+"""Probability that a place shows the other side, however often it was looked at."""
+
+SURE = 2.2
+"""Logarithm of the ratio of likelihoods that one visit of a place is to bring: 9 to 1."""
+
+FEWEST, MOST = 3, 40
+"""Differences of one visit."""
+
+FIRST = 6
+"""Differences of good and bad before the first look at them."""
+
+GROWTH = 1.5
+"""Each next look at good and bad has so many times as many."""
+
+PRECISE = 4.0
+"""The step is known well enough when it is so many standard errors large."""
+
+MIDDLE = (0.3, 0.7)
+"""A place that is built already is taken where so much of the posterior lies before it: nearly the median."""
+
+WINSOR = 3.0
+
+UNLIKE = 2.0
+"""A place whose differences scatter by so many times the usual is known by its own scatter alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step from good to bad, a difference of logarithms: its estimate, standard error, and p-value of none."""
+
+    size: float
+    error: float
+    p_value: float
+
+
+def step(differences: Sequence[float]) -> Step:
+    """What differences of bad from good say, two at least. Raises ValueError for fewer."""
+    if len(differences) < 2:
+        raise ValueError(f"A difference needs two values, not {len(differences)}.")
+    d = np.asarray(differences)
+    sigma, freedom = scatter([differences])
+    error = sigma / math.sqrt(len(d))
+    size = _centre(d, sigma)
+    p = 2 * float(stdtr(freedom, -abs(size) / error)) if error > 0 else float(size == 0)
+    return Step(size, error, p)
+
+
+def looks(most: int) -> list[int]:
+    """Numbers of differences at which good and bad are looked at, the last one at `most`."""
+    found, count = [], float(FIRST)
+    while count < most:
+        found.append(math.ceil(count))
+        count *= GROWTH
+    return [*found, most]
+
+
+def known(found: Step, look: int, error: float) -> bool:
+    """Whether there is a step, at the look of this number from 0 on, and its size is known well enough.
+
+    `error`: probability, over all looks together, that one is seen where there is none.
+    """
+    return found.p_value <= error / 2 ** (look + 1) and abs(found.size) >= PRECISE * found.error
+
+
+def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Standard deviation of differences around those of their own place, and its degrees of freedom."""
+    rest = [np.asarray(each) - np.median(each) for each in groups if len(each) > 1]
+    if not rest:
+        return math.inf, 1.0
+    together = np.concatenate(rest)
+    scale = float(np.median(np.abs(together))) / 0.6745
+    reach = WINSOR * scale if scale > 0 else math.inf
+    freedom = float(sum(len(each) - 1 for each in rest))
+    return math.sqrt(float(np.square(np.clip(together, -reach, reach)).sum()) / freedom), freedom
+
+
+def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: float) -> float:
+    """Logarithm of how much likelier differences are behind the step than before it, within what is trusted."""
+    if not len(differences) or not math.isfinite(sigma):
+        return 0.0
+    d = np.asarray(differences, np.float64)
+    here, _ = scatter([differences])
+    if math.isfinite(here) and here > UNLIKE * sigma:
+        # Something was going on while this place was measured.
+        sigma = here
+    own = max(sigma, 1e-12) / math.sqrt(len(d))
+    centre = _centre(d, sigma)
+    behind = math.hypot(own, of.error)
+    ratio = _log_t(centre - of.size, behind, freedom) - _log_t(centre, own, freedom)
+    most = math.log((1 - DOUBT) / DOUBT)
+    if abs(ratio) > 50:
+        return math.copysign(most, ratio)
+    likelier = math.exp(ratio)
+    return math.log(((1 - DOUBT) * likelier + DOUBT) / ((1 - DOUBT) + DOUBT * likelier))
+
+
+def posterior(places: int, ratios: Mapping[int, float]) -> Floats:
+    """Probability of each place from 1 to `places` being the first bad one, shape (places,).
+
+    `ratios`: places and their `log_ratio`.
+    """
+    score = np.zeros(places)
+    for place, ratio in ratios.items():
+        # The place is behind the step when that is there or earlier.
+        score[:place] += ratio
+    weight = np.exp(score - score.max())
+    return np.asarray(weight / weight.sum())
+
+
+def next_place(
+    found: Floats, ratios: Mapping[int, float], built: Collection[int], unusable: Collection[int]
+) -> int | None:
+    """Where to look next, from 1 to n - 1; None where no place can tell more.
+
+    `built`: places that cost no build; `unusable`: those that cannot be built.
+    """
+    before = np.cumsum(found)
+    trusted = 0.95 * math.log((1 - DOUBT) / DOUBT)
+    open_places = [
+        place
+        for place in range(1, len(found))
+        if place not in unusable and abs(ratios.get(place, 0.0)) < trusted and 1e-6 < before[place - 1] < 1 - 1e-6
+    ]
+    if not open_places:
+        return None
+    cheap = [place for place in open_places if place in built and MIDDLE[0] < before[place - 1] < MIDDLE[1]]
+    return min(cheap or open_places, key=lambda place: abs(float(before[place - 1]) - 0.5))
+
+
+def visit(of: Step, sigma: float) -> int:
+    """How many differences a visit of a place takes, so that it tells something."""
+    if not of.size or not math.isfinite(sigma):
+        return FEWEST
+    return int(np.clip(math.ceil(2 * SURE * (sigma / of.size) ** 2), FEWEST, MOST))
+
+
+def _centre(differences: Floats, sigma: float) -> float:
+    middle = float(np.median(differences))
+    if not math.isfinite(sigma):
+        return middle
+    return float(np.clip(differences, middle - WINSOR * sigma, middle + WINSOR * sigma).mean())
+
+
+def _log_t(x: float, scale: float, freedom: float) -> float:
+    """Logarithm of the density of Student's t."""
+    half = (freedom + 1) / 2
+    shape = float(gammaln(half) - gammaln(freedom / 2)) - 0.5 * math.log(freedom * math.pi)
+    return shape - math.log(scale) - half * math.log1p((x / scale) ** 2 / freedom)

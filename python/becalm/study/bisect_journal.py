@@ -1,0 +1,62 @@
+"""What a bisection has built and measured so far, line by line on the disk: a killed one goes on where it was.
+
+One file a search, named by what it searches for (repository, good, bad, build, run): the same command finds it again.
+Each line is JSON; one that is half written is the last one, and left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import MachineError
+from becalm.paths import made, state_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One search's file."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, *what: object) -> Journal:
+        """The journal of a search for this. Raises MachineError."""
+        name = hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:24]
+        return cls(made(state_dir() / "bisect") / f"{name}.jsonl")
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What was written, in order."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError) as error:
+            raise MachineError(f"{self.path} cannot be read: {error}. Remove it, or give --again.") from None
+        for line in text.split("\n")[:-1]:
+            try:
+                found = json.loads(line)
+            except ValueError:
+                return
+            if isinstance(found, dict):
+                yield found
+
+    def write(self, **line: Any) -> None:
+        """Add a line; it is on the disk when this returns. Raises MachineError."""
+        try:
+            descriptor = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise MachineError(f"{self.path} cannot be written: {error.strerror}.") from None
+
+    def forget(self) -> None:
+        """Remove it."""
+        self.path.unlink(missing_ok=True)

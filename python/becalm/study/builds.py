@@ -1,0 +1,136 @@
+"""Commits built in working trees of their own: made when they are needed, bounded in time, removed at the end.
+
+`Builds` keeps the trees of good, bad and the commits measured last; older ones are removed, since a tree may be large.
+All lie in one private directory, which a search that goes on after a kill finds again and removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from becalm.errors import MachineError
+from becalm.study.repository import Repository
+
+KEPT = 4
+"""Working trees that are kept beside that of the good commit."""
+
+LINES = 15
+"""Of a failed build's output that are shown."""
+
+PATIENCE = 5.0
+"""Seconds between asking a build that takes too long to end, and ending it."""
+
+
+@dataclass(slots=True)
+class Builds:
+    """Working trees of commits. `command` empty: nothing is built. Use as a context manager."""
+
+    repository: Repository
+    command: Sequence[str]
+    timeout_s: float
+    keep: str
+    root: Path
+    made: dict[str, Path] = field(default_factory=dict)
+
+    @classmethod
+    def private(cls, repository: Repository, command: Sequence[str], timeout_s: float, keep: str) -> Builds:
+        """In a new directory that only this user may enter."""
+        return cls(repository, command, timeout_s, keep, Path(tempfile.mkdtemp(prefix="becalm-bisect-")))
+
+    def __enter__(self) -> Builds:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        discard(self.repository, self.root)
+        self.made.clear()
+
+    def get(self, commit: str) -> tuple[Path, str]:
+        """The built working tree of a commit, and why it cannot be built: empty when it is. Raises MachineError."""
+        if commit in self.made:
+            # The one that was used last is removed last.
+            self.made[commit] = self.made.pop(commit)
+            return self.made[commit], ""
+        self._make_room()
+        place = self.root / commit[:16]
+        self.repository.worktree(place, commit)
+        self.made[commit] = place
+        reason = self._build(place) if self.command else ""
+        if reason:
+            self._forget(commit)
+        return place, reason
+
+    def _build(self, place: Path) -> str:
+        """Why the build failed; empty when it did not. A session of its own, so that all of it can be ended."""
+        log = self.root / f"{place.name}.log"
+        with log.open("wb") as output:
+            try:
+                process = subprocess.Popen(
+                    list(self.command),
+                    cwd=place,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise MachineError(
+                    f"The build {self.command[0]!r} cannot be started: {error.strerror}. It is run in the top "
+                    "directory of each commit, and given to no shell: sh -c '…' is one."
+                ) from None
+            try:
+                code = process.wait(self.timeout_s)
+            except subprocess.TimeoutExpired:
+                return f"its build took longer than {self.timeout_s:g} s"
+            finally:
+                _end(process)
+        if code == 0:
+            return ""
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
+        how = f"its build ended with {code}" if code > 0 else f"its build was killed by signal {-code}"
+        return f"{how}: {lines[-1].strip()}" if lines else how
+
+    def _make_room(self) -> None:
+        old = [each for each in self.made if each != self.keep]
+        for each in old[: max(0, len(old) - KEPT + 1)]:
+            self._forget(each)
+
+    def _forget(self, commit: str) -> None:
+        self.repository.forget(self.made.pop(commit))
+
+
+def discard(repository: Repository, root: Path) -> None:
+    """Remove a directory of working trees, and what git knows of them."""
+    if not root.is_dir():
+        return
+    for place in root.iterdir():
+        if place.is_dir():
+            with contextlib.suppress(MachineError):
+                repository.forget(place)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the whole session of a build: what it has left running would disturb what is measured."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+            if sign is signal.SIGTERM and not _alive(process.pid):
+                return
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""Commits built in trees of their own: what fails, what hangs, what is left."""
+
+import os
+import time
+
+import pytest
+from tests.unit.study.repositories import git, repository
+
+from becalm.errors import MachineError
+from becalm.study.bisect_journal import Journal
+from becalm.study.builds import KEPT, Builds, discard
+from becalm.study.repository import Repository
+
+
+@pytest.fixture
+def made(tmp_path):
+    names = repository(tmp_path / "app", KEPT + 3)
+    return Repository.of(tmp_path / "app"), names
+
+
+def builds(made, command, timeout_s=60.0):
+    return Builds.private(made[0], command, timeout_s, made[1][0])
+
+
+def test_each_commit_has_its_own_tree_and_nothing_is_left(made):
+    there, names = made
+    with builds(made, ["sh", "-c", "cp f built"]) as found:
+        for number, name in enumerate(names):
+            place, reason = found.get(name)
+            assert (reason, (place / "built").read_text()) == ("", f"{number}\n")
+        assert len(found.made) == KEPT + 1
+        # Of the good one, all the time.
+        assert names[0] in found.made
+        assert found.root.stat().st_mode & 0o077 == 0
+        root = found.root
+    assert not root.exists()
+    assert git(there.top, "worktree", "list").count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo no compiler >&2; exit 3", "its build ended with 3: no compiler"),
+        ("kill -9 $$", "its build was killed by signal 9"),
+        ("exit 1", "its build ended with 1"),
+    ],
+)
+def test_a_build_that_fails_says_how(made, command, said):
+    with builds(made, ["sh", "-c", command]) as found:
+        assert found.get(made[1][1])[1] == said
+        assert found.made == {}
+
+
+def test_a_build_that_hangs_is_ended_with_all_that_it_started(made, tmp_path):
+    mark = tmp_path / "pid"
+    with builds(made, ["sh", "-c", f"sleep 300 & echo $! > {mark}; wait"], timeout_s=1.0) as found:
+        assert found.get(made[1][1])[1] == "its build took longer than 1 s"
+    pid = int(mark.read_text())
+    for _ in range(500):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        with open(f"/proc/{pid}/stat") as stat:
+            if stat.read().rpartition(")")[2].split()[0] == "Z":
+                return
+        time.sleep(0.02)
+    pytest.fail("the build's child outlived it")
+
+
+def test_a_build_that_there_is_not_ends_the_search(made):
+    with builds(made, ["no-such-compiler"]) as found, pytest.raises(MachineError, match="given to no shell"):
+        found.get(made[1][1])
+
+
+def test_what_a_killed_search_left_is_removed(made):
+    there, names = made
+    found = builds(made, ["true"])
+    found.get(names[1])
+    assert git(there.top, "worktree", "list").count("\n") == 2
+    discard(there, found.root)
+    discard(there, found.root)
+    assert git(there.top, "worktree", "list").count("\n") == 1
+
+
+def test_a_journal_is_read_back_without_a_half_written_line():
+    journal = Journal.of("repository", "good", "bad")
+    assert list(journal.lines()) == []
+    journal.write(kind="measured", commit="a", differences=[0.5])
+    journal.write(kind="unusable", commit="b", reason="x")
+    with journal.path.open("a") as file:
+        file.write('{"kind": "measured", "com')
+    assert [line["kind"] for line in journal.lines()] == ["measured", "unusable"]
+    assert Journal.of("repository", "good", "bad").path == journal.path
+    assert Journal.of("repository", "good", "worse").path != journal.path
+    journal.forget()
+    journal.forget()
+    assert list(journal.lines()) == []
