@@ -88,10 +88,10 @@ class Bisection:
         found = posterior(self.places, ratios)
         first, last, probability = self._together(found)
         if probability >= 1 - self.error * SEARCH:
-            for place in (first - 1, last):
-                lacking = CONFIRMED - len(self.differences.get(place, ()))
-                if 0 < place < self.places and place not in self.unusable and lacking > 0:
-                    return Measure(place, lacking)
+            for beside in (first - 1, last):
+                lacking = CONFIRMED - len(self.differences.get(beside, ()))
+                if 0 < beside < self.places and beside not in self.unusable and lacking > 0:
+                    return Measure(beside, lacking)
             return Done(first, last, probability)
         place = next_place(found, ratios, self.built, self.unusable)
         if place is None:
