@@ -108,13 +108,13 @@ class Builds:
 
 def discard(repository: Repository, root: Path) -> None:
     """Remove a directory of working trees, and what git knows of them."""
-    if not root.is_dir():
-        return
-    for place in root.iterdir():
+    for place in root.iterdir() if root.is_dir() else ():
         if place.is_dir():
             with contextlib.suppress(MachineError):
                 repository.forget(place)
     shutil.rmtree(root, ignore_errors=True)
+    # Also what a search left that was killed while it removed them.
+    repository.prune()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -120,7 +122,12 @@ class Repository:
         try:
             self._git("worktree", "remove", "--force", "--force", str(directory), seconds=1800)
         except UsageError:
-            _remove(directory)
+            shutil.rmtree(directory, ignore_errors=True)
+            self.prune()
+
+    def prune(self) -> None:
+        """Have git forget working trees whose directories are gone."""
+        with contextlib.suppress(UsageError):
             self._git("worktree", "prune")
 
     def _git(self, *words: str, given: str | None = None, seconds: float = SECONDS) -> str:
@@ -159,9 +166,3 @@ def _git(directory: Path, *words: str, given: str | None = None, seconds: float 
 
 def _reason(error: Exception) -> str:
     return str(error).partition(": ")[2].splitlines()[0].removeprefix("fatal: ")
-
-
-def _remove(directory: Path) -> None:
-    import shutil
-
-    shutil.rmtree(directory, ignore_errors=True)
