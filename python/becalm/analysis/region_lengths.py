@@ -37,7 +37,7 @@ class Lengths:
     closing: codec.Closing | None = None
     damaged: int = 0
     """Pieces that were stored and cannot be read."""
-    _order: npt.NDArray[np.intp] | None = None
+    _ordered: codec.Records | None = None
 
     @property
     def read(self) -> int:
@@ -46,15 +46,15 @@ class Lengths:
 
     def by_name(self) -> Iterator[tuple[str, codec.Records]]:
         """Each name that regions have, in the order of the header, and its records."""
-        if self._order is None:
-            self._order = np.argsort(self.records["name"], kind="stable")
-        ordered = self.records["name"][self._order]
+        if self._ordered is None:
+            self._ordered = self.records[np.argsort(self.records["name"], kind="stable")]
+        ordered = np.ascontiguousarray(self._ordered["name"])
         present = np.unique(ordered)
         ends = np.searchsorted(ordered, present, side="right")
         names, begin = unlike(self.header.names), 0
         for place, end in zip(present.tolist(), ends.tolist(), strict=True):
             name = names[place] if place < len(names) else f"region {place}"
-            yield name, self.records[self._order[begin:end]]
+            yield name, self._ordered[begin:end]
             begin = end
 
     def ns(self, ticks: npt.NDArray[np.int64]) -> Floats:

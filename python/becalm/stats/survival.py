@@ -25,4 +25,4 @@ def survival(ordered: Floats, most: int = MOST) -> tuple[tuple[float, float], ..
         shares = np.geomspace(many, 1, most)
         wanted = np.searchsorted(first, many - shares, side="right") - 1
         first = first[np.unique(np.concatenate(([0], wanted, [len(first) - 1])))]
-    return tuple((float(ordered[at]), float((many - at) / many)) for at in first)
+    return tuple(zip(ordered[first].tolist(), ((many - first) / many).tolist(), strict=True))

@@ -96,6 +96,8 @@ def test_every_form_takes_names_of_all_kinds():
             assert "\x1b[31m" not in drawn(each, width, plain=True).replace("\x1b[0m", "")
         page = as_html(each)
         assert "<script>" not in page
+        # What matplotlib writes by itself on logarithmic axes.
+        assert "mathdefault" not in page
         assert as_markdown(each)
         assert as_json(each)
     assert len({each.name for each in found.regions}) == len(HOSTILE)
@@ -105,5 +107,15 @@ def test_a_name_of_one_region_and_one_of_zero_length_are_shown():
     found = of(("once", "zero"), [np.array([700]), np.zeros(30, dtype=int)])
     assert "one region" in found.sentence
     assert "zero" in drawn(found)
-    assert as_html(found)
+    assert "mathdefault" not in as_html(found)
     assert dataclasses.replace(found, study=None).to_json()["kind"] == "regions"
+
+
+def test_many_names_are_listed_up_to_a_number_and_the_rest_counted():
+    many = [f"name {number}" for number in range(45)]
+    text = drawn(of(many, [np.full(30, 300 + number) for number in range(45)]))
+    table = text[text.index("Regions") :]
+    assert sum(line.startswith("name ") for line in table.splitlines()) == 40
+    assert "and 5 more names" in text
+    # What takes the most time comes first.
+    assert table.index("name 44 ") < table.index("name 20 ")

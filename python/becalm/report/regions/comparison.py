@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -10,6 +11,7 @@ from rich.text import Text
 from becalm.nouns.regions import RegionComparison
 from becalm.report.design.terminal import grid
 from becalm.report.fitted import LEAST
+from becalm.report.regions.report import ROWS
 from becalm.report.regions.tables import comparison
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
@@ -19,7 +21,10 @@ def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 
     """Everything a person sees."""
     first, *rest = found.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    parts += [grid(table, plain, LEAST) for table in comparison(found)]
+    for table in comparison(found):
+        parts.append(grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST))
+        if len(table.rows) > ROWS:
+            parts.append(Text(f"and {len(table.rows) - ROWS:,} more names: --json", "" if plain else "dim"))
     if found.findings:
         parts.append(findings(found.findings, plain))
     return apart(parts)

@@ -30,9 +30,9 @@ def lengths(each: RegionSummary, found: RegionReport) -> str:
             right.axvline(each.outlier_from_ns, color=ALARM, linewidth=1, linestyle="--")
         right.set_xscale("log")
         right.set_yscale("log")
-        if shown[-1] > shown[0]:
-            plain_ticks(right.xaxis, right.get_xlim(), most=6)
-        right.set_xlabel("length, ns")
+        plain_ticks(right.xaxis, right.get_xlim(), most=4, form=lambda ns, _: fine(ns))
+        plain_ticks(right.yaxis, right.get_ylim(), most=8, form=lambda share, _: f"{100 * share:.3g} %")
+        right.set_xlabel("length")
         right.set_ylabel("share at least as long")
         right.grid(True, color=FAINT, linewidth=0.6)
         told = f"{each.name}: median {fine(each.median_ns)}, from {fine(each.min_ns)} to {fine(each.max_ns)}"

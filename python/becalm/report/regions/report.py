@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
@@ -19,6 +20,9 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart, bar, findings
 from becalm.wording.measurement import short
 from becalm.wording.regions import fine
+
+ROWS = 40
+"""Names that the terminal lists: those that take the most time."""
 
 DRAWN = 2
 """Names whose lengths the terminal draws: those that take the most time."""
@@ -46,8 +50,10 @@ def as_html(found: RegionReport) -> str:
     parts = [Part("Regions", (), table)] if table else []
     for name, each in zip(names, drawn, strict=True):
         if each.timed > 1:
-            left = "Left: how often each length was timed, without far ones. "
-            right = "Right: the share of regions that took at least so long; both axes are logarithmic."
+            left = "Left: how often each length was timed, without the longest hundredth; the line is the median. "
+            right = (
+                "Right: the share of regions that took at least so long, on logarithmic axes; outliers are dashed off."
+            )
             parts.append(Part(name, (Picture(figures.lengths(each, found), left + right),)))
     return filled(
         "regions/page.html",
@@ -69,7 +75,11 @@ def _parts(found: RegionReport, plain: bool) -> Iterator[RenderableType]:
     first, *rest = found.sentence.splitlines()
     yield Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     for table in regions(found):
-        yield grid(table, plain, LEAST)
+        yield grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST)
+        if len(table.rows) > ROWS:
+            yield Text(
+                f"and {len(table.rows) - ROWS:,} more names: --report FILE.html, or --json", "" if plain else "dim"
+            )
     drawn = [each for each in largest(found) if len(each.histogram.counts) > 1][:DRAWN]
     for name, each in zip(short([each.name for each in drawn]), drawn, strict=True):
         yield _histogram(name, each, plain)
