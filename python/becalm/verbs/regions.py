@@ -228,7 +228,8 @@ def _of_evaluation(events: Sequence[Mapping[str, Any]], hz: float) -> float | No
     rates = [each["trust"]["hz"] for each in events if each.get("event") == "trust"]
     if not rates or abs(rates[-1] / hz - 1) > SAME_CLOCK:
         return None
-    for each in events:
+    # A cell that was tried again is told twice; the last one counts.
+    for each in reversed(events):
         if each.get("event") == "cell" and (each.get("timer"), each.get("flush")) == (TIMER, "L1"):
             length, quantum = each.get("t_diff"), each.get("quantum")
             if each.get("t_diff_below_quantum") and quantum is not None:
