@@ -86,7 +86,7 @@ def causes(report: RegionReport, lengths: Lengths, beside: Ticks, study: int) ->
     """What came with the outliers of each name, as findings; one that says why, where nothing can be said."""
     limits = {each.name: each.outlier_from_ns for each in report.regions if each.outliers}
     asked: list[tuple[str, str, float, int, int]] = []
-    few: list[Finding] = []
+    few: list[int] = []
     met = False
     for name, records in lengths.by_name():
         if name not in limits:
@@ -94,7 +94,7 @@ def causes(report: RegionReport, lengths: Lengths, beside: Ticks, study: int) ->
         excess, many, outliers = _counted(records, limits[name], lengths, beside)
         met |= many > 0
         if many < LEAST or not outliers:
-            few.append(finding("region_no_cause", {"study": study, "why": "few", "ticks": many}, name))
+            few.append(many)
             continue
         here = np.flatnonzero(~np.isnan(excess))
         for column, rates in beside.rates.items():
@@ -105,7 +105,8 @@ def causes(report: RegionReport, lengths: Lengths, beside: Ticks, study: int) ->
     if limits and not met:
         yield finding("region_no_cause", {"study": study, "why": "apart", "ticks": 0})
         return
-    yield from few
+    if few:
+        yield finding("region_no_cause", {"study": study, "why": "few", "ticks": max(few)})
     yield from _named(asked, study)
 
 

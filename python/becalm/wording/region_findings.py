@@ -108,8 +108,8 @@ def no_cause(program: str, n: Numbers) -> str:
             return f"Study {n['study']} has no record of load of the time in which the regions were timed."
         case "few":
             return (
-                f"{who}: {counted(n['ticks'], 'tick')} of the load of study {n['study']} are too few to tell what "
-                "outliers come with. becalm watch -- PROGRAM records it over time."
+                f"Names with outliers were timed within {counted(n['ticks'], 'tick')} of the load of study "
+                f"{n['study']}: too few to tell what outliers come with. becalm watch -- PROGRAM records it over time."
             )
         case _:
             return f"{who}: nothing in the load of study {n['study']} comes with its outliers."
