@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from becalm.stats.arrays import Floats
 from becalm.stats.noisy_bisection import Step, known, log_ratio, looks, next_place, posterior, scatter, step, visit
 
-REFERENCE, SEARCH = 0.25, 0.4
+REFERENCE, SEARCH = 0.25, 0.2
 """Shares of the probability of error: that good and bad do not differ, and that the commit is the wrong one. What is
 left covers what the model of the search leaves out."""
 

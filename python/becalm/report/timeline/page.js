@@ -89,8 +89,8 @@
       const kind = change.worse ? "worse" : "better", place = x(change.at - 0.5);
       const mark = shape(graph.svg, "line", {class: `mark ${kind}`, x1: place, x2: place, y1: TOP - 4, y2: HIGH - LOW});
       shape(mark, "title", {}, change.text);
-      if (place > taken) {
-        const last = place > wide - 110;
+      const last = place > wide - 110;
+      if (place - (last ? 110 : 0) >= taken) {
         shape(graph.svg, "text", {
           class: kind, x: place + (last ? -4 : 4), y: TOP - 6, "text-anchor": last ? "end" : "start",
         }, change.size);
