@@ -9,6 +9,7 @@
 //! Not modelled: locks, caches, interrupts, control groups, NUMA, and frequency.
 
 pub mod agenda;
+pub mod cpuset;
 pub mod histogram;
 pub mod machine;
 pub mod policy;

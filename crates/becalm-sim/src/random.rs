@@ -19,7 +19,7 @@ impl Random {
     }
 
     /// Uniform in (0, 1].
-    fn share(&mut self) -> f64 {
+    pub fn share(&mut self) -> f64 {
         ((self.draw() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 

@@ -61,6 +61,7 @@ pub struct CfsKnobs {
 #[serde(default, deny_unknown_fields)]
 pub struct EevdfKnobs {
     pub base_slice_ns: Option<u64>,
+    pub least_protected_ns: Option<u64>,
     pub features: eevdf::Features,
 }
 
@@ -106,6 +107,7 @@ impl Request {
                 let usual = Eevdf::scaled(cpus, self.machine.hz);
                 let policy = Eevdf {
                     base_slice_ns: knobs.base_slice_ns.unwrap_or(usual.base_slice_ns),
+                    least_protected_ns: knobs.least_protected_ns,
                     tick_ns: usual.tick_ns,
                     features: knobs.features.clone(),
                 };

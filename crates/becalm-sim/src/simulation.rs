@@ -8,6 +8,7 @@
 
 mod balance;
 mod end;
+mod measured;
 mod state;
 mod switching;
 mod tasks;
@@ -19,15 +20,18 @@ use std::collections::BinaryHeap;
 use thiserror::Error;
 
 use crate::agenda::{Agenda, NEVER};
+use crate::cpuset::CpuSet;
 use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::policy::{Arrival, Departure, Entry, Policy, Queue};
 use crate::random::Random;
 use crate::summary::{Span, Summary};
 use crate::weight;
+use crate::workload::measured::quantile;
 use crate::workload::{Step, Workload, WorkloadError};
 
-use state::{Channel, Counts, Cpu, Doing, State, Task};
+use measured::Progress;
+use state::{Channel, Counts, Cpu, Doing, State, Task, NONE};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
@@ -66,8 +70,12 @@ pub struct Simulation<'a, P: Policy> {
     channels: Vec<Channel>,
     cpus: Vec<Cpu>,
     agenda: Agenda,
+    /// CPUs without tasks, and those with more than one.
+    idle: CpuSet,
+    crowded: CpuSet,
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     random: Random,
+    progress: Vec<Progress>,
     asleep: Vec<Entry>,
     events: u64,
     ended: usize,
@@ -109,6 +117,9 @@ impl<'a, P: Policy> Simulation<'a, P> {
             span_ns: 0,
             balance_ns: 0,
             failures: 0,
+            slice_end_ns: NEVER,
+            mean_idle_ns: 2 * machine.migration_cost_ns,
+            advanced_ns: 0,
         };
         let task = |number: usize| {
             let made = &workload.tasks[number];
@@ -126,8 +137,11 @@ impl<'a, P: Policy> Simulation<'a, P> {
                 program: made.program,
                 channel: made.channel,
                 at: 0,
-                repeats: Vec::new(),
                 cpu: 0,
+                left: 0,
+                first: 0,
+                behind: NONE,
+                outer: Vec::new(),
                 entry: Some(entry),
                 delayed: false,
                 moved: false,
@@ -137,6 +151,9 @@ impl<'a, P: Policy> Simulation<'a, P> {
                 switches: 0,
                 migrations: 0,
                 ended_ns: 0,
+                wakee: NONE,
+                flips: 0,
+                flips_second: 0,
             }
         };
         let tasks: Vec<Task> = (0..workload.tasks.len()).map(task).collect();
@@ -144,18 +161,28 @@ impl<'a, P: Policy> Simulation<'a, P> {
         for (number, made) in workload.tasks.iter().enumerate() {
             alarms.push(Reverse((made.start_ns, number as u32)));
         }
-        let channel = |&room: &u32| Channel { room: room as usize, ..Channel::default() };
+        let mut random = Random::new(seed);
+        let progress = workload.measured.iter().map(|each| {
+            let solo_ns = quantile(&workload.lengths[each.solo as usize], random.share());
+            Progress { solo_ns: solo_ns as f64, done_ns: 0.0 }
+        });
+        let progress = progress.collect();
+        let mut idle = CpuSet::new(machine.cpus);
+        (0..machine.cpus).for_each(|cpu| idle.set(cpu, true));
         Ok(Self {
             policy,
             machine,
             workload,
             limits,
             now: 0,
-            channels: workload.room.iter().map(channel).collect(),
+            channels: workload.room.iter().map(|&room| Channel::new(room)).collect(),
             cpus: (0..machine.cpus).map(cpu).collect(),
             agenda: Agenda::new(machine.cpus),
+            idle,
+            crowded: CpuSet::new(machine.cpus),
             alarms,
-            random: Random::new(seed),
+            random,
+            progress,
             asleep: Vec::new(),
             events: 0,
             ended: 0,
@@ -212,7 +239,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
     fn alarm(&mut self, task: usize) {
         if self.tasks[task].state == State::Unborn {
             let cpu = self.emptiest(0..self.cpus.len());
-            self.tasks[task].cpu = cpu;
+            self.tasks[task].cpu = cpu as u32;
             self.come(task, cpu, Arrival::New);
         } else {
             self.wake(task, None);
@@ -232,6 +259,10 @@ impl<'a, P: Policy> Simulation<'a, P> {
         if self.cpus[cpu].queue.current.is_some() && self.cpus[cpu].tick_ns <= self.now {
             self.tick(cpu);
         }
+        if self.cpus[cpu].slice_end_ns <= self.now {
+            self.cpus[cpu].slice_end_ns = NEVER;
+            self.cpus[cpu].choose |= self.cpus[cpu].queue.current.is_some();
+        }
         if self.cpus[cpu].choose {
             self.choose(cpu);
         } else {
@@ -242,6 +273,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
 
     fn tick(&mut self, cpu: usize) {
         let slice_over = self.account(cpu);
+        self.advance(cpu);
         self.pass_ticks(cpu);
         let here = &mut self.cpus[cpu];
         if self.policy.tick(&mut here.queue) || slice_over {
@@ -269,12 +301,21 @@ impl<'a, P: Policy> Simulation<'a, P> {
         self.policy.account(&mut here.queue, self.now - from)
     }
 
+    /// The timer of the running task's slice, where there is one (HRTICK); the kernel sets none shorter than 10 µs.
+    fn time_slice(&mut self, cpu: usize) {
+        let here = &mut self.cpus[cpu];
+        let left = self.policy.slice_left(&here.queue);
+        here.slice_end_ns = left.map_or(NEVER, |left| self.now.max(here.free_ns) + left.max(10_000));
+    }
+
     /// Set when a CPU is to be looked at again.
     fn schedule_next(&mut self, cpu: usize) {
         let here = &self.cpus[cpu];
         let next = match (&here.queue.current, here.choose) {
             (_, true) => self.now.max(if here.queue.current.is_some() { 0 } else { here.free_ns }),
-            (Some(_), false) => here.done_ns.min(here.tick_ns.max(self.now)),
+            (Some(_), false) => {
+                here.done_ns.min(here.tick_ns.max(self.now)).min(here.slice_end_ns.max(self.now))
+            }
             (None, false) => NEVER,
         };
         self.agenda.set(cpu, next);

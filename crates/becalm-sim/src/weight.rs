@@ -3,25 +3,25 @@
 use crate::workload::Class;
 
 /// Of nice 0: virtual time runs as fast as time for it.
-pub const NICE_0: u64 = 1024;
+pub const NICE_0: u32 = 1024;
 
 /// Of SCHED_IDLE.
-pub const IDLE: u64 = 3;
+pub const IDLE: u32 = 3;
 
 /// From nice -20 to 19.
-const WEIGHTS: [u64; 40] = [
+const WEIGHTS: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
     2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
     23, 18, 15,
 ];
 
 /// The weight of a niceness; one beyond -20 to 19 is taken as the nearest.
-pub fn of_nice(nice: i8) -> u64 {
+pub fn of_nice(nice: i8) -> u32 {
     WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
 }
 
 /// The weight of a task.
-pub fn of(class: Class, nice: i8) -> u64 {
+pub fn of(class: Class, nice: i8) -> u32 {
     if class == Class::Idle {
         IDLE
     } else {
@@ -30,10 +30,13 @@ pub fn of(class: Class, nice: i8) -> u64 {
 }
 
 /// The virtual time of a time.
-pub fn virtual_ns(ns: u64, weight: u64) -> i64 {
+pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     match weight {
         NICE_0 => ns as i64,
-        weight => (u128::from(ns) * u128::from(NICE_0) / u128::from(weight)) as i64,
+        weight => match ns.checked_mul(u64::from(NICE_0)) {
+            Some(scaled) => (scaled / u64::from(weight)) as i64,
+            None => (u128::from(ns) * u128::from(NICE_0) / u128::from(weight)) as i64,
+        },
     }
 }
 

@@ -4,8 +4,14 @@
 //! `End`, so many times. Channels are numbered; a task names them relative to its own first one, so that many tasks
 //! share one list. `hackbench` and the others below make such workloads; a file of a person is one (`Definition`).
 
+mod hackbench;
+pub mod measured;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use hackbench::Hackbench;
+use measured::{Kind, Measured};
 
 /// One step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +21,11 @@ pub enum Step {
     Compute(u64),
     /// Wait for so long, ns.
     Sleep(u64),
+    /// The same for a time that is drawn from one of the lengths of the workload.
+    ComputeDrawn(u32),
+    SleepDrawn(u32),
+    /// Run until a measured program has got through, and bring it forward.
+    Advance(u32),
     /// Put a message into a channel when it has room; wait for room before.
     Send(u32),
     /// Take a message out of a channel; wait for one before.
@@ -55,13 +66,23 @@ pub struct TaskDefinition {
     pub start_ns: u64,
 }
 
-/// A whole workload. `room`: messages that each channel holds.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// A whole workload. `room`: messages that each channel holds; `channels`: their names, where they have some. `lengths`:
+/// distributions of times by their quantiles, ns. `kinds`, `measured`: programs that were measured as a whole.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Workload {
     pub programs: Vec<Vec<Step>>,
     pub tasks: Vec<TaskDefinition>,
     #[serde(default)]
     pub room: Vec<u32>,
+    #[serde(default)]
+    pub channels: Vec<String>,
+    #[serde(default)]
+    pub lengths: Vec<Vec<u64>>,
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
+    #[serde(default)]
+    pub measured: Vec<Measured>,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -76,6 +97,12 @@ pub enum WorkloadError {
     Unbalanced { program: usize },
     #[error("Channel {channel} has no room: a message could never be sent.")]
     NoRoom { channel: usize },
+    #[error("{task} draws from or advances number {number}, and there are {count}.")]
+    NoNumber { task: String, number: u32, count: usize },
+    #[error("{task} has niceness {nice}; it lies between -20 and 19.")]
+    Nice { task: String, nice: i8 },
+    #[error("{0}.")]
+    Measured(String),
     #[error("{what} would need about {bytes} bytes; {limit} are allowed.")]
     TooLarge { what: String, bytes: u64, limit: u64 },
 }
@@ -108,7 +135,11 @@ impl Workload {
         if let Some(channel) = self.room.iter().position(|&room| room == 0) {
             return Err(WorkloadError::NoRoom { channel });
         }
+        measured::check(&self.kinds, &self.measured, &self.lengths).map_err(WorkloadError::Measured)?;
         for task in &self.tasks {
+            if !(-20..=19).contains(&task.nice) {
+                return Err(WorkloadError::Nice { task: task.name.clone(), nice: task.nice });
+            }
             let Some(steps) = self.programs.get(task.program as usize) else {
                 let programs = self.programs.len();
                 return Err(WorkloadError::NoProgram {
@@ -118,6 +149,14 @@ impl Workload {
                 });
             };
             for step in steps {
+                let (number, count) = match *step {
+                    Step::ComputeDrawn(number) | Step::SleepDrawn(number) => (number, self.lengths.len()),
+                    Step::Advance(number) => (number, self.measured.len()),
+                    _ => (0, 1),
+                };
+                if number as usize >= count {
+                    return Err(WorkloadError::NoNumber { task: task.name.clone(), number, count });
+                }
                 if let Step::Send(channel) | Step::Receive(channel) = step {
                     let channel = task.channel.saturating_add(*channel);
                     if channel as usize >= self.room.len() {
@@ -137,93 +176,26 @@ impl Workload {
     }
 }
 
-/// hackbench of rt-tests: groups of `fan` senders and as many receivers; each sender writes `loops` messages to each
-/// receiver of its group. `room`: messages that a socket holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Hackbench {
-    pub groups: u32,
-    pub fan: u32,
-    pub loops: u64,
-    pub room: u32,
-    pub nice: i8,
-    pub class: Class,
-    pub slice_ns: u64,
-}
-
-impl Default for Hackbench {
-    fn default() -> Self {
-        Self { groups: 10, fan: 20, loops: 100, room: 270, nice: 0, class: Class::Other, slice_ns: 0 }
-    }
-}
-
-impl Hackbench {
-    /// Messages in all.
-    pub fn messages(&self) -> u64 {
-        u64::from(self.groups) * u64::from(self.fan) * u64::from(self.fan) * self.loops
-    }
-
-    /// Refuse what would not fit into memory, before it is made.
-    pub fn check(&self) -> Result<(), WorkloadError> {
-        let tasks = 2 * u64::from(self.groups) * u64::from(self.fan);
-        let bytes = tasks.saturating_mul(512 + 4 * u64::from(self.room));
-        if bytes > LIMIT_BYTES || self.loops.checked_mul(u64::from(self.fan)).is_none() {
-            return Err(WorkloadError::TooLarge {
-                what: format!("{} groups", self.groups),
-                bytes,
-                limit: LIMIT_BYTES,
-            });
-        }
-        Ok(())
-    }
-
-    pub fn workload(&self) -> Workload {
-        let mut sender = vec![Step::Repeat(self.loops)];
-        sender.extend((0..self.fan).map(Step::Send));
-        sender.push(Step::End);
-        let receiver = vec![Step::Repeat(self.loops * u64::from(self.fan)), Step::Receive(0), Step::End];
-        let mut tasks = Vec::new();
-        // As hackbench makes them: of each group first the receivers, then the senders.
-        for group in 0..self.groups {
-            let first = group * self.fan;
-            for number in 0..self.fan {
-                tasks.push(task(format!("receiver {group}.{number}"), 1, first + number));
-            }
-            for number in 0..self.fan {
-                tasks.push(task(format!("sender {group}.{number}"), 0, first));
-            }
-        }
-        for each in &mut tasks {
-            (each.nice, each.class, each.slice_ns) = (self.nice, self.class, self.slice_ns);
-        }
-        let room = vec![self.room; (self.groups * self.fan) as usize];
-        Workload { programs: vec![sender, receiver], tasks, room }
-    }
-}
-
-fn task(name: String, program: u32, channel: u32) -> TaskDefinition {
-    TaskDefinition { name, program, channel, nice: 0, class: Class::Other, slice_ns: 0, start_ns: 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn hackbench_is_senders_and_receivers_in_groups() {
-        let bench = Hackbench { groups: 20, loops: 1000, ..Hackbench::default() };
-        assert_eq!(bench.messages(), 8_000_000);
-        let made = bench.workload();
-        assert_eq!((made.tasks.len(), made.room.len(), made.programs.len()), (800, 400, 2));
-        assert_eq!(made.check(), Ok(()));
-    }
-
-    #[test]
     fn what_cannot_be_run_is_refused() {
+        let task = |name: String, program, channel| TaskDefinition {
+            name,
+            program,
+            channel,
+            nice: 0,
+            class: Class::Other,
+            slice_ns: 0,
+            start_ns: 0,
+        };
         let spin = |steps: Vec<Step>| Workload {
             programs: vec![steps],
             tasks: vec![task("a".into(), 0, 0)],
             room: vec![1],
+            ..Workload::default()
         };
         assert_eq!(Workload::default().check(), Err(WorkloadError::Empty));
         assert_eq!(spin(vec![Step::Repeat(2)]).check(), Err(WorkloadError::Unbalanced { program: 0 }));
@@ -238,6 +210,11 @@ mod tests {
         assert_eq!(full.check(), Err(WorkloadError::NoRoom { channel: 0 }));
         let mut lost = spin(vec![]);
         lost.tasks[0].program = 3;
+        let drawn = spin(vec![Step::SleepDrawn(2)]);
+        assert_eq!(drawn.check(), Err(WorkloadError::NoNumber { task: "a".into(), number: 2, count: 0 }));
+        let mut nice = spin(vec![]);
+        nice.tasks[0].nice = 20;
+        assert_eq!(nice.check(), Err(WorkloadError::Nice { task: "a".into(), nice: 20 }));
         assert_eq!(lost.check(), Err(WorkloadError::NoProgram { task: "a".into(), program: 3, programs: 1 }));
     }
 }

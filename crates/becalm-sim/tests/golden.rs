@@ -5,7 +5,7 @@ use becalm_sim::policy::{Arrival, Cfs, Departure, Eevdf, Entry, Policy, Queue};
 const UNIT: u64 = 1_000;
 
 /// Tasks (name, weight, request) whose virtual times are 0, 1, 2, 3 in order of name; time in quanta of 8 units.
-fn trace(tasks: &[(char, u64, u64)], quanta: usize) -> (String, Vec<f64>) {
+fn trace(tasks: &[(char, u32, u64)], quanta: usize) -> (String, Vec<f64>) {
     let policy = Eevdf { base_slice_ns: 8 * UNIT, tick_ns: 8 * UNIT, ..Eevdf::default() };
     let mut queue = Queue::default();
     for (number, &(_, weight, request)) in tasks.iter().enumerate() {
@@ -15,7 +15,7 @@ fn trace(tasks: &[(char, u64, u64)], quanta: usize) -> (String, Vec<f64>) {
             weight: 1024 * weight,
             slice_ns: slice,
             v,
-            deadline: v + (slice / weight) as i64,
+            deadline: v + (slice / u64::from(weight)) as i64,
             ..Entry::default()
         };
         queue.push(entry);

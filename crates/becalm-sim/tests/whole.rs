@@ -14,7 +14,7 @@ fn task(name: &str, program: u32) -> TaskDefinition {
 
 fn spinners(nices: &[i8], ns: u64) -> Workload {
     let tasks = nices.iter().map(|&nice| TaskDefinition { nice, ..task("spinner", 0) }).collect();
-    Workload { programs: vec![vec![Step::Compute(ns)]], tasks, room: vec![] }
+    Workload { programs: vec![vec![Step::Compute(ns)]], tasks, room: vec![], ..Workload::default() }
 }
 
 fn free(cpus: usize) -> Machine {
@@ -125,7 +125,12 @@ fn equal_seeds_give_equal_bytes_and_others_do_not() {
 #[test]
 fn sleepers_wake_in_time_and_the_latency_is_what_others_take() {
     let program = vec![Step::Repeat(10), Step::Sleep(10_000_000), Step::Compute(1_000_000), Step::End];
-    let workload = Workload { programs: vec![program], tasks: vec![task("periodic", 0)], room: vec![] };
+    let workload = Workload {
+        programs: vec![program],
+        tasks: vec![task("periodic", 0)],
+        room: vec![],
+        ..Workload::default()
+    };
     let found = run(&workload, &free(1), &Eevdf::default());
     assert_eq!((found.end_ns, found.idle_ns, found.wakeups), (110_000_000, 100_000_000, 10));
     adds_up(&found);
@@ -141,7 +146,8 @@ fn moves_of_a_reader(nice: i8) -> u64 {
     // Each is born where there is least: the reader and the second spinner on CPU 0.
     let spinner = TaskDefinition { nice, ..task("spinner", 1) };
     let tasks = vec![task("reader", 0), task("spinner", 1), spinner, task("writer", 2)];
-    let found = run(&Workload { programs, tasks, room: vec![1] }, &free(2), &Cfs::scaled(2));
+    let found =
+        run(&Workload { programs, tasks, room: vec![1], ..Workload::default() }, &free(2), &Cfs::scaled(2));
     adds_up(&found);
     found.per_task[0].migrations
 }
@@ -156,18 +162,40 @@ fn a_task_wakes_on_the_wakers_cpu_when_that_has_less_to_do_than_its_own() {
 #[test]
 fn who_waits_for_whom_is_said() {
     let programs = vec![vec![Step::Receive(0)], vec![Step::Send(1), Step::Send(1)]];
-    let workload = Workload { programs, tasks: vec![task("reader", 0), task("writer", 1)], room: vec![1, 1] };
+    let workload = Workload {
+        programs,
+        tasks: vec![task("reader", 0), task("writer", 1)],
+        room: vec![1, 1],
+        ..Workload::default()
+    };
     let machine = Machine::default();
     let stuck = Simulation::new(&workload, &machine, &Cfs::default(), 1, Limits::default()).unwrap().run();
     let why = stuck.unwrap_err().to_string();
-    assert!(why.contains("reader waits for a message in channel 0"), "{why}");
-    assert!(why.contains("writer waits for room in channel 1"), "{why}");
+    assert!(
+        why.contains("reader waits for a message in channel 0 and nobody who is left writes into it"),
+        "{why}"
+    );
+    assert!(why.contains("writer waits for room in channel 1 and nobody who is left reads from it"), "{why}");
+    let programs = vec![vec![Step::Receive(0), Step::Send(1)], vec![Step::Receive(1), Step::Send(0)]];
+    let workload = Workload {
+        programs,
+        tasks: vec![task("hen", 0), task("egg", 1)],
+        room: vec![1, 1],
+        channels: vec!["eggs".into(), "hens".into()],
+        ..Workload::default()
+    };
+    let stuck = Simulation::new(&workload, &machine, &Eevdf::default(), 1, Limits::default()).unwrap().run();
+    let why = stuck.unwrap_err().to_string();
+    assert!(
+        why.contains("hen waits for a message in eggs from egg; egg waits for a message in hens from hen"),
+        "{why}"
+    );
 }
 
 #[test]
 fn steps_that_never_use_time_are_found() {
     let programs = vec![vec![Step::Repeat(u64::MAX), Step::Compute(0), Step::End]];
-    let workload = Workload { programs, tasks: vec![task("busy", 0)], room: vec![] };
+    let workload = Workload { programs, tasks: vec![task("busy", 0)], room: vec![], ..Workload::default() };
     let machine = Machine::default();
     let stuck = Simulation::new(&workload, &machine, &Cfs::default(), 1, Limits::default()).unwrap().run();
     assert_eq!(stuck.unwrap_err(), SimulationError::Timeless { task: "busy".into() });
@@ -209,7 +237,7 @@ proptest! {
             class: [Class::Other, Class::Batch, Class::Idle][class as usize],
             ..task("any", program % count)
         }).collect();
-        let workload = Workload { programs, tasks, room: vec![] };
+        let workload = Workload { programs, tasks, room: vec![], ..Workload::default() };
         let machine = Machine { cpus, ..Machine::default() };
         let found = if eevdf { run(&workload, &machine, &Eevdf::scaled(cpus, 250)) } else { run(&workload, &machine, &Cfs::scaled(cpus)) };
         adds_up(&found);
@@ -219,5 +247,27 @@ proptest! {
             _ => 0,
         }).sum();
         prop_assert_eq!(found.run_ns, wanted);
+        let again = if eevdf { run(&workload, &machine, &Eevdf::scaled(cpus, 250)) } else { run(&workload, &machine, &Cfs::scaled(cpus)) };
+        prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&again).unwrap());
+    }
+
+    /// No starvation: with ever so many spinners, nobody waits longer than all others' turns take, several times over.
+    #[test]
+    fn nobody_starves(nices in prop::collection::vec(-20..20i8, 2..10), eevdf in any::<bool>()) {
+        let workload = spinners(&nices, 1_000_000_000_000);
+        let limits = Limits { until_ns: 120_000_000_000, ..Limits::default() };
+        let machine = free(1);
+        let found = if eevdf {
+            Simulation::new(&workload, &machine, &Eevdf::scaled(1, 250), 1, limits).unwrap().run().unwrap()
+        } else {
+            Simulation::new(&workload, &machine, &Cfs::scaled(1), 1, limits).unwrap().run().unwrap()
+        };
+        for (task, nice) in found.per_task.iter().zip(&nices) {
+            let all: u64 = nices.iter().map(|&each| u64::from(becalm_sim::weight::of_nice(each))).sum();
+            let share = becalm_sim::weight::of_nice(*nice) as f64 / all as f64;
+            // Ticks are 4 ms: who has a smaller share than one tick in the whole may have had none or one.
+            let (wanted, slack) = (share * 120e9, 20e6);
+            prop_assert!((task.run_ns as f64 - wanted).abs() <= slack + 0.02 * wanted, "{} {} {}", nice, task.run_ns, wanted);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Departure, Entry, Policy, Queue};
+use super::{Arrival, Departure, Entry, Placement, Policy, Queue};
 use crate::weight::virtual_ns;
 use crate::workload::Class;
 
@@ -26,6 +26,11 @@ pub struct Features {
     pub last_buddy: bool,
     pub base_slice: bool,
     pub wakeup_preemption: bool,
+    pub cache_hot_buddy: bool,
+    pub hrtick: bool,
+    pub wa_idle: bool,
+    pub wa_weight: bool,
+    pub wa_bias: bool,
 }
 
 impl Default for Features {
@@ -37,6 +42,11 @@ impl Default for Features {
             last_buddy: true,
             base_slice: true,
             wakeup_preemption: true,
+            cache_hot_buddy: true,
+            hrtick: false,
+            wa_idle: true,
+            wa_weight: true,
+            wa_bias: true,
         }
     }
 }
@@ -70,10 +80,10 @@ impl Cfs {
         self.latency_ns.div_ceil(self.min_granularity_ns.max(1))
     }
 
-    fn slice(&self, queue: &Queue, weight: u64, more: u64) -> u64 {
+    fn slice(&self, queue: &Queue, weight: u32, more: u64) -> u64 {
         let count = queue.count() as u64 + more;
         let period = if count > self.crowd() { count * self.min_granularity_ns } else { self.latency_ns };
-        let all = queue.weight + if more > 0 { weight } else { 0 };
+        let all = queue.weight + if more > 0 { u64::from(weight) } else { 0 };
         let share = (u128::from(period) * u128::from(weight) / u128::from(all.max(1))) as u64;
         if self.features.base_slice {
             share.max(self.min_granularity_ns)
@@ -87,13 +97,12 @@ impl Cfs {
         one.v - other.v > virtual_ns(self.wakeup_granularity_ns, other.weight)
     }
 
-    fn leftmost(queue: &Queue) -> Option<&Entry> {
-        queue.waiting.iter().min_by_key(|each| (each.v, each.order))
-    }
-
     fn update_min(queue: &mut Queue) {
-        let left = Self::leftmost(queue).map(|each| each.v);
         let current = queue.current.as_ref().map(|each| each.v);
+        if current.is_some_and(|v| v <= queue.min_v) {
+            return;
+        }
+        let left = queue.leftmost().map(|at| queue.waiting[at].v);
         if let Some(least) = left.into_iter().chain(current).min() {
             queue.min_v = queue.min_v.max(least);
         }
@@ -136,7 +145,10 @@ impl Policy for Cfs {
     }
 
     fn tick(&self, queue: &mut Queue) -> bool {
-        let (Some(current), Some(left)) = (&queue.current, Self::leftmost(queue)) else { return false };
+        let left = queue.leftmost();
+        let (Some(current), Some(left)) = (&queue.current, left.map(|at| &queue.waiting[at])) else {
+            return false;
+        };
         let slice = self.slice(queue, current.weight, 0);
         if queue.ran_ns > slice {
             // Who has had its turn is not brought back by being a buddy.
@@ -177,7 +189,7 @@ impl Policy for Cfs {
         let buddies = (queue.next, queue.last, queue.skip);
         queue.put_back();
         (queue.next, queue.last, queue.skip) = buddies;
-        let Some(left) = Self::leftmost(queue) else { return };
+        let Some(left) = queue.leftmost().map(|at| &queue.waiting[at]) else { return };
         let mut chosen = left;
         if queue.skip == Some(left.task) {
             let second = queue.waiting.iter().filter(|each| each.task != left.task);
@@ -207,6 +219,17 @@ impl Policy for Cfs {
 
     fn moved_asleep(&self, entry: &mut Entry, from: &Queue, to: &Queue) {
         entry.v += to.min_v - from.min_v;
+    }
+
+    /// hrtick_start_fair: its slice less what it has run of it, at the earliest at once.
+    fn slice_left(&self, queue: &Queue) -> Option<u64> {
+        let current = queue.current.as_ref().filter(|_| self.features.hrtick && !queue.waiting.is_empty())?;
+        Some(self.slice(queue, current.weight, 0).saturating_sub(queue.ran_ns))
+    }
+
+    fn placement(&self) -> Placement {
+        let Features { wa_idle, wa_weight, wa_bias, cache_hot_buddy, .. } = self.features;
+        Placement { wa_idle, wa_weight, wa_bias, cache_hot_buddy }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Departure, Entry, Policy, Queue};
+use super::{Arrival, Departure, Entry, Placement, Policy, Queue};
 use crate::weight::virtual_ns;
 use crate::workload::Class;
 
@@ -15,6 +15,9 @@ use crate::workload::Class;
 pub struct Eevdf {
     pub base_slice_ns: u64,
     pub tick_ns: u64,
+    /// The slice before scaling: how long a task is protected at most beside one with a shorter slice, and without
+    /// RUN_TO_PARITY. None: to its deadline, as before 6.17.
+    pub least_protected_ns: Option<u64>,
     pub features: Features,
 }
 
@@ -31,6 +34,11 @@ pub struct Features {
     pub delay_dequeue: bool,
     pub delay_zero: bool,
     pub wakeup_preemption: bool,
+    pub cache_hot_buddy: bool,
+    pub hrtick: bool,
+    pub wa_idle: bool,
+    pub wa_weight: bool,
+    pub wa_bias: bool,
 }
 
 impl Default for Features {
@@ -45,6 +53,11 @@ impl Default for Features {
             delay_dequeue: true,
             delay_zero: true,
             wakeup_preemption: true,
+            cache_hot_buddy: true,
+            hrtick: false,
+            wa_idle: true,
+            wa_weight: true,
+            wa_bias: true,
         }
     }
 }
@@ -56,15 +69,20 @@ pub const SLICE_NS: u64 = 700_000;
 impl Default for Eevdf {
     /// Of a single CPU at 250 Hz.
     fn default() -> Self {
-        Self { base_slice_ns: SLICE_NS, tick_ns: 4_000_000, features: Features::default() }
+        Self {
+            base_slice_ns: SLICE_NS,
+            tick_ns: 4_000_000,
+            least_protected_ns: None,
+            features: Features::default(),
+        }
     }
 }
 
 impl Eevdf {
     /// The defaults of a machine with so many CPUs and ticks a second.
     pub fn scaled(cpus: usize, hz: u64) -> Self {
-        let slice = crate::scaling(cpus) * SLICE_NS;
-        Self { base_slice_ns: slice, tick_ns: 1_000_000_000 / hz.max(1), features: Features::default() }
+        let base_slice_ns = crate::scaling(cpus) * SLICE_NS;
+        Self { base_slice_ns, tick_ns: 1_000_000_000 / hz.max(1), ..Self::default() }
     }
 
     fn slice(&self, entry: &Entry) -> u64 {
@@ -87,19 +105,21 @@ impl Eevdf {
 
     /// Who would run: the running one as long as it is protected, else the earliest deadline of the eligible.
     fn best(&self, queue: &Queue) -> Option<u32> {
-        let current = queue.current.as_ref().filter(|each| queue.eligible(each.v));
+        let mean = queue.mean_v();
+        let current = queue.current.as_ref().filter(|each| each.v <= mean);
         if let Some(current) = current {
-            if self.features.run_to_parity && queue.protected {
+            let protects = self.features.run_to_parity || self.least_protected_ns.is_some();
+            if protects && queue.protected {
                 return Some(current.task);
             }
         }
         if let Some(next) = queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.find(task))
         {
-            if queue.eligible(next.v) {
+            if next.v <= mean {
                 return Some(next.task);
             }
         }
-        let eligible = queue.waiting.iter().filter(|each| queue.eligible(each.v));
+        let eligible = queue.waiting.iter().filter(|each| each.v <= mean);
         let best = eligible.min_by_key(|each| (each.deadline, each.order));
         match (best, current) {
             // Of equal deadlines the one that waits goes first (entity_before is strict).
@@ -134,9 +154,21 @@ impl Eevdf {
             };
     }
 
-    fn update_min(queue: &mut Queue) {
-        if let Some(least) = queue.waiting.iter().chain(&queue.current).map(|each| each.v).min() {
-            queue.min_v = queue.min_v.max(least);
+    /// From 6.17 on the running one is protected up to its deadline, or for the shortest slice queued (set_protect_slice).
+    fn protect(&self, queue: &mut Queue) {
+        queue.protected = true;
+        let Some(current) = &queue.current else { return };
+        queue.protected_v = current.deadline;
+        let Some(least) = self.least_protected_ns else { return };
+        let own = self.slice(current);
+        let shortest = if self.features.run_to_parity {
+            queue.waiting.iter().map(|each| self.slice(each)).min().unwrap_or(own)
+        } else {
+            least
+        };
+        if shortest < own {
+            let until = current.v + virtual_ns(shortest, current.weight);
+            queue.protected_v = until.min(current.deadline);
         }
     }
 }
@@ -152,6 +184,10 @@ impl Policy for Eevdf {
         let entry = queue.find(task)?;
         let lag = self.lag(queue, entry);
         let delays = how == Departure::Sleep && self.features.delay_dequeue && !queue.eligible(entry.v);
+        if queue.count() == 1 {
+            // Who comes to an empty queue is placed where the last one left it.
+            queue.min_v = queue.min_v.max(entry.v);
+        }
         let mut entry = queue.remove(task)?;
         if delays {
             entry.delayed = true;
@@ -160,7 +196,6 @@ impl Policy for Eevdf {
         }
         entry.lag = lag;
         entry.deadline -= entry.v;
-        Self::update_min(queue);
         Some(entry)
     }
 
@@ -183,7 +218,12 @@ impl Policy for Eevdf {
         let more = !queue.waiting.is_empty();
         let Some(current) = &queue.current else { return false };
         if current.v < current.deadline {
-            return false;
+            let over = !queue.protected || current.v >= queue.protected_v;
+            if self.least_protected_ns.is_none() || !over {
+                return false;
+            }
+            queue.protected = false;
+            return more;
         }
         let deadline = current.v + self.virtual_slice(current);
         if let Some(current) = &mut queue.current {
@@ -191,7 +231,6 @@ impl Policy for Eevdf {
         }
         queue.protected = false;
         queue.cut_short = false;
-        Self::update_min(queue);
         more
     }
 
@@ -223,11 +262,15 @@ impl Policy for Eevdf {
     fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entry>) {
         while let Some(task) = self.best(queue) {
             if queue.running() == Some(task) {
+                if self.least_protected_ns.is_some() && !queue.protected {
+                    self.protect(queue);
+                }
                 return;
             }
             if queue.find(task).is_some_and(|each| each.delayed) {
                 let Some(entry) = queue.find(task) else { return };
                 let lag = self.lag(queue, entry);
+                queue.min_v = queue.min_v.max(entry.v);
                 if let Some(mut entry) = queue.take(task) {
                     entry.lag = if self.features.delay_zero { lag.min(0) } else { lag };
                     entry.deadline -= entry.v;
@@ -240,8 +283,7 @@ impl Policy for Eevdf {
             queue.put_back();
             queue.next = next;
             queue.run(task);
-            queue.protected = true;
-            Self::update_min(queue);
+            self.protect(queue);
             return;
         }
     }
@@ -256,4 +298,15 @@ impl Policy for Eevdf {
     }
 
     fn moved_asleep(&self, _entry: &mut Entry, _from: &Queue, _to: &Queue) {}
+
+    /// hrtick_start_fair: its slice less what it has run of it.
+    fn slice_left(&self, queue: &Queue) -> Option<u64> {
+        let current = queue.current.as_ref().filter(|_| self.features.hrtick && !queue.waiting.is_empty())?;
+        Some(self.slice(current).saturating_sub(queue.ran_ns))
+    }
+
+    fn placement(&self) -> Placement {
+        let Features { wa_idle, wa_weight, wa_bias, cache_hot_buddy, .. } = self.features;
+        Placement { wa_idle, wa_weight, wa_bias, cache_hot_buddy }
+    }
 }

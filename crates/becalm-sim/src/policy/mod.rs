@@ -19,7 +19,7 @@ use crate::workload::Class;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entry {
     pub task: u32,
-    pub weight: u64,
+    pub weight: u32,
     pub slice_ns: u64,
     pub class: Class,
     pub v: i64,
@@ -51,7 +51,11 @@ pub struct Queue {
     pub next: Option<u32>,
     pub last: Option<u32>,
     pub skip: Option<u32>,
+    /// The latest moment, virtual, up to which it keeps the CPU (vprot, from 6.17 on).
+    pub protected_v: i64,
     order: u64,
+    /// Where the entry with the least virtual time waits; none while that is not known.
+    first: Option<usize>,
 }
 
 impl Queue {
@@ -65,13 +69,39 @@ impl Queue {
         self.order += 1;
         entry.order = self.order;
         self.join(&entry);
+        let at = self.waiting.len();
+        match self.first {
+            Some(first) if entry.v < self.waiting[first].v => self.first = Some(at),
+            None if at == 0 => self.first = Some(0),
+            _ => {}
+        }
         self.waiting.push(entry);
+    }
+
+    /// Where the waiting entry with the least virtual time is, of equals the earlier one: looked for again only after it
+    /// has gone.
+    pub fn leftmost(&mut self) -> Option<usize> {
+        if self.first.is_none() {
+            self.first =
+                (0..self.waiting.len()).min_by_key(|&at| (self.waiting[at].v, self.waiting[at].order));
+        }
+        self.first
+    }
+
+    fn swap_out(&mut self, at: usize) -> Entry {
+        let last = self.waiting.len() - 1;
+        if self.first == Some(at) {
+            self.first = None;
+        } else if self.first == Some(last) {
+            self.first = Some(at);
+        }
+        self.waiting.swap_remove(at)
     }
 
     /// Take a waiting entry out.
     pub fn take(&mut self, task: u32) -> Option<Entry> {
         let at = self.waiting.iter().position(|each| each.task == task)?;
-        let entry = self.waiting.swap_remove(at);
+        let entry = self.swap_out(at);
         self.part(&entry);
         self.forget(task);
         Some(entry)
@@ -112,7 +142,7 @@ impl Queue {
     /// Let a waiting entry run.
     pub fn run(&mut self, task: u32) {
         if let Some(at) = self.waiting.iter().position(|each| each.task == task) {
-            self.current = Some(self.waiting.swap_remove(at));
+            self.current = Some(self.swap_out(at));
             self.ran_ns = 0;
             self.cut_short = false;
             self.forget(task);
@@ -147,12 +177,12 @@ impl Queue {
     }
 
     fn join(&mut self, entry: &Entry) {
-        self.weight += entry.weight;
+        self.weight += u64::from(entry.weight);
         self.moment += i128::from(entry.v) * i128::from(entry.weight);
     }
 
     fn part(&mut self, entry: &Entry) {
-        self.weight -= entry.weight;
+        self.weight -= u64::from(entry.weight);
         self.moment -= i128::from(entry.v) * i128::from(entry.weight);
     }
 
@@ -209,4 +239,29 @@ pub trait Policy {
 
     /// A sleeping task wakes on another CPU than it slept on.
     fn moved_asleep(&self, entry: &mut Entry, from: &Queue, to: &Queue);
+
+    /// When the running task is to be interrupted by a timer of its own, ns from now (HRTICK); none: ticks do that.
+    fn slice_left(&self, _queue: &Queue) -> Option<u64> {
+        None
+    }
+
+    /// What counts when a task is woken or moved.
+    fn placement(&self) -> Placement {
+        Placement::default()
+    }
+}
+
+/// Features of kernel/sched/features.h that say where a woken task goes, and which tasks are left where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    pub wa_idle: bool,
+    pub wa_weight: bool,
+    pub wa_bias: bool,
+    pub cache_hot_buddy: bool,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self { wa_idle: true, wa_weight: true, wa_bias: true, cache_hot_buddy: false }
+    }
 }

@@ -11,44 +11,100 @@ const IMBALANCE_PERCENT: usize = 117;
 const NICE_TRIES: u32 = 1;
 
 impl<P: Policy> Simulation<'_, P> {
-    /// Where a task that wakes is to run: its former CPU if that is idle, another idle one of the same last-level cache, or
-    /// the less loaded of its former CPU and the waker's (select_task_rq_fair).
-    pub(super) fn place(&self, task: usize, former: usize, waker: Option<usize>) -> usize {
-        let mut target = former;
-        if let Some(waker) = waker.filter(|&waker| waker != former) {
-            let (here, there) = (&self.cpus[waker].queue, &self.cpus[former].queue);
-            let weight = self.tasks[task].entry.as_ref().map_or(0, |entry| entry.weight);
-            // The writer of a message is about to wait for the next one: it does not count (WF_SYNC).
-            let own = here.current.as_ref().map_or(0, |entry| entry.weight);
-            let idle_there = there.count() == 0;
-            if !idle_there && here.weight - own + weight < there.weight {
-                target = waker;
-            }
-        }
-        let domain = self.machine.llc(target);
-        if self.idle(target) {
+    /// Where a task that wakes is to run: its former CPU or the waker's (`affine`), or an idle one of the same last-level
+    /// cache (select_task_rq_fair, select_idle_sibling).
+    pub(super) fn place(&mut self, task: usize, former: usize, waker: Option<usize>) -> usize {
+        let target = match waker {
+            Some(waker) if waker != former && !self.wide(waker, task) => self.affine(task, former, waker),
+            _ => former,
+        };
+        if self.idle.contains(target) {
             return target;
         }
-        if domain.contains(&former) && self.idle(former) {
+        let domain = self.machine.llc(target);
+        if domain.contains(&former) && self.idle.contains(former) {
             return former;
         }
-        let length = domain.len();
-        let around = (1..length).map(|step| domain.start + (target - domain.start + step) % length);
-        around.into_iter().find(|&cpu| self.idle(cpu)).unwrap_or(target)
+        self.idle.next_after(target, domain).unwrap_or(target)
     }
 
-    fn idle(&self, cpu: usize) -> bool {
-        self.cpus[cpu].queue.count() == 0
+    /// wake_affine: `former`, or `waker` when one or the other of WA_IDLE and WA_WEIGHT says so.
+    fn affine(&self, task: usize, former: usize, waker: usize) -> usize {
+        let placement = self.policy.placement();
+        let (here, there) = (&self.cpus[waker].queue, &self.cpus[former].queue);
+        if placement.wa_idle {
+            // The writer of a message is about to wait for the next one (WF_SYNC): alone it leaves its CPU idle.
+            if here.count() == 1 {
+                return waker;
+            }
+            if self.idle.contains(former) {
+                return former;
+            }
+        }
+        if !placement.wa_weight {
+            return former;
+        }
+        let own = here.current.as_ref().map_or(0, |entry| u64::from(entry.weight));
+        let weight = self.tasks[task].entry.as_ref().map_or(0, |entry| u64::from(entry.weight));
+        let (mut this, mut previous) = (here.weight - own + weight, there.weight);
+        if placement.wa_bias {
+            this *= 100;
+            previous *= 100 + (IMBALANCE_PERCENT as u64 - 100) / 2;
+        }
+        // One more for the writer that is about to wait.
+        if this < previous + 1 {
+            waker
+        } else {
+            former
+        }
+    }
+
+    /// wake_wide: who wakes many that wake many more does not draw them to its own CPU.
+    fn wide(&self, waker: usize, task: usize) -> bool {
+        let Some(current) = self.cpus[waker].queue.running() else { return false };
+        let (one, other) = (self.tasks[current as usize].flips, self.tasks[task].flips);
+        let factor = self.machine.llc(waker).len() as u64;
+        let (least, most) = (u64::from(one.min(other)), u64::from(one.max(other)));
+        least >= factor && most >= least * factor
+    }
+
+    /// Whom a task wakes, and how often that was another one than before; half of that is forgotten each second.
+    pub(super) fn record_wakee(&mut self, waker: usize, task: usize) {
+        let Some(current) = self.cpus[waker].queue.running() else { return };
+        let this = &mut self.tasks[current as usize];
+        let second = (self.now / 1_000_000_000) as u32;
+        if second > this.flips_second {
+            this.flips >>= 1;
+            this.flips_second = second;
+        }
+        if this.wakee != task as u32 {
+            this.wakee = task as u32;
+            this.flips += 1;
+        }
+    }
+
+    /// What stands in the sets of CPUs follows from a queue that has changed.
+    pub(super) fn counted(&mut self, cpu: usize) {
+        let count = self.cpus[cpu].queue.count();
+        self.idle.set(cpu, count == 0);
+        self.crowded.set(cpu, count > 1);
     }
 
     /// The CPU with the fewest tasks; of equals the first.
     pub(super) fn emptiest(&self, cpus: Range<usize>) -> usize {
         let first = cpus.start;
+        if let Some(idle) = self.idle.within(cpus.clone()).next() {
+            return idle;
+        }
         cpus.min_by_key(|&cpu| (self.cpus[cpu].queue.weight, cpu)).unwrap_or(first)
     }
 
-    /// A CPU is about to be idle: it takes a task from the busiest of its last-level cache, else of all.
+    /// A CPU is about to be idle: it takes a task from the busiest of its last-level cache, else of all, unless it was
+    /// idle for shorter times than moving a task costs (newidle_balance).
     pub(super) fn pull(&mut self, cpu: usize) -> bool {
+        if self.cpus[cpu].mean_idle_ns < self.machine.migration_cost_ns {
+            return false;
+        }
         let near = self.machine.llc(cpu);
         if self.take_from_busiest(cpu, near.clone(), 1, false) {
             return true;
@@ -64,7 +120,7 @@ impl<P: Policy> Simulation<'_, P> {
         }
         if self.cpus[cpu].queue.count() > 1 {
             let near = self.machine.llc(cpu);
-            let idle = near.chain(0..self.cpus.len()).find(|&other| other != cpu && self.idle(other));
+            let idle = self.idle.within(near).chain(self.idle.within(0..self.cpus.len())).next();
             if let Some(idle) = idle {
                 self.end_idle(idle);
                 if self.take(cpu, idle, true) {
@@ -90,7 +146,9 @@ impl<P: Policy> Simulation<'_, P> {
 
     /// Take up to so many tasks from the CPU of a domain that has most, as long as it has clearly more.
     fn take_from_busiest(&mut self, cpu: usize, domain: Range<usize>, most: usize, hot: bool) -> bool {
-        let busiest = domain
+        let busiest = self
+            .crowded
+            .within(domain)
             .filter(|&other| other != cpu)
             .max_by_key(|&other| (self.cpus[other].queue.weight, std::cmp::Reverse(other)));
         let Some(busiest) = busiest else { return false };
@@ -112,13 +170,20 @@ impl<P: Policy> Simulation<'_, P> {
         self.account(to);
         let cost = self.machine.migration_cost_ns;
         let now = self.now;
-        let movable = self.cpus[from].queue.waiting.iter().filter(|each| {
-            !each.delayed && (hot || each.ran_until_ns == 0 || each.ran_until_ns.saturating_add(cost) <= now)
+        let source = &self.cpus[from].queue;
+        // A buddy is about to run where it is, with its data in the cache (CACHE_HOT_BUDDY).
+        let keeps = self.policy.placement().cache_hot_buddy && !self.idle.contains(to);
+        let movable = source.waiting.iter().filter(|each| {
+            let buddy = keeps && [source.next, source.last].contains(&Some(each.task));
+            let cool = each.ran_until_ns == 0 || each.ran_until_ns.saturating_add(cost) <= now;
+            !each.delayed && (hot || (cool && !buddy))
         });
         let Some(task) = movable.min_by_key(|each| each.order).map(|each| each.task) else { return false };
         let (source, target) = pair(&mut self.cpus, from, to);
         let Some(entry) = self.policy.detach(&mut source.queue, task, Departure::Move) else { return false };
         self.policy.attach(&mut target.queue, entry, Arrival::Moved);
+        self.counted(from);
+        self.counted(to);
         self.migrated(task as usize, to);
         true
     }

@@ -1,33 +1,57 @@
 //! How a simulation ends: with what it comes to, or with why it cannot go on.
 
-use super::{Policy, Simulation, SimulationError, State};
+use super::{Policy, Simulation, SimulationError, State, Step};
 use crate::summary::{jain, Summary, TaskSummary};
 use crate::weight;
 
 impl<P: Policy> Simulation<'_, P> {
-    /// Who waits for what, when nothing can go on.
+    /// Who waits for what and for whom, when nothing can go on.
     pub(super) fn deadlock(&self) -> SimulationError {
-        let mut waits = Vec::new();
-        let waiting =
-            self.tasks.iter().zip(&self.workload.tasks).filter(|(task, _)| task.state != State::Ended);
-        let count = waiting.clone().count();
-        for (task, made) in waiting.take(3) {
-            let what = match task.state {
-                State::Waiting(channel) => {
-                    let held = &self.channels[channel as usize];
-                    if held.messages.is_empty() {
-                        format!("{} waits for a message in channel {channel}", made.name)
-                    } else {
-                        format!("{} waits for room in channel {channel}", made.name)
-                    }
-                }
-                _ => format!("{} never runs", made.name),
-            };
-            waits.push(what);
-        }
-        let rest =
-            if count > waits.len() { format!(", and {} more", count - waits.len()) } else { String::new() };
-        SimulationError::Deadlock { at_ns: self.now, waits: waits.join(", ") + &rest }
+        let left = (0..self.tasks.len()).filter(|&task| self.tasks[task].state != State::Ended);
+        let count = left.clone().count();
+        let waits: Vec<String> = left.take(3).map(|task| self.wait(task)).collect();
+        let rest = match count - waits.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        SimulationError::Deadlock { at_ns: self.now, waits: waits.join("; ") + &rest }
+    }
+
+    /// What a task waits for, and which tasks that have not ended could bring it about.
+    fn wait(&self, task: usize) -> String {
+        let name = &self.workload.tasks[task].name;
+        let State::Waiting(channel) = self.tasks[task].state else { return format!("{name} never runs") };
+        let reads = self.channels[channel as usize].empty();
+        let held = match self.workload.channels.get(channel as usize) {
+            Some(name) => name.clone(),
+            None => format!("channel {channel}"),
+        };
+        let (what, other) =
+            if reads { ("a message in", "writes into it") } else { ("room in", "reads from it") };
+        let mut whom: Vec<&str> = self.partners(task, channel, reads).take(3).collect();
+        whom.dedup();
+        let whom = if whom.is_empty() {
+            format!("and nobody who is left {other}")
+        } else {
+            format!("from {}", whom.join(", "))
+        };
+        format!("{name} waits for {what} {held} {whom}")
+    }
+
+    /// The names of other tasks that have not ended and have a step for the other end of a channel.
+    fn partners(&self, task: usize, channel: u32, writers: bool) -> impl Iterator<Item = &str> {
+        let others = (0..self.tasks.len()).filter(move |&other| other != task);
+        let partner = move |&other: &usize| {
+            let this = &self.tasks[other];
+            let steps = &self.workload.programs[this.program as usize];
+            this.state != State::Ended
+                && steps.iter().any(|step| match *step {
+                    Step::Send(each) => writers && this.channel + each == channel,
+                    Step::Receive(each) => !writers && this.channel + each == channel,
+                    _ => false,
+                })
+        };
+        others.filter(partner).map(|other| self.workload.tasks[other].name.as_str())
     }
 
     /// What was simulated until now.

@@ -17,13 +17,16 @@ impl<P: Policy> Simulation<'_, P> {
         }
         let Some(task) = self.cpus[cpu].queue.running() else {
             self.cpus[cpu].idle_since_ns = self.now.max(self.cpus[cpu].free_ns);
+            self.counted(cpu);
             self.agenda.set(cpu, NEVER);
             return;
         };
         if before.is_some_and(|before| before != task) {
             self.counts.preemptions += 1;
         }
+        self.counted(cpu);
         self.resume(cpu, task as usize, before == Some(task));
+        self.time_slice(cpu);
         self.schedule_next(cpu);
     }
 
@@ -40,6 +43,7 @@ impl<P: Policy> Simulation<'_, P> {
 
     /// The running task is interrupted: what its step still needs is kept.
     pub(super) fn pause(&mut self, cpu: usize, task: usize) {
+        self.advance(cpu);
         let here = &mut self.cpus[cpu];
         let left = here.done_ns.saturating_sub(self.now.max(here.span_ns));
         let used = self.now.saturating_sub(here.span_ns);
@@ -53,6 +57,7 @@ impl<P: Policy> Simulation<'_, P> {
             Doing::Using(_) => Doing::Using(left),
             Doing::Writing(channel, _) => Doing::Writing(channel, left),
             Doing::Reading(channel, _) => Doing::Reading(channel, left),
+            Doing::Advancing(program) => Doing::Advancing(program),
         };
         this.run_ns += used;
         self.counts.run_ns += used;
@@ -94,6 +99,7 @@ impl<P: Policy> Simulation<'_, P> {
         // What switching takes counts as the task's own for the scheduler: the kernel's clock runs on.
         here.since_ns = self.now;
         here.span_ns = begins;
+        here.advanced_ns = begins;
         if !same {
             let waited = self.now - this.ready_ns;
             this.wait_ns += waited;
@@ -103,6 +109,8 @@ impl<P: Policy> Simulation<'_, P> {
         here.done_ns = match this.doing {
             Doing::Next => begins,
             Doing::Using(left) | Doing::Writing(_, left) | Doing::Reading(_, left) => begins + left,
+            Doing::Advancing(number) if self.progress[number as usize].through() => begins,
+            Doing::Advancing(_) => NEVER,
         };
     }
 
@@ -116,6 +124,8 @@ impl<P: Policy> Simulation<'_, P> {
             Some(entry) => self.tasks[task].entry = Some(entry),
             None => self.tasks[task].delayed = true,
         }
+        self.counted(cpu);
+        let here = &mut self.cpus[cpu];
         here.choose = true;
         if state == State::Ended {
             self.tasks[task].ended_ns = self.now;

@@ -1,6 +1,7 @@
 //! What a task does: one step after the other.
 
-use super::{Departure, Doing, Policy, Simulation, SimulationError, State, Step, MOST_TIMELESS};
+use super::{Departure, Doing, Policy, Simulation, SimulationError, State, Step, MOST_TIMELESS, NEVER};
+use crate::workload::measured::quantile;
 use std::cmp::Reverse;
 
 impl<P: Policy> Simulation<'_, P> {
@@ -8,7 +9,7 @@ impl<P: Policy> Simulation<'_, P> {
     pub(super) fn proceed(&mut self, cpu: usize) -> Result<(), SimulationError> {
         let Some(task) = self.cpus[cpu].queue.running().map(|task| task as usize) else { return Ok(()) };
         match std::mem::replace(&mut self.tasks[task].doing, Doing::Next) {
-            Doing::Next | Doing::Using(_) => {}
+            Doing::Next | Doing::Using(_) | Doing::Advancing(_) => {}
             Doing::Writing(channel, _) => self.written(cpu, channel),
             Doing::Reading(channel, _) => self.read(cpu, channel),
         }
@@ -22,11 +23,13 @@ impl<P: Policy> Simulation<'_, P> {
                 continue;
             };
             self.tasks[task].doing = doing;
-            let (Doing::Using(ns) | Doing::Writing(_, ns) | Doing::Reading(_, ns)) = doing else {
-                return Ok(());
-            };
             self.pay_overhead(cpu, task);
-            self.cpus[cpu].done_ns = self.now.max(self.cpus[cpu].free_ns) + ns;
+            let begins = self.now.max(self.cpus[cpu].free_ns);
+            self.cpus[cpu].done_ns = match doing {
+                Doing::Using(ns) | Doing::Writing(_, ns) | Doing::Reading(_, ns) => begins + ns,
+                Doing::Advancing(_) | Doing::Next => NEVER,
+            };
+            self.cpus[cpu].advanced_ns = begins;
             return Ok(());
         }
         Ok(())
@@ -47,7 +50,7 @@ impl<P: Policy> Simulation<'_, P> {
     /// Begin the next step. None: the task has left its CPU. Some(None): the step needed no time.
     fn begin(&mut self, cpu: usize, task: usize) -> Option<Option<Doing>> {
         let this = &mut self.tasks[task];
-        let Some(&step) = self.workload.programs[this.program as usize].get(this.at) else {
+        let Some(&step) = self.workload.programs[this.program as usize].get(this.at as usize) else {
             self.leave(cpu, task, Departure::Exit, State::Ended);
             return None;
         };
@@ -56,35 +59,40 @@ impl<P: Policy> Simulation<'_, P> {
         match step {
             Step::Compute(0) | Step::Sleep(0) => Some(None),
             Step::Compute(ns) => Some(Some(Doing::Using(self.varied(ns)))),
-            Step::Sleep(ns) => {
-                let until = self.now.saturating_add(ns);
-                self.alarms.push(Reverse((until, task as u32)));
-                self.leave(cpu, task, Departure::Sleep, State::Sleeping);
-                None
-            }
+            Step::ComputeDrawn(length) => match self.drawn(length) {
+                0 => Some(None),
+                ns => Some(Some(Doing::Using(self.varied(ns)))),
+            },
+            Step::Sleep(ns) => self.sleep(cpu, task, ns),
+            Step::SleepDrawn(length) => match self.drawn(length) {
+                0 => Some(None),
+                ns => self.sleep(cpu, task, ns),
+            },
+            Step::Advance(number) if self.progress[number as usize].through() => Some(None),
+            Step::Advance(number) => Some(Some(Doing::Advancing(number))),
             Step::Send(channel) => {
                 let channel = this.channel + channel;
                 let held = &mut self.channels[channel as usize];
-                if held.messages.len() + held.kept < held.room {
+                if held.has_room() {
                     held.kept += 1;
                     return Some(Some(Doing::Writing(channel, self.varied(self.machine.write_ns))));
                 }
-                held.writers.push_back(task as u32);
                 this.at = here;
+                held.writers.join(&mut self.tasks, task as u32);
                 self.leave(cpu, task, Departure::Sleep, State::Waiting(channel));
                 None
             }
             Step::Receive(channel) => {
                 let channel = this.channel + channel;
                 let held = &mut self.channels[channel as usize];
-                if let Some(sent) = held.messages.pop_front() {
+                if let Some(sent) = held.take() {
                     // It is taken now, and its room is free when it has been read.
                     held.kept += 1;
                     self.latencies.add(self.now - sent);
                     return Some(Some(Doing::Reading(channel, self.varied(self.machine.read_ns))));
                 }
-                held.readers.push_back(task as u32);
                 this.at = here;
+                held.readers.join(&mut self.tasks, task as u32);
                 self.leave(cpu, task, Departure::Sleep, State::Waiting(channel));
                 None
             }
@@ -97,7 +105,7 @@ impl<P: Policy> Simulation<'_, P> {
             Step::Repeat(0) => {
                 let mut depth = 1;
                 while depth > 0 {
-                    match self.workload.programs[this.program as usize][this.at] {
+                    match self.workload.programs[this.program as usize][this.at as usize] {
                         Step::Repeat(_) => depth += 1,
                         Step::End => depth -= 1,
                         _ => {}
@@ -107,21 +115,33 @@ impl<P: Policy> Simulation<'_, P> {
                 Some(None)
             }
             Step::Repeat(times) => {
-                this.repeats.push((this.at, times));
+                if this.left > 0 {
+                    this.outer.push((this.first, this.left));
+                }
+                (this.first, this.left) = (this.at, times);
                 Some(None)
             }
             Step::End => {
-                if let Some((first, left)) = this.repeats.last_mut() {
-                    *left -= 1;
-                    if *left > 0 {
-                        this.at = *first;
-                    } else {
-                        this.repeats.pop();
-                    }
+                this.left -= 1;
+                if this.left > 0 {
+                    this.at = this.first;
+                } else if let Some((first, left)) = this.outer.pop() {
+                    (this.first, this.left) = (first, left);
                 }
                 Some(None)
             }
         }
+    }
+
+    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> Option<Option<Doing>> {
+        let until = self.now.saturating_add(ns);
+        self.alarms.push(Reverse((until, task as u32)));
+        self.leave(cpu, task, Departure::Sleep, State::Sleeping);
+        None
+    }
+
+    fn drawn(&mut self, length: u32) -> u64 {
+        quantile(&self.workload.lengths[length as usize], self.random.share())
     }
 
     /// A message has been written: who waits for one is woken.
@@ -129,8 +149,8 @@ impl<P: Policy> Simulation<'_, P> {
         self.counts.messages += 1;
         let held = &mut self.channels[channel as usize];
         held.kept -= 1;
-        held.messages.push_back(self.now);
-        if let Some(reader) = held.readers.pop_front() {
+        held.put(self.now);
+        if let Some(reader) = held.readers.leave(&self.tasks) {
             self.rouse(cpu, reader as usize);
         }
     }
@@ -139,7 +159,7 @@ impl<P: Policy> Simulation<'_, P> {
     fn read(&mut self, cpu: usize, channel: u32) {
         let held = &mut self.channels[channel as usize];
         held.kept -= 1;
-        if let Some(writer) = held.writers.pop_front() {
+        if let Some(writer) = held.writers.leave(&self.tasks) {
             self.rouse(cpu, writer as usize);
         }
     }

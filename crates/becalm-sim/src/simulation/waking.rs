@@ -12,6 +12,7 @@ impl<P: Policy> Simulation<'_, P> {
         this.ready_ns = self.now;
         if let Some(entry) = this.entry.take() {
             self.policy.attach(&mut self.cpus[cpu].queue, entry, how);
+            self.counted(cpu);
         }
         self.challenge(task, cpu);
     }
@@ -22,6 +23,8 @@ impl<P: Policy> Simulation<'_, P> {
         let idle = here.queue.current.is_none();
         if idle || self.policy.preempts(&mut here.queue, task as u32) {
             here.choose = true;
+        } else {
+            self.time_slice(cpu);
         }
         self.schedule_next(cpu);
     }
@@ -29,7 +32,11 @@ impl<P: Policy> Simulation<'_, P> {
     pub(super) fn end_idle(&mut self, cpu: usize) {
         let here = &mut self.cpus[cpu];
         if here.queue.current.is_none() && here.idle_since_ns < self.now && !here.choose {
-            self.counts.idle_ns += self.now - here.idle_since_ns;
+            let idle = self.now - here.idle_since_ns;
+            self.counts.idle_ns += idle;
+            let mean = here.mean_idle_ns as i64;
+            let moved = mean + (idle.min(i64::MAX as u64) as i64 - mean) / 8;
+            here.mean_idle_ns = (moved as u64).min(2 * self.machine.migration_cost_ns);
             here.idle_since_ns = NEVER;
             // Ticks that nobody needed did not come.
             self.pass_ticks(cpu);
@@ -39,7 +46,7 @@ impl<P: Policy> Simulation<'_, P> {
     /// A task wakes; `waker` is the CPU on which that was caused.
     pub(super) fn wake(&mut self, task: usize, waker: Option<usize>) {
         self.counts.wakeups += 1;
-        let former = self.tasks[task].cpu;
+        let former = self.tasks[task].cpu as usize;
         if self.tasks[task].delayed {
             self.end_idle(former);
             self.account(former);
@@ -49,6 +56,9 @@ impl<P: Policy> Simulation<'_, P> {
             self.policy.revive(&mut self.cpus[former].queue, task as u32);
             self.challenge(task, former);
             return;
+        }
+        if let Some(waker) = waker {
+            self.record_wakee(waker, task);
         }
         let cpu = self.place(task, former, waker);
         if cpu != former {
@@ -63,7 +73,7 @@ impl<P: Policy> Simulation<'_, P> {
 
     pub(super) fn migrated(&mut self, task: usize, cpu: usize) {
         let this = &mut self.tasks[task];
-        this.cpu = cpu;
+        this.cpu = cpu as u32;
         this.moved = true;
         this.migrations += 1;
         self.counts.migrations += 1;

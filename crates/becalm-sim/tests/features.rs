@@ -1,0 +1,160 @@
+//! What a feature of the kernel changes, on and off, and programs that were measured as a whole.
+#![allow(clippy::unwrap_used)]
+
+use becalm_sim::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
+use becalm_sim::simulation::Limits;
+use becalm_sim::workload::measured::{Kind, Measured};
+use becalm_sim::workload::{Class, Step, TaskDefinition, Workload};
+use becalm_sim::{Machine, Simulation, Summary};
+
+fn task(name: &str, program: u32) -> TaskDefinition {
+    let name = name.to_owned();
+    TaskDefinition { name, program, channel: 0, nice: 0, class: Class::Other, slice_ns: 0, start_ns: 0 }
+}
+
+fn free(cpus: usize) -> Machine {
+    Machine { cpus, switch_ns: 0, wakeup_ns: 0, migration_ns: 0, ..Machine::default() }
+}
+
+fn run<P: Policy>(workload: &Workload, machine: &Machine, policy: &P) -> Summary {
+    let limits = Limits { spans: 100_000, ..Limits::default() };
+    let found = Simulation::new(workload, machine, policy, 1, limits).unwrap().run().unwrap();
+    assert_eq!(found.run_ns + found.overhead_ns + found.idle_ns, found.cpus as u64 * found.end_ns);
+    found
+}
+
+/// Programs of one kind with so many threads each, of which the other CPU's slow each other down to 0.528.
+fn measured(programs: u32, threads: u32, alone: f64, solo_ns: u64) -> Workload {
+    let tasks = (0..programs * threads).map(|number| task("thread", number / threads)).collect();
+    Workload {
+        programs: (0..programs).map(|number| vec![Step::Advance(number)]).collect(),
+        tasks,
+        lengths: vec![vec![solo_ns]],
+        kinds: vec![Kind { alone, beside: vec![0.528] }],
+        measured: (0..programs).map(|_| Measured { kind: 0, solo: 0 }).collect(),
+        ..Workload::default()
+    }
+}
+
+fn both(workload: &Workload, machine: &Machine) -> [Summary; 2] {
+    let cpus = machine.cpus;
+    [run(workload, machine, &Cfs::scaled(cpus)), run(workload, machine, &Eevdf::scaled(cpus, machine.hz))]
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn measured_programs_take_what_the_source_says() {
+    // Anderson (2013), 3.2, Deg = 0.528: one group its time alone, two that never share a tick 1.894 of it, 20 18.94.
+    // Progress is asked at ticks, so it is off by one at most.
+    let near = |found: &Summary, times: f64| {
+        let off = found.end_ns as f64 / SECOND as f64 - times;
+        assert!((-0.000_001..=0.0041).contains(&off), "{times}: {}", found.end_ns);
+    };
+    for found in both(&measured(1, 2, 0.5, SECOND), &free(2)) {
+        near(&found, 1.0);
+    }
+    for found in both(&measured(1, 1, 1.0, SECOND), &free(2)) {
+        near(&found, 1.0);
+    }
+    for found in both(&measured(2, 1, 1.0, SECOND), &free(2)) {
+        near(&found, 1.894);
+    }
+    for found in both(&measured(20, 1, 1.0, SECOND), &free(2)) {
+        // Of the last two one may be alone for some turns.
+        let times = found.end_ns as f64 / SECOND as f64;
+        assert!((times / 18.94 - 1.0).abs() < 0.01, "{times}");
+    }
+}
+
+#[test]
+fn lengths_are_drawn_from_their_quantiles_by_the_seed() {
+    let program = vec![Step::Repeat(2_000), Step::ComputeDrawn(0), Step::SleepDrawn(1), Step::End];
+    let workload = Workload {
+        programs: vec![program],
+        tasks: vec![task("drawn", 0)],
+        lengths: vec![vec![10_000, 20_000, 60_000], vec![5_000]],
+        ..Workload::default()
+    };
+    let found = run(&workload, &free(1), &Cfs::default());
+    // Half of them is uniform from 10 to 20, half from 20 to 60 us: 27.5 on average, with a standard deviation of 14.8.
+    let mean = found.run_ns as f64 / 2_000.0;
+    assert!((mean / 27_500.0 - 1.0).abs() < 0.05, "{mean}");
+    assert_eq!(found.idle_ns, 2_000 * 5_000);
+    assert_eq!(run(&workload, &free(1), &Cfs::default()), found);
+    let (machine, policy) = (free(1), Cfs::default());
+    let other = Simulation::new(&workload, &machine, &policy, 2, Limits::default()).unwrap();
+    assert_ne!(other.run().unwrap().run_ns, found.run_ns);
+}
+
+/// Turns of two spinners on one CPU, ns, without the last ones.
+fn turns<P: Policy>(policy: &P) -> Vec<u64> {
+    let workload = Workload {
+        programs: vec![vec![Step::Compute(100_000_000)]],
+        tasks: vec![task("a", 0), task("b", 0)],
+        ..Workload::default()
+    };
+    let spans = run(&workload, &free(1), policy).spans;
+    let mut turns: Vec<(u32, u64)> = Vec::new();
+    for span in spans {
+        match turns.last_mut() {
+            Some((task, length)) if *task == span.task => *length += span.to_ns - span.from_ns,
+            _ => turns.push((span.task, span.to_ns - span.from_ns)),
+        }
+    }
+    turns[1..turns.len() - 2].iter().map(|&(_, length)| length).collect()
+}
+
+#[test]
+fn hrtick_ends_slices_to_the_nanosecond_and_ticks_do_not() {
+    let cfs = |hrtick| Cfs { features: cfs::Features { hrtick, ..Default::default() }, ..Cfs::default() };
+    assert!(turns(&cfs(true)).iter().all(|&turn| turn == 3_000_000), "{:?}", turns(&cfs(true)));
+    assert!(turns(&cfs(false)).iter().all(|&turn| turn % 4_000_000 == 0), "{:?}", turns(&cfs(false)));
+    let eevdf =
+        |hrtick| Eevdf { features: eevdf::Features { hrtick, ..Default::default() }, ..Eevdf::default() };
+    assert!(turns(&eevdf(true)).iter().all(|&turn| turn == 700_000), "{:?}", turns(&eevdf(true)));
+    assert!(turns(&eevdf(false)).iter().all(|&turn| turn % 4_000_000 == 0));
+}
+
+/// Moves of a reader that slept on CPU 0, beside a spinner of this niceness, and is woken from CPU 1, where `more` run.
+fn moves(features: cfs::Features, nice: i8, more: usize) -> u64 {
+    let programs = vec![
+        vec![Step::Receive(0), Step::Compute(1_000_000)],
+        vec![Step::Compute(100_000_000)],
+        vec![Step::Compute(5_000_000), Step::Send(0), Step::Compute(100_000_000)],
+    ];
+    let spinner = TaskDefinition { nice, ..task("spinner", 1) };
+    let mut tasks = vec![task("reader", 0)];
+    tasks.extend((0..more).map(|_| task("beside", 1)));
+    tasks.extend([spinner, task("writer", 2)]);
+    let workload = Workload { programs, tasks, room: vec![1], ..Workload::default() };
+    run(&workload, &free(2), &Cfs { features, ..Cfs::scaled(2) }).per_task[0].migrations
+}
+
+#[test]
+fn where_a_wakee_goes_is_up_to_the_features() {
+    let features =
+        |wa_idle, wa_weight, wa_bias| cfs::Features { wa_idle, wa_weight, wa_bias, ..Default::default() };
+    // Beside two spinners the writer's CPU has less to do: 1024 + 1024 against 2501 without bias, or 2048 with it.
+    assert_eq!(moves(features(false, true, false), -4, 1), 1);
+    assert_eq!(moves(features(false, false, true), -4, 1), 0, "nothing draws it there");
+}
+
+#[test]
+fn from_6_17_on_a_shorter_slice_ends_protection() {
+    let workload = Workload {
+        programs: vec![vec![Step::Compute(40_000_000)]],
+        tasks: vec![
+            TaskDefinition { slice_ns: 20_000_000, ..task("long", 0) },
+            TaskDefinition { slice_ns: 1_000_000, ..task("short", 0) },
+        ],
+        ..Workload::default()
+    };
+    let longest = |least_protected_ns| {
+        let policy = Eevdf { least_protected_ns, ..Eevdf::default() };
+        let found = run(&workload, &Machine { hz: 1000, ..free(1) }, &policy);
+        found.spans.iter().filter(|span| span.task == 0).map(|span| span.to_ns - span.from_ns).max().unwrap()
+    };
+    assert!(longest(None) >= 19_000_000, "{}", longest(None));
+    assert!(longest(Some(700_000)) < longest(None), "{}", longest(Some(700_000)));
+}

@@ -1,0 +1,85 @@
+//! What must hold of a queue under EEVDF after any history: lags sum to zero, and who is picked was owed something.
+#![allow(clippy::unwrap_used)]
+
+use becalm_sim::policy::{Arrival, Departure, Eevdf, Entry, Policy, Queue};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Act {
+    Come(i8, u64),
+    Run(u64),
+    Sleep,
+    Wake(usize),
+    Leave(usize),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        (-20..20i8, prop_oneof![Just(0u64), 100_000..100_000_000u64])
+            .prop_map(|(nice, slice)| Act::Come(nice, slice)),
+        (1..20_000_000u64).prop_map(Act::Run),
+        (1..20_000_000u64).prop_map(Act::Run),
+        Just(Act::Sleep),
+        (0..16usize).prop_map(Act::Wake),
+        (0..16usize).prop_map(Act::Leave),
+    ]
+}
+
+/// Sum of weight times lag, of lags to the exact mean: `moment` is the sum of weight times virtual time.
+fn weighted_lags(queue: &Queue) -> i128 {
+    let all = queue.waiting.iter().chain(&queue.current);
+    let weight: i128 = all.clone().map(|each| i128::from(each.weight)).sum();
+    let moment: i128 = all.clone().map(|each| i128::from(each.weight) * i128::from(each.v)).sum();
+    assert_eq!((weight, moment), (i128::from(queue.weight), queue.moment), "sums are kept up");
+    // Times the weight of all, so that nothing is rounded: w (M - v W), over all.
+    all.map(|each| i128::from(each.weight) * (queue.moment - i128::from(each.v) * weight)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lags_sum_to_zero_and_only_the_eligible_are_picked(acts in prop::collection::vec(act(), 1..60), shortest in any::<bool>()) {
+        let policy = Eevdf { least_protected_ns: shortest.then_some(700_000), ..Eevdf::default() };
+        let (mut queue, mut asleep, mut gone) = (Queue::default(), Vec::new(), Vec::<Entry>::new());
+        let mut next = 0;
+        for act in acts {
+            match act {
+                Act::Come(nice, slice_ns) => {
+                    let weight = becalm_sim::weight::of_nice(nice);
+                    policy.attach(&mut queue, Entry { task: next, weight, slice_ns, ..Entry::default() }, Arrival::New);
+                    next += 1;
+                }
+                Act::Run(ns) => {
+                    policy.account(&mut queue, ns);
+                }
+                Act::Sleep => {
+                    if let Some(task) = queue.running() {
+                        gone.extend(policy.detach(&mut queue, task, Departure::Sleep));
+                    }
+                }
+                Act::Wake(which) if !gone.is_empty() => {
+                    let entry = gone.swap_remove(which % gone.len());
+                    policy.attach(&mut queue, entry, Arrival::Woken);
+                }
+                Act::Leave(which) if !queue.waiting.is_empty() => {
+                    let task = queue.waiting[which % queue.waiting.len()].task;
+                    policy.detach(&mut queue, task, Departure::Exit);
+                }
+                _ => {}
+            }
+            prop_assert_eq!(weighted_lags(&queue), 0);
+            policy.pick(&mut queue, &mut asleep);
+            gone.append(&mut asleep);
+            prop_assert_eq!(weighted_lags(&queue), 0);
+            if let Some(current) = &queue.current {
+                prop_assert!(!current.delayed);
+                // A mean that was rounded down may leave nobody eligible: then the one that is furthest behind.
+                let least = queue.waiting.iter().all(|each| each.v >= current.v);
+                prop_assert!(queue.eligible(current.v) || least, "{:?}", queue);
+            } else {
+                prop_assert_eq!(queue.count(), 0);
+            }
+        }
+    }
+}
