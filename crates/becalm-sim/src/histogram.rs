@@ -13,7 +13,7 @@ pub struct Histogram {
 }
 
 /// What is said of a distribution of times, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
     pub count: u64,
     pub mean_ns: f64,
@@ -22,6 +22,9 @@ pub struct Distribution {
     pub p99_ns: u64,
     pub p999_ns: u64,
     pub largest_ns: u64,
+    /// How many times were longer than the bucket before, and no longer than this, ns; buckets without any are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<(u64, u64)>,
 }
 
 impl Default for Histogram {
@@ -60,7 +63,13 @@ impl Histogram {
             p99_ns: self.quantile(0.99),
             p999_ns: self.quantile(0.999),
             largest_ns: self.largest,
+            buckets: self.buckets(),
         }
+    }
+
+    fn buckets(&self) -> Vec<(u64, u64)> {
+        let filled = self.counts.iter().enumerate().filter(|(_, &count)| count > 0);
+        filled.map(|(index, &count)| (upper(index).min(self.largest), count)).collect()
     }
 }
 
@@ -107,6 +116,12 @@ mod tests {
             let ratio = seen as f64 / (share * 10_000.0);
             assert!((1.0..1.0625).contains(&ratio), "{share} {seen}");
         }
-        assert_eq!(Histogram::default().distribution().p99_ns, 0);
+        assert_eq!(found.buckets.iter().map(|&(_, count)| count).sum::<u64>(), 10_000);
+        assert_eq!(
+            (found.buckets[0], found.buckets[15], found.buckets.last().unwrap().0),
+            ((1, 1), (17, 2), 10_000)
+        );
+        let nothing = Histogram::default().distribution();
+        assert_eq!((nothing.p99_ns, nothing.buckets), (0, vec![]));
     }
 }

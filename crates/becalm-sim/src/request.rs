@@ -29,6 +29,9 @@ pub struct Request {
     /// Whether each task has a row of its own.
     #[serde(default)]
     pub per_task: bool,
+    /// Whether distributions come with all their buckets.
+    #[serde(default)]
+    pub buckets: bool,
     #[serde(default)]
     pub progress: bool,
 }
@@ -128,6 +131,10 @@ impl Request {
         let mut found = simulation.run_while(goes_on)?;
         if !self.per_task {
             found.per_task.clear();
+        }
+        if !self.buckets {
+            found.wait.buckets.clear();
+            found.message_latency.buckets.clear();
         }
         Ok(found)
     }

@@ -30,8 +30,7 @@ use crate::weight;
 use crate::workload::measured::quantile;
 use crate::workload::{Step, Workload, WorkloadError};
 
-use measured::Progress;
-use state::{Channel, Counts, Cpu, Doing, State, Task, NONE};
+use state::{Channel, Counts, Cpu, Doing, Progress, State, Task, NONE};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {

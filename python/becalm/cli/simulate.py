@@ -12,6 +12,7 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
+from becalm.wording.simulation import dropped
 
 
 @click.command("simulate", context_settings={"ignore_unknown_options": False})
@@ -30,11 +31,13 @@ from becalm.units import duration_ns
 @click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size, for these two.")
 @output.as_json
 @output.plain
+@output.report
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_simulate(
     command: tuple[str, ...],
     as_json: bool,
     plain: bool,
+    report: str | None,
     calibrate: str | None,
     validate: str | None,
     loops: int,
@@ -46,7 +49,7 @@ def command_simulate(
     \b
     becalm simulate -- hackbench -g 20 -l 1000
     becalm simulate --host 'sim:cfs?cpus=4' --set sched_latency_ns=24000000 -- hackbench -g 5
-    becalm simulate --trace trace.json -- clients.toml
+    becalm simulate --trace trace.json --report page.html -- clients.toml
     becalm simulate --host sim:cfs --validate guest:6.1
     """
     if calibrate or validate:
@@ -57,16 +60,21 @@ def command_simulate(
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
     given["settings"] = dict(given["settings"])
-    found = becalm.simulate(output.words(command), **given)
+    written = None if report is None else output.checked(report)
+    found = becalm.simulate(output.words(command), timeline=written is not None, **given)
     if as_json:
         output.print_json("simulate", found.to_json())
     else:
         from becalm.report import simulation
         from becalm.report.terminal import console
 
-        console(plain=plain).print(simulation.on_terminal(found))
+        console(plain=plain).print(simulation.on_terminal(found, plain=plain))
     if given["trace"]:
         echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)
+        if found.timeline is not None and found.timeline.dropped:
+            output.warned(dropped(found.timeline.dropped, len(found.timeline.spans)))
+    if written is not None:
+        output.write(found, written)
     sys.exit(found.exit_code)
 
 

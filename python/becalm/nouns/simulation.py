@@ -15,7 +15,7 @@ NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A distribution of times, ns."""
+    """A distribution of times, ns. `buckets`: how many were longer than the one before and no longer than this."""
 
     count: int
     mean_ns: float
@@ -24,6 +24,25 @@ class Latency:
     p99_ns: int
     p999_ns: int
     largest_ns: int
+    buckets: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Latency:
+        """Of the engine's summary."""
+        return cls(**{**found, "buckets": tuple((upper, count) for upper, count in found.get("buckets", ()))})
+
+    @property
+    def survival(self) -> tuple[tuple[int, float], ...]:
+        """The share of times that are longer than each: all at 0, none at the largest."""
+        left, curve = self.count, [(0, 1.0)]
+        for upper, count in self.buckets:
+            left -= count
+            curve.append((upper, left / self.count))
+        return tuple(curve) if self.buckets else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON, without the buckets."""
+        return {name: value for name, value in asdict(self).items() if name != "buckets"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +76,41 @@ class SimulatedRun:
     def of(cls, seed: int, summary: Mapping[str, Any]) -> SimulatedRun:
         """Of the engine's summary (crates/becalm-sim/src/summary.rs)."""
         plain = {name: summary[name] for name in cls.__slots__ if name in summary}
-        spread = {name: Latency(**summary[name]) for name in ("wait", "message_latency")}
+        spread = {name: Latency.of(summary[name]) for name in ("wait", "message_latency")}
         return cls(seed=seed, **{**plain, **spread})
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Who ran where in the first simulation: CPU, task, start and end (ns) of each turn, in order of their ends.
+
+    `names`: of the tasks. `dropped`: turns that are left out, since there were more than are kept.
+    """
+
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int, int, int], ...]
+    dropped: int
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Timeline:
+        """Of the engine's summary."""
+        spans = tuple((each["cpu"], each["task"], each["from_ns"], each["to_ns"]) for each in summary.get("spans", ()))
+        names = tuple(str(each["name"]) for each in summary.get("per_task", ()))
+        return cls(names, spans, summary["spans_dropped"])
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """What was simulated: where, what, under which settings, and each run. `until_ns`: where it was to end, if not with
-    the last task."""
+    the last task. `timeline`: where a picture or a trace was asked for. `sentence`: the whole in words."""
 
     host: str
     program: str
     settings: Settings
     runs: tuple[SimulatedRun, ...]
     until_ns: int | None = None
+    timeline: Timeline | None = None
+    sentence: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -95,7 +135,10 @@ class Simulation:
 
     def to_json(self) -> dict[str, Any]:
         """Its form as JSON."""
-        runs = [asdict(each) for each in self.runs]
+        runs = [
+            {**asdict(each), "wait": each.wait.to_json(), "message_latency": each.message_latency.to_json()}
+            for each in self.runs
+        ]
         return {
             "host": self.host,
             "program": self.program,

@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from rich import table as rich_table
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from becalm.nouns.calibration import Calibration
 from becalm.nouns.simulation import NOT_MODELLED, Latency, Simulation
+from becalm.report import simulation_figures
+from becalm.report.design.terminal import grid
+from becalm.report.page import Part, filled
+from becalm.report.table import Table
 from becalm.wording.calibration import sentence as calibrated
 from becalm.wording.measurement import counted, duration
-from becalm.wording.simulation import sentence
 
 
-def on_terminal(found: Simulation) -> RenderableType:
+def on_terminal(found: Simulation, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """The sentence and its tables."""
-    first = found.runs[0]
-    parts: list[RenderableType] = [Text(sentence(found)), Text()]
+    del columns
+    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
+    parts += [grid(table, plain) for table in tables(found)]
+    parts += [Text(), Text(counts(found)), Text(f"Not modelled: {NOT_MODELLED}.", "" if plain else "dim")]
+    return Group(*parts)
+
+
+def tables(found: Simulation) -> Iterator[Table]:
+    """Where the time of the CPUs went, and how long tasks and messages waited."""
     capacity = sum(each.cpus * each.end_ns for each in found.runs)
-    shares = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for head in ("time of the CPUs", "share"):
-        shares.add_column(head, justify="right" if head == "share" else "left", no_wrap=True)
+    rows = []
     for what, name in (("running tasks", "run_ns"), ("switching, waking, moving", "overhead_ns"), ("idle", "idle_ns")):
         total = sum(getattr(each, name) for each in found.runs)
-        shares.add_row(what, f"{100 * total / capacity:.1f} %" if capacity else "")
-    waits = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for number, head in enumerate(("", "median", "90 %", "99 %", "99.9 %", "longest")):
-        waits.add_column(head, justify="right" if number else "left", no_wrap=True)
-    waits.add_row("waiting for a CPU", *_quantiles(first.wait))
+        rows.append((what, f"{100 * total / capacity:.1f} %" if capacity else ""))
+    yield Table("", ("time of the CPUs", "share"), tuple(rows), (1,))
+    first = found.runs[0]
+    waits = [("waiting for a CPU", *_quantiles(first.wait))]
     if first.messages:
-        waits.add_row("message, sent to read", *_quantiles(first.message_latency))
-    parts += [shares, Text(), waits, Text()]
-    counts = [
+        waits.append(("message, sent to read", *_quantiles(first.message_latency)))
+    yield Table("", ("", "median", "90 %", "99 %", "99.9 %", "longest"), tuple(waits), (1, 2, 3, 4, 5))
+
+
+def counts(found: Simulation) -> str:
+    """How often what happened, and how fair it was."""
+    said = [
         f"{found.typical('switches'):,.0f} switches",
         f"{counted(round(found.typical('preemptions')), 'preemption')} among them",
         counted(round(found.typical("wakeups")), "wake-up"),
         counted(round(found.typical("migrations")), "migration"),
     ]
-    parts.append(Text(f"{', '.join(counts)}; fairness {found.typical('fairness'):.3f} (Jain's index, 1 is fair)."))
-    parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
-    return Group(*parts)
+    return f"{', '.join(said)}; fairness {found.typical('fairness'):.3f} (Jain's index, 1 is fair)."
+
+
+def as_html(found: Simulation) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    shares, waits = tables(found)
+    parts = []
+    if found.timeline is not None and found.timeline.spans:
+        parts.append(Part("Who ran where", tuple(simulation_figures.timelines(found, found.timeline))))
+        waited = tuple(simulation_figures.waits(found.runs[0]))
+        parts.append(Part("How long they waited", waited, waits))
+    else:
+        parts.append(Part("How long they waited", (), waits))
+    parts.append(Part("Where the time of the CPUs went", (), shares))
+    title, *lines = found.sentence.splitlines()
+    return filled(
+        "simulation.html",
+        "--report FILE.md",
+        title=title,
+        lines=(*lines, counts(found), f"Not modelled: {NOT_MODELLED}."),
+        parts=parts,
+        findings=(),
+        facts="",
+    )
 
 
 def calibration_on_terminal(found: Calibration) -> RenderableType:
     """The sentence, each size, and how to use the costs."""
-    sizes = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    sizes = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, head in enumerate(("groups", "measured", "simulated", "difference", "")):
         sizes.add_column(head, justify="right" if number < 4 else "left", no_wrap=True)
     for each in found.sizes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from becalm.hosts.simulated.scheduler.engine import Progress
 from becalm.hosts.simulated.scheduler.host import SchedulerHost
 from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
-from becalm.nouns.simulation import SimulatedRun, Simulation
+from becalm.nouns.simulation import SimulatedRun, Simulation, Timeline
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
+from becalm.wording.simulation import sentence
 
 MOST_SPANS = 200_000
 """Spans in a trace: what a viewer of traces still opens in seconds, some 20 MB."""
@@ -36,6 +38,7 @@ def simulate(
     seeds: int = 1,
     until: float | str | None = None,
     trace: str | Path | None = None,
+    timeline: bool = False,
     progress: Progress | None = None,
 ) -> Simulation:
     """Simulate a workload: `hackbench -g 20 -l 1000`, `spin 20ms`, or a file of state machines.
@@ -47,6 +50,7 @@ def simulate(
         seeds: so many simulations with different seeds; without jitter they are all equal.
         until: stop after so much simulated time, seconds or text ("10s").
         trace: write there who ran where, of the first simulation, for ui.perfetto.dev or chrome://tracing.
+        timeline: keep who ran where, of the first simulation, for pictures of a report.
         progress: told the simulated time, ns, and the share of tasks that have ended.
 
     Raises UsageError for what cannot be simulated (tasks that wait for each other included), MachineError.
@@ -56,20 +60,26 @@ def simulate(
     argv = tuple(shlex.split(command) if isinstance(command, str) else command)
     chosen = Settings.of(dict(settings or {}))
     until_ns = None if until is None else duration_ns(until)
-    runs = []
+    runs: list[SimulatedRun] = []
+    drawn = None
     with scheduler(host) as opened:
+        opened.until = until_ns is not None
         opened.define([Workload.of(list(argv))], [chosen])
         for seed in range(seeds):
             more: dict[str, Any] = {} if until_ns is None else {"until_ns": until_ns}
-            if trace is not None and seed == 0:
-                more |= {"spans": MOST_SPANS, "per_task": True}
+            first = seed == 0 and (timeline or trace is not None)
+            if first:
+                more |= {"spans": MOST_SPANS, "per_task": True, "buckets": True}
             summary = opened.simulated(seed, more, progress)
             runs.append(SimulatedRun.of(seed, summary))
-            if trace is not None and seed == 0:
-                _write(Path(trace), summary)
+            if first:
+                drawn = Timeline.of(summary)
+                if trace is not None:
+                    _write(Path(trace), drawn, runs[-1].cpus)
             if not runs[-1].finished:
                 break
-    return Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns)
+    found = Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns, drawn)
+    return replace(found, sentence=sentence(found))
 
 
 def scheduler(name: str) -> SchedulerHost:
@@ -80,21 +90,16 @@ def scheduler(name: str) -> SchedulerHost:
     return found
 
 
-def _write(path: Path, summary: Mapping[str, Any]) -> None:
+def _write(path: Path, drawn: Timeline, cpus: int) -> None:
     """A trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice each time that a task ran there."""
-    names = [each["name"] for each in summary["per_task"]]
     events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}}
-        for cpu in range(summary["cpus"])
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}} for cpu in range(cpus)
     ]
     events += [
-        {
-            "ph": "X", "name": names[span["task"]], "pid": 1, "tid": span["cpu"],
-            "ts": span["from_ns"] / 1000, "dur": (span["to_ns"] - span["from_ns"]) / 1000,
-        }
-        for span in summary.get("spans", ())
-    ]  # fmt: skip
-    more = {"dropped": summary["spans_dropped"]}
+        {"ph": "X", "name": drawn.names[task], "pid": 1, "tid": cpu, "ts": start / 1000, "dur": (end - start) / 1000}
+        for cpu, task, start, end in drawn.spans
+    ]
+    more = {"dropped": drawn.dropped}
     try:
         path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
     except OSError as error:

@@ -67,7 +67,8 @@ def calibrate_simulation(
         @cache
         def simulated(costs: Costs, count: int) -> float:
             work = {"hackbench": {"groups": count, "loops": loops}}
-            asked = {"workload": work, "policy": {model.policy: {}}, "machine": {**model.machine, **costs.options}}
+            base = model.model()
+            asked = {"workload": work, **base, "machine": {**base["machine"], **costs.options}}
             return float(model.engine.simulate(asked)["end_ns"])
 
         times = _measured(host, groups, loops, runs, seed, say or (lambda _: None))

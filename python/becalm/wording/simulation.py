@@ -20,3 +20,8 @@ def sentence(found: Simulation) -> str:
     )
     rate = f", {first.messages / found.end_ns * 1e9:,.0f} messages a second" if first.messages else ""
     return f"{found.program} {where} takes {duration(found.end_ns)}{spread}: {counted(first.tasks, 'task')}{rate}."
+
+
+def dropped(count: int, kept: int) -> str:
+    """What a trace or a picture leaves out."""
+    return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."

@@ -6,10 +6,10 @@ groups x fds x fds x loops messages are passed, and groups x 2 x fds tasks take 
 
 from __future__ import annotations
 
+from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import Tasks
 from becalm.nouns.workload import Workload
 from becalm.workloads.asked import Asked
-from becalm.workloads.keyed import keyed
 
 FLAGS = {"groups": "-g", "loops": "-l", "fds": "-f", "size": "-s"}
 """Options of hackbench with a number."""

@@ -6,10 +6,10 @@ It prints percentiles of the time from waking a worker until it runs and until i
 
 from __future__ import annotations
 
+from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import metrics
 from becalm.nouns.workload import Workload
 from becalm.workloads.asked import Asked
-from becalm.workloads.keyed import keyed
 
 OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
 """With their defaults; `requests` of each worker, `work` in dependent additions a request."""

@@ -44,13 +44,15 @@ def test_the_trace_has_a_slice_for_each_turn(tmp_path):
 def test_who_waits_for_whom_is_said(tmp_path):
     path = tmp_path / "stuck.toml"
     path.write_text('[[task]]\nname = "reader"\nsteps = ["receive letters"]\n')
-    with pytest.raises(UsageError, match="reader waits for a message in channel 0"):
+    with pytest.raises(UsageError, match="reader waits for a message in letters and nobody who is left writes into it"):
         becalm.simulate([str(path)])
 
 
 def test_what_never_ends_ends_when_asked_and_shows_what_there_was(tmp_path):
     path = tmp_path / "ever.toml"
     path.write_text('[[task]]\ncount = 3\nsteps = ["repeat forever", "compute 5ms", "end"]\n')
+    with pytest.raises(UsageError, match="never ends: task 1 0 repeats its steps for ever"):
+        becalm.simulate([str(path)])
     found = becalm.simulate([str(path)], until="1s")
     assert (found.runs[0].end_ns, found.exit_code) == (10**9, 0)
     assert found.runs[0].fairness > 0.85, "three on two CPUs: one of them has a whole one"

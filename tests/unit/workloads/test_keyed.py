@@ -3,10 +3,10 @@
 import pytest
 
 from becalm.errors import UsageError
+from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import Tasks
 from becalm.workloads import open as sources
 from becalm.workloads import single
-from becalm.workloads.keyed import keyed
 from becalm.workloads.parameters import expand
 
 
@@ -32,6 +32,17 @@ def test_what_is_no_option_is_said(text, words):
     with pytest.raises(UsageError) as caught:
         keyed("hackbench", text, {"groups": 10})
     assert words in str(caught.value)
+
+
+def test_times_are_in_any_unit():
+    found = keyed("x", "work=2ms,think=1.5us,a=4", {"a": 1}, times={"work": 1, "think": 1, "rest": 7})
+    assert found.numbers == {"a": 4, "work": 2_000_000, "think": 1500, "rest": 7}
+
+
+@pytest.mark.parametrize("value", ["", "5", "0us", "-1ms", "many", "2h", "1e999s"])
+def test_what_is_no_time_is_said(value):
+    with pytest.raises(UsageError, match="work is a time with its unit"):
+        keyed("x", f"work={value}", {}, times={"work": 1})
 
 
 @pytest.mark.parametrize(

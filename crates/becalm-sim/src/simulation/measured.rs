@@ -3,18 +3,6 @@
 
 use super::{Doing, Policy, Simulation};
 
-/// A measured program in a simulation.
-pub(super) struct Progress {
-    pub(super) solo_ns: f64,
-    pub(super) done_ns: f64,
-}
-
-impl Progress {
-    pub(super) fn through(&self) -> bool {
-        self.done_ns >= self.solo_ns
-    }
-}
-
 impl<P: Policy> Simulation<'_, P> {
     /// The running task of a CPU brings its program forward by what it has run since it was last asked (3.2).
     pub(super) fn advance(&mut self, cpu: usize) {

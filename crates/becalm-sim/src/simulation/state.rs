@@ -174,3 +174,15 @@ pub(super) struct Counts {
     pub(super) migrations: u64,
     pub(super) messages: u64,
 }
+
+/// A measured program in a simulation.
+pub(super) struct Progress {
+    pub(super) solo_ns: f64,
+    pub(super) done_ns: f64,
+}
+
+impl Progress {
+    pub(super) fn through(&self) -> bool {
+        self.done_ns >= self.solo_ns
+    }
+}

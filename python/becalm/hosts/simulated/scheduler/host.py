@@ -18,15 +18,17 @@ from becalm.hosts.absent import NoMachine, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.simulated.scheduler import knobs as model_knobs
+from becalm.hosts.simulated.scheduler import versions
 from becalm.hosts.simulated.scheduler.engine import Engine, Progress
-from becalm.hosts.simulated.scheduler.programs import work_of
+from becalm.hosts.simulated.scheduler.programs import endless, work_of
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
-"""What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs)."""
+"""What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs),
+and `kernel` is one of `versions.TABLE`."""
 
 GAP_NS = 300_000
 """Virtual time between two runs."""
@@ -37,12 +39,14 @@ def machine_of(name: str, query: str) -> dict[str, Any]:
     found: dict[str, Any] = {"cpus": 2, "hz": 250}
     for key, value in parse_qsl(query, keep_blank_values=True):
         try:
-            if key == "jitter":
+            if key == "kernel":
+                found[key] = versions.of(name, value).name
+            elif key == "jitter":
                 found[key] = float(value)
             elif key in COUNTS:
                 found[key] = int(value)
             else:
-                known = ", ".join((*COUNTS, "jitter"))
+                known = ", ".join((*COUNTS, "jitter", "kernel"))
                 raise UsageError(f"sim:{name} has no option {key!r}. It knows {known}.")
         except ValueError:
             raise UsageError(f"sim:{name}: {key} is a number, not {value!r}.") from None
@@ -60,13 +64,17 @@ class SchedulerHost(NoMachine):
     def __init__(self, policy: str, machine: dict[str, Any], seed: int, name: str) -> None:
         super().__init__(name, "it is simulated, so there is no machine")
         self._abilities |= {Ability.MACHINE_SETTINGS: YES}
-        self.policy, self.machine, self.seed = policy, machine, seed
+        self.policy, self.seed = policy, seed
+        self.machine = {key: value for key, value in machine.items() if key != "kernel"}
+        self.kernel = versions.of(policy, machine.get("kernel")).name
+        self._knobs = model_knobs.of_model(policy, machine["cpus"], self.kernel)
         self.engine = Engine()
-        self._knobs = model_knobs.of_model(policy, machine["cpus"])
         self._requests: list[list[dict[str, Any]]] = []
         self._known: dict[tuple[int, int], int] = {}
         self._now_ns = 1_600_000_000_000_000_000
         self._stopped = False
+        self.until = False
+        """Whether what is simulated is cut off, so that it need not end by itself."""
 
     def __enter__(self) -> SchedulerHost:
         return self
@@ -80,7 +88,7 @@ class SchedulerHost(NoMachine):
 
     def facts(self) -> dict[str, Any]:
         """What is simulated, and what is not."""
-        model = {"policy": self.policy, **self.machine}
+        model = {"policy": self.policy, "kernel": self.kernel, **self.machine}
         return with_abilities({"host": {"hostname": self.name}, "model": model}, self.abilities())
 
     def knobs(self) -> list[Knob]:
@@ -96,11 +104,21 @@ class SchedulerHost(NoMachine):
         for workload in workloads:
             if workload.kernel:
                 raise WorkloadError(f"{self.name} has no processor for the built-in kernels.")
-            base = {"work": work_of(workload.argv, workload.directory), "policy": {self.policy: {}}}
-            base["machine"] = self.machine
+            work = work_of(workload.argv, workload.directory)
+            if not self.until and (task := endless(work)):
+                raise UsageError(
+                    f"{workload.name} never ends: {task} repeats its steps for ever. Write how often in its file, or "
+                    "say where it is cut off: becalm simulate --until 10s"
+                )
+            base = {"work": work, **self.model()}
             requests.append([request_of(model_knobs.put(base, each or Settings(), self._knobs)) for each in settings])
         self._requests, self._known = requests, {}
         return [workload.argv[0] for workload in workloads]
+
+    def model(self) -> dict[str, Any]:
+        """The policy and the machine of a request: a fresh copy."""
+        first = model_knobs.usual(self.policy, self.machine["cpus"], self.kernel)
+        return {"policy": {self.policy: first}, "machine": dict(self.machine)}
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Rows as the agent would send them; what is stopped in its middle is aborted."""

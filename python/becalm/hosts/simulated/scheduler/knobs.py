@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler import versions
 from becalm.nouns.knob import Knob, catalogue, find
 from becalm.nouns.settings import Settings
 
@@ -63,19 +65,11 @@ def _of_machine(name: str) -> Callable[[Request, str | int], None]:
     return put
 
 
+PREFIX = "sched_feature_"
 BOTH = ("cfs", "eevdf")
 CFS, EEVDF = ("cfs",), ("eevdf",)
-FEATURES = {
-    **dict.fromkeys(("gentle_fair_sleepers", "start_debit", "last_buddy", "base_slice"), CFS),
-    **dict.fromkeys(("next_buddy", "wakeup_preemption"), BOTH),
-    **dict.fromkeys(
-        ("place_lag", "place_deadline_initial", "place_rel_deadline", "run_to_parity", "preempt_short"), EEVDF
-    ),
-    **dict.fromkeys(("delay_dequeue", "delay_zero"), EEVDF),
-}
-"""Features of kernel/sched/features.h in the model, in small letters, and the policies that have them."""
-
-OFF = ("next_buddy",)
+FEATURES = sorted({*versions.OFF, *(feature for version in versions.TABLE for feature in version.on)})
+"""Features of kernel/sched/features.h in the model, in small letters."""
 
 TABLE = (
     Row("nice", BOTH, "0", _of_tasks("nice", int)),
@@ -87,10 +81,7 @@ TABLE = (
     Row("sched_base_slice_ns", EEVDF, "700000", _of_policy("base_slice_ns"), scaled=True),
     Row("sched_migration_cost_ns", BOTH, "500000", _of_machine("migration_cost_ns")),
     Row("sched_nr_migrate", BOTH, "32", _of_machine("nr_migrate")),
-    *(
-        Row(f"sched_feature_{name}", policies, "off" if name in OFF else "on", _feature(name.upper()))
-        for name, policies in FEATURES.items()
-    ),
+    *(Row(PREFIX + name, BOTH, "on", _feature(name.upper())) for name in FEATURES),
 )
 
 CLASSES = ("other", "batch", "idle")
@@ -102,27 +93,58 @@ def scaling(cpus: int) -> int:
     return min(cpus, FACTOR_CPUS).bit_length()
 
 
-def of_model(policy: str, cpus: int) -> list[Knob]:
-    """The catalogue as this model has it."""
+def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
+    """The catalogue as this model has it, with what Linux `kernel` has at first. Raises UsageError."""
+    version = versions.of(policy, kernel)
     rows = {row.name: row for row in TABLE}
     found = []
     for knob in catalogue():
         row = rows.get(knob.name)
-        if row is None:
-            found.append(
-                replace(knob, supported=False, reason="the model of a scheduler has nothing like it", value=None)
-            )
-        elif policy not in row.policies:
-            found.append(replace(knob, supported=False, reason=f"the scheduler {policy} has none", value=None))
+        value = None if row is None else _at_first(row, version, cpus)
+        if value is None:
+            found.append(replace(knob, supported=False, reason=_why(row, version), value=None))
         else:
-            value = str(int(row.default) * scaling(cpus)) if row.scaled else row.default
             found.append(replace(knob, supported=True, reason=None, value=value, privileged="none"))
     return found
 
 
+def _at_first(row: Row, version: versions.Version, cpus: int) -> str | None:
+    """A row's value on a kernel; None where it has none."""
+    if row.name.startswith(PREFIX):
+        return version.state(row.name.removeprefix(PREFIX))
+    if version.policy not in row.policies:
+        return None
+    default = str(version.base_slice_ns) if row.name == "sched_base_slice_ns" else row.default
+    return str(int(default) * scaling(cpus)) if row.scaled else default
+
+
+def _why(row: Row | None, version: versions.Version) -> str:
+    if row is None:
+        return "the model of a scheduler has nothing like it"
+    feature = row.name.removeprefix(PREFIX)
+    others = [
+        each for each in versions.TABLE
+        if (each.state(feature) is not None if feature != row.name else each.policy in row.policies)
+    ]  # fmt: skip
+    where = ", ".join(f"sim:{each.policy}?kernel={each.name}" for each in others)
+    return f"the scheduler {version.policy} of Linux {version.name} has none; {where} has it"
+
+
+def usual(policy: str, cpus: int, kernel: str | None = None) -> Request:
+    """What a kernel's policy is at first, as the engine takes it: its slice, and all features, on or off."""
+    version = versions.of(policy, kernel)
+    states = {each.upper(): version.state(each) == "on" for each in FEATURES if _has(policy, each)}
+    slices = {"base_slice_ns": version.base_slice_ns * scaling(cpus)} if policy == "eevdf" else {}
+    return {**slices, **version.more, "features": states}
+
+
+def _has(policy: str, feature: str) -> bool:
+    return any(each.policy == policy and each.state(feature) for each in versions.TABLE)
+
+
 def put(request: Mapping[str, Any], settings: Settings, knobs: Sequence[Knob]) -> Request:
     """A request with settings on. Raises UsageError for a knob that there is not, and for a value that is none."""
-    made: Request = {**request, "policy": {name: dict(each) for name, each in request["policy"].items()}}
+    made: Request = {**request, "policy": {name: copy.deepcopy(each) for name, each in request["policy"].items()}}
     made["machine"] = dict(request["machine"])
     rows = {row.name: row for row in TABLE}
     for name, value in settings.values:

@@ -1,4 +1,4 @@
-"""What follows the colon of a source that makes its program of numbers: `groups=20,loops=1000,threads`."""
+"""What follows the colon of a text that makes a program of numbers: `groups=20,loops=1000,threads`, `work=50us`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
+from becalm.units import duration_ns
+
+LONGEST_NS = 3_600 * 10**9
+"""No time of a text is longer than an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Numbers by name, in the order of what is known, and words that stand alone."""
+    """Numbers by name, in the order of what is known (times in ns), and words that stand alone."""
 
     numbers: Mapping[str, int]
     words: frozenset[str]
@@ -22,21 +26,46 @@ class Given:
         return tuple(sorted((name, str(value)) for name, value in self.numbers.items()))
 
 
-def keyed(kind: str, text: str, known: Mapping[str, int | None], words: tuple[str, ...] = ()) -> Given:
-    """Read a text of `kind`; `known` has the default of each number, None for none. Raises UsageError."""
-    found = dict(known)
+def keyed(
+    kind: str,
+    text: str,
+    known: Mapping[str, int | None],
+    words: tuple[str, ...] = (),
+    times: Mapping[str, int] | None = None,
+) -> Given:
+    """Read a text of `kind`; `known` has the default of each number, None for none, `times` those of times, ns.
+
+    Raises UsageError.
+    """
+    times = times or {}
+    found = {**known, **times}
     alone = set()
     for part in (each.strip() for each in text.split(",")):
         name, equals, value = part.partition("=")
         if not equals and name in words:
             alone.add(name)
+        elif name in times:
+            found[name] = _time(kind, name, value)
         elif name not in known:
-            raise UsageError(_unknown(kind, name, (*known, *words)))
+            raise UsageError(_unknown(kind, name, (*known, *times, *words)))
         elif not (value.isascii() and value.isdigit() and 0 < int(value) < 2**31):
             raise UsageError(f"{kind}: {name} is a whole number above zero, not {value!r}. Write it like {name}=10")
         else:
             found[name] = int(value)
     return Given({name: value for name, value in found.items() if value is not None}, frozenset(alone))
+
+
+def _time(kind: str, name: str, value: str) -> int:
+    try:
+        ns = 0 if value[-1:].isdigit() else duration_ns(value)
+    except UsageError:
+        ns = 0
+    if not 0 < ns <= LONGEST_NS:
+        raise UsageError(
+            f"{kind}: {name} is a time with its unit (ns, us, ms, s), above zero and at most an hour, not {value!r}. "
+            f"Write it like {name}=50us"
+        )
+    return ns
 
 
 def _unknown(kind: str, name: str, known: tuple[str, ...]) -> str:

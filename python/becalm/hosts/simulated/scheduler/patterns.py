@@ -1,0 +1,105 @@
+"""Programs of the simulator that are made of a few numbers: `requests:clients=8,think=5ms`. One table, one row each.
+
+A row makes the lines of state machines that a file would have (`programs.read`): what it means can be read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.keyed import keyed
+
+MOST_TASKS = 1_000_000
+
+Numbers = Mapping[str, int]
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern: its name, what it is, the defaults of its numbers and times (ns), and the file that it stands for."""
+
+    name: str
+    what: str
+    numbers: Numbers
+    times: Numbers
+    make: Callable[[Numbers], Document]
+
+    @property
+    def tasks(self) -> str:
+        """The number that says how many tasks there are."""
+        return next(iter(self.numbers))
+
+
+def _task(name: str, steps: list[str], count: int = 1) -> Document:
+    return {"name": name, "count": count, "steps": steps}
+
+
+def _pipeline(given: Numbers) -> Document:
+    last = given["stages"] - 1
+    tasks = []
+    for stage in range(given["stages"]):
+        before = [f"receive {stage - 1}"] if stage else []
+        after = [f"send {stage}"] if stage < last else []
+        steps = [f"repeat {given['items']}", *before, f"compute {given['work']}ns", *after, "end"]
+        tasks.append(_task(f"stage {stage}", steps))
+    return {"task": tasks, "channel": {str(stage): given["room"] for stage in range(last)}}
+
+
+def _requests(given: Numbers) -> Document:
+    each, more = divmod(given["clients"] * given["requests"], given["servers"])
+    think, work = f"sleep {given['think']}ns", f"compute {given['work']}ns"
+    client = [f"repeat {given['requests']}", think, "send requests", "receive replies", "end"]
+    tasks = [_task("client", client, given["clients"])]
+    for share, count in ((each + 1, more), (each, given["servers"] - more)):
+        if share and count:
+            steps = [f"repeat {share}", "receive requests", work, "send replies", "end"]
+            tasks.append(_task("server" if share == each else "first server", steps, count))
+    return {"task": tasks, "channel": dict.fromkeys(("requests", "replies"), given["clients"])}
+
+
+def _spinners(given: Numbers) -> Document:
+    return {"task": [_task("spinner", [f"compute {given['work']}ns"], given["tasks"])]}
+
+
+def _phases(given: Numbers) -> Document:
+    steps = [f"repeat {given['rounds']}", f"compute {given['compute']}ns", f"sleep {given['sleep']}ns", "end"]
+    return {"task": [_task("task", steps, given["tasks"])]}
+
+
+MS = 1_000_000
+
+TABLE = (
+    Pattern(
+        "pipeline", "items that go from stage to stage, a task each",
+        {"stages": 4, "items": 1000, "room": 16}, {"work": 50_000}, _pipeline,
+    ),
+    Pattern(
+        "requests", "clients that think, ask, and wait for the answer of one of the servers",
+        {"clients": 8, "servers": 2, "requests": 100}, {"work": 100_000, "think": MS}, _requests,
+    ),
+    Pattern("spinners", "tasks that compute and do nothing else", {"tasks": 4}, {"work": 100 * MS}, _spinners),
+    Pattern(
+        "phases", "tasks that compute and sleep in turn",
+        {"tasks": 4, "rounds": 100}, {"compute": 5 * MS, "sleep": 5 * MS}, _phases,
+    ),
+)  # fmt: skip
+
+
+def document_of(word: str) -> Document | None:
+    """The file that a word like `pipeline:stages=8` stands for; None of another word. Raises UsageError."""
+    name, _, text = word.partition(":")
+    pattern = next((each for each in TABLE if each.name == name), None)
+    if pattern is None:
+        return None
+    numbers: dict[str, int] = dict(pattern.numbers)
+    if text:
+        numbers = dict(keyed(name, text, pattern.numbers, times=pattern.times).numbers)
+    else:
+        numbers |= pattern.times
+    if (count := sum(numbers[each] for each in ("clients", "servers", pattern.tasks) if each in numbers)) > MOST_TASKS:
+        raise UsageError(f"{word} has {count} tasks; the simulator takes {MOST_TASKS} of a pattern at most.")
+    return pattern.make(numbers)

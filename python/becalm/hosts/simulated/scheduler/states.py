@@ -1,0 +1,190 @@
+"""Files of state machines, and of programs that were measured as a whole, as the simulator takes them.
+
+    [[task]]
+    name = "client"
+    count = 4
+    steps = ["repeat 100", "compute service", "send requests", "receive replies", "sleep 1ms", "end"]
+
+    [channel]
+    requests = 16
+
+    [length]
+    service = ["40us", "50us", "90us"]
+
+Without `[channel]` each channel that is named has room for 16 messages. A length is a distribution by its quantiles at
+equal distances, the smallest and the largest among them, and is drawn from anew each time. `[[measured]]` is what
+`simulate --measure` writes (`measured_rows`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.knobs import CLASSES
+from becalm.hosts.simulated.scheduler.measured import measured_rows
+from becalm.units import duration_ns
+
+ROOM = 16
+"""Messages that a channel holds when nothing is said."""
+
+FOREVER = 2**62
+"""How often `repeat forever` does."""
+
+KEYS = {"name", "count", "steps", "nice", "policy", "slice", "start"}
+PARTS = ("task", "channel", "length", "measured", "cpus")
+MOST = 1_000_000
+
+
+@dataclass(slots=True)
+class Names:
+    """Channels and lengths by name, in the order of their numbers."""
+
+    where: str
+    channels: dict[str, int] = field(default_factory=dict)
+    room: list[int] = field(default_factory=list)
+    lengths: dict[str, int] = field(default_factory=dict)
+    quantiles: list[list[int]] = field(default_factory=list)
+
+    def channel(self, name: str, room: int = ROOM) -> int:
+        """The number of a channel; a new one has so much room."""
+        if name not in self.channels:
+            self.channels[name] = len(self.room)
+            self.room.append(room)
+        return self.channels[name]
+
+    def length(self, values: Sequence[int], name: str | None = None) -> int:
+        """The number of a distribution."""
+        self.quantiles.append(list(values))
+        if name is not None:
+            self.lengths[name] = len(self.quantiles) - 1
+        return len(self.quantiles) - 1
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A file, as the engine takes it. Raises UsageError for what is none, with the place."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}.") from None
+    return of_document(document, str(path))
+
+
+def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What such a file says, as the engine takes it (`Workload` in crates/becalm-sim/src/workload.rs)."""
+    if unknown := sorted(set(document) - set(PARTS)):
+        raise UsageError(
+            f"{where} has [{unknown[0]}]; a file of state machines has [[task]], [[measured]], [channel] and [length]."
+        )
+    rows, measured = document.get("task", []), document.get("measured", [])
+    if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
+        raise UsageError(f"{where} has no [[task]] and no [[measured]].")
+    names = Names(where)
+    for name, size in _table(document, "channel", where).items():
+        if not isinstance(size, int) or size < 1:
+            raise UsageError(f"{where}: channel {name} has room for 1 message or more, not {size!r}.")
+        names.channel(name, size)
+    for name, values in _table(document, "length", where).items():
+        names.length(_quantiles(values, f"{where}: length {name}"), name)
+    programs: list[list[Any]] = []
+    tasks: list[dict[str, Any]] = []
+    for row in rows:
+        tasks += _tasks(row, programs, names)
+    more: dict[str, Any] = {}
+    if measured:
+        found = measured_rows(measured, document.get("cpus"), where, _quantiles)
+        for kind, solo, threads, count in found.programs:
+            solo_number = names.length(solo)
+            for number in range(count):
+                programs.append([{"advance": len(more.setdefault("measured", []))}])
+                more["measured"].append({"kind": kind, "solo": solo_number})
+                called = found.names[kind] if count == 1 else f"{found.names[kind]} {number}"
+                tasks += [
+                    {"name": f"{called}, thread {thread}", "program": len(programs) - 1} for thread in range(threads)
+                ]
+        more["kinds"] = found.kinds
+    if len(tasks) > MOST:
+        raise UsageError(f"{where} has {len(tasks)} tasks; the simulator takes {MOST} of a file at most.")
+    return {
+        "programs": programs, "tasks": tasks, "room": names.room, "channels": list(names.channels),
+        "lengths": names.quantiles, **more,
+    }  # fmt: skip
+
+
+def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, Any]:
+    found = document.get(part, {})
+    if not isinstance(found, dict):
+        raise UsageError(f"{where}: [{part}] has a line for each {part}, not {found!r}.")
+    return found
+
+
+def _quantiles(values: object, where: str) -> list[int]:
+    """Times from the smallest to the largest, ns; one alone is always the same."""
+    given = values if isinstance(values, list) else [values]
+    if not given or not all(isinstance(each, str) for each in given):
+        raise UsageError(f'{where} is a time or a list of quantiles: ["40us", "50us", "90us"], not {values!r}.')
+    found = [_time(each, where) for each in given]
+    if found != sorted(found):
+        raise UsageError(f"{where}: quantiles go from the smallest to the largest.")
+    return found
+
+
+def _time(text: object, where: str) -> int:
+    try:
+        return duration_ns(str(text))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[str, Any]]:
+    """The tasks of a [[task]]; their steps become one more program."""
+    if not isinstance(row, dict):
+        raise UsageError(f"{names.where} has no [[task]] but {row!r}.")
+    where = f"{names.where}, task {row.get('name', len(programs) + 1)}"
+    if unknown := sorted(set(row) - KEYS):
+        raise UsageError(f"{where} has {unknown[0]!r}; a task has {', '.join(sorted(KEYS))}.")
+    steps = row.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise UsageError(f'{where} has no steps: steps = ["compute 5ms", "sleep 1ms"].')
+    programs.append([_step(str(step), where, names) for step in steps])
+    count, nice, policy = row.get("count", 1), row.get("nice", 0), row.get("policy", "other")
+    if not isinstance(count, int) or not 1 <= count <= MOST:
+        raise UsageError(f"{where}: count is a number from 1 to a million, not {count!r}.")
+    if not isinstance(nice, int) or not -20 <= nice <= 19:
+        raise UsageError(f"{where}: nice is a number from -20 to 19, not {nice!r}.")
+    if policy not in CLASSES:
+        raise UsageError(f"{where}: policy is other, batch or idle, not {policy!r}.")
+    name = str(row.get("name", f"task {len(programs)}"))
+    made = {
+        "program": len(programs) - 1,
+        "nice": nice,
+        "class": policy,
+        "slice_ns": _time(row["slice"], where) if "slice" in row else 0,
+        "start_ns": _time(row["start"], where) if "start" in row else 0,
+    }
+    return [{"name": name if count == 1 else f"{name} {number}", **made} for number in range(count)]
+
+
+def _step(text: str, where: str, names: Names) -> Any:
+    word, _, rest = text.strip().partition(" ")
+    rest = rest.strip()
+    if word in ("end", "yield") and not rest:
+        return word
+    if word in ("compute", "sleep") and rest in names.lengths:
+        return {f"{word}_drawn": names.lengths[rest]}
+    if word in ("compute", "sleep") and rest:
+        return {word: _time(rest, where)}
+    if word in ("send", "receive") and rest:
+        return {word: names.channel(rest)}
+    if word == "repeat" and (rest == "forever" or (rest.isascii() and rest.isdigit() and int(rest) < FOREVER)):
+        return {word: FOREVER if rest == "forever" else int(rest)}
+    raise UsageError(
+        f"{where}: {text!r} is no step. Steps are compute 5ms, sleep 1ms, send CHANNEL, receive CHANNEL, yield, "
+        "repeat N (or forever) and end; instead of a time also the name of a [length]."
+    )

@@ -1,0 +1,63 @@
+"""Kernels whose scheduler is modelled: named sets of features and defaults, `sim:eevdf?kernel=6.6`.
+
+Sources: kernel/sched/features.h and fair.c of each version. 6.12 is 6.12-stable since May 2025, which has the slice of
+6.15. From 6.17 on RUN_TO_PARITY protects a task for the shortest slice queued (set_protect_slice).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from becalm.errors import UsageError
+
+WAKING = ("wakeup_preemption", "wa_idle", "wa_weight", "wa_bias", "cache_hot_buddy")
+CFS = (*WAKING, "gentle_fair_sleepers", "start_debit", "last_buddy", "base_slice")
+EEVDF = (*WAKING, "place_lag", "place_deadline_initial", "run_to_parity")
+SINCE_6_12 = ("place_rel_deadline", "preempt_short", "delay_dequeue", "delay_zero")
+OFF = ("next_buddy", "hrtick")
+"""Features that all of them have, switched off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A kernel: its policy, the features that are on at first, and what else differs from the defaults of the engine.
+
+    `base_slice_ns`: before scaling.
+    """
+
+    name: str
+    policy: str
+    on: tuple[str, ...]
+    base_slice_ns: int = 700_000
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def state(self, feature: str) -> str | None:
+        """`on` or `off`; None of a feature that this kernel does not have."""
+        if feature in self.on:
+            return "on"
+        return "off" if feature in OFF else None
+
+
+TABLE = (
+    Version("6.1", "cfs", CFS),
+    Version("6.6", "eevdf", EEVDF, base_slice_ns=750_000),
+    Version("6.12", "eevdf", (*EEVDF, *SINCE_6_12)),
+    Version("6.18", "eevdf", (*EEVDF, *SINCE_6_12), more={"least_protected_ns": 700_000}),
+)
+
+USUAL = {"cfs": "6.1", "eevdf": "6.12"}
+"""The kernel of a policy when none is named."""
+
+
+def of(policy: str, name: str | None) -> Version:
+    """The kernel of a name under a policy. Raises UsageError."""
+    wanted = name or USUAL[policy]
+    found = next((each for each in TABLE if each.name == wanted), None)
+    if found is None:
+        known = ", ".join(f"{each.name} ({each.policy})" for each in TABLE)
+        raise UsageError(f"The model has no kernel {wanted!r}. It has {known}.")
+    if found.policy != policy:
+        raise UsageError(f"Linux {wanted} has {found.policy}: write sim:{found.policy}?kernel={wanted}")
+    return found

@@ -1,0 +1,149 @@
+"""Files of state machines, and of programs that were measured as a whole."""
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.programs import endless, work_of
+from becalm.hosts.simulated.scheduler.states import ROOM, read
+
+CLIENTS = """
+[[task]]
+name = "client"
+count = 2
+nice = 5
+steps = ["repeat 3", "compute 50us", "send requests", "receive replies", "sleep 1ms", "end"]
+
+[[task]]
+name = "server"
+policy = "batch"
+slice = "3ms"
+start = "1ms"
+steps = ["repeat forever", "receive requests", "compute 20us", "send replies", "yield", "end"]
+
+[channel]
+requests = 4
+"""
+
+
+def test_a_file_of_state_machines(tmp_path):
+    path = tmp_path / "clients.toml"
+    path.write_text(CLIENTS)
+    made = read(path)
+    assert made["room"] == [4, ROOM]
+    assert made["programs"][0] == [
+        {"repeat": 3}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 1_000_000}, "end",
+    ]  # fmt: skip
+    assert [each["name"] for each in made["tasks"]] == ["client 0", "client 1", "server"]
+    server = made["tasks"][2]
+    assert (server["class"], server["slice_ns"], server["start_ns"], server["nice"]) == (
+        "batch",
+        3_000_000,
+        1_000_000,
+        0,
+    )
+    assert made["channels"] == ["requests", "replies"]
+    assert work_of(["clients.toml"], str(tmp_path)) == {"tasks": made}
+    assert endless({"tasks": made}) == "server"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"compute 50us"', '"computes 50us"', "client: 'computes 50us' is no step"),
+        ("count = 2", "count = 0", "from 1 to a million"),
+        ("nice = 5", "nice = 40", "from -20 to 19"),
+        ("nice = 5", "colour = 5", "has 'colour'"),
+        ('"batch"', '"fifo"', "other, batch or idle"),
+        ("requests = 4", "requests = 0", "room for 1 message"),
+        ("[channel]", "[channels]", r"has \[channels\]"),
+        ("[[task]]", "[task", "is no TOML"),
+        ("compute 50us", "compute -1us", "client: '-1us' is not a duration"),
+        ("repeat 3", f"repeat {2**62}", "is no step"),
+        ("requests = 4", "requests = 4\n[length]\nwork = ['3us', '1us']", "from the smallest to the largest"),
+        ("requests = 4", "requests = 4\n[length]\nwork = 5", "a time or a list"),
+        ("requests = 4", "requests = 4\n[[measured]]\nname = 'x'", "`cpus = 2` says"),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(tmp_path, old, new, why):
+    path = tmp_path / "clients.toml"
+    path.write_text(CLIENTS.replace(old, new))
+    with pytest.raises(UsageError, match=why):
+        read(path)
+
+
+def test_a_file_without_tasks_is_refused(tmp_path):
+    (tmp_path / "empty.toml").write_text("")
+    with pytest.raises(UsageError, match=r"no \[\[task\]\]"):
+        read(tmp_path / "empty.toml")
+
+
+MEASURED = """
+cpus = 2
+
+[[measured]]
+name = "groups"
+solo = "1s"
+busy = 2.0
+threads = 1
+count = 20
+beside = { groups = 0.528 }
+
+[[measured]]
+name = "quiet"
+solo = ["1s", "3s"]
+"""
+
+
+def test_lengths_are_drawn_by_name(tmp_path):
+    path = tmp_path / "drawn.toml"
+    path.write_text('[[task]]\nsteps = ["repeat 400", "compute service", "end"]\n[length]\nservice = ["10us", "30us"]')
+    assert read(path)["programs"] == [[{"repeat": 400}, {"compute_drawn": 0}, "end"]]
+    one, two = becalm.simulate([str(path)], host="sim:cfs", seeds=2).runs
+    assert one.run_ns / 400 == pytest.approx(20_000, rel=0.1)
+    assert one.run_ns != two.run_ns
+
+
+def test_speeds_follow_from_what_was_measured(tmp_path):
+    path = tmp_path / "measured.toml"
+    path.write_text(MEASURED)
+    made = read(path)
+    groups, quiet = made["kinds"]
+    # Alone 1/2 a tick of each of two CPUs, beside its like Deg of the one CPU that it has (3.2).
+    assert groups == {"alone": 0.5, "beside": [0.528, pytest.approx(0.5)]}
+    assert quiet == {"alone": 1.0, "beside": [pytest.approx(1.0), pytest.approx(1.0)]}
+    assert len(made["tasks"]) == 21
+    assert made["tasks"][20] == {"name": "quiet, thread 0", "program": 20}
+    assert made["lengths"] == [[10**9], [10**9, 3 * 10**9]]
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(1, 2.0), (2, 1.894), (20, 18.94)])
+def test_the_sources_check_values(tmp_path, count, wanted):
+    """Anderson (2013), ch. 3: with one thread a group two never share a CPU; one alone uses half of what it could."""
+    path = tmp_path / "groups.toml"
+    path.write_text(
+        MEASURED[: MEASURED.index('[[measured]]\nname = "quiet"')].replace("count = 20", f"count = {count}")
+    )
+    found = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0")
+    assert found.end_ns / 1e9 == pytest.approx(wanted, rel=0.011)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("cpus = 2", "cpus = 0", "on how many CPUs"),
+        ("busy = 2.0", "busy = 3.0", "busy is a number from 0.01 to 2, not 3.0"),
+        ("groups = 0.528", "others = 0.5", "for programs of this file"),
+        ("groups = 0.528", "groups = 0", "beside groups is a number"),
+        ('name = "quiet"', 'name = "groups"', "a name of its own"),
+        ("threads = 1", "threads = 0", "threads is a whole number"),
+        ('solo = "1s"', "solo = 1", "a time or a list"),
+        ('solo = "1s"', 'sole = "1s"', "has 'sole'"),
+        ("count = 20", "count = true", "count is a whole number"),
+    ],
+)
+def test_a_measured_program_that_is_wrong_says_where(tmp_path, old, new, why):
+    path = tmp_path / "measured.toml"
+    path.write_text(MEASURED.replace(old, new))
+    with pytest.raises(UsageError, match=why):
+        read(path)
