@@ -12,7 +12,7 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
-from becalm.wording.simulation import dropped
+from becalm.wording.simulation import dropped, profile
 
 
 @click.command("simulate", context_settings={"ignore_unknown_options": False})
@@ -27,8 +27,18 @@ from becalm.wording.simulation import dropped
 @click.option(
     "--validate", metavar="HOST", help="The same, and try how well they predict other sizes, up to 20 groups."
 )
-@click.option("--loops", default=100, show_default=True, metavar="N", help="Messages of each pair, for these two.")
-@click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size, for these two.")
+@click.option(
+    "--measure", metavar="HOST", help="Measure programs alone and beside each other on a real host, for --save."
+)
+@click.option("--save", metavar="FILE.toml", help="Where --measure writes what `becalm simulate -- FILE.toml` plays.")
+@click.option(
+    "--loops",
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Messages of each pair, for --calibrate and --validate.",
+)
+@click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size or program on a real host.")
 @output.as_json
 @output.plain
 @output.report
@@ -40,6 +50,8 @@ def command_simulate(
     report: str | None,
     calibrate: str | None,
     validate: str | None,
+    measure: str | None,
+    save: str | None,
     loops: int,
     runs: int,
     **given: Any,
@@ -51,7 +63,15 @@ def command_simulate(
     becalm simulate --host 'sim:cfs?cpus=4' --set sched_latency_ns=24000000 -- hackbench -g 5
     becalm simulate --trace trace.json --report page.html -- clients.toml
     becalm simulate --host sim:cfs --validate guest:6.1
+    becalm simulate --measure local --save programs.toml -- 'xz -9 -k -c FILE' 'gzip -9 -c FILE'
     """
+    if (measure is None) != (save is None):
+        raise UsageError("--measure HOST and --save FILE.toml belong together.")
+    if measure is not None:
+        if calibrate or validate:
+            raise UsageError("--measure measures programs, --calibrate and --validate hackbench: one of them.")
+        _measure(command, measure, str(save), runs, as_json)
+        return
     if calibrate or validate:
         if command or (calibrate and validate):
             raise UsageError("--calibrate and --validate run hackbench themselves: one of them, and no command.")
@@ -89,3 +109,11 @@ def _calibrate(host: str, simulator: str, validate: bool, loops: int, runs: int,
     from becalm.report.terminal import console
 
     console(plain=plain).print(simulation.calibration_on_terminal(found))
+
+
+def _measure(programs: tuple[str, ...], host: str, save: str, runs: int, as_json: bool) -> None:
+    found = becalm.measure_programs(programs, host=host, save=save, runs=runs, say=output.warned)
+    if as_json:
+        output.print_json("profile", found.to_json())
+    else:
+        echo(profile(found, save))

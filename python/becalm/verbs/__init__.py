@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from becalm.verbs.several import tune_on as tune_on
     from becalm.verbs.simulate import simulate as simulate
     from becalm.verbs.simulate_calibration import calibrate_simulation as calibrate_simulation
+    from becalm.verbs.simulate_measured import measure_programs as measure_programs
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.tune import tune as tune
@@ -188,7 +189,7 @@ TABLE = (
     Verb(
         "simulate",
         "Try a scheduler in simulation before touching a machine.",
-        "simulate simulate_calibration.calibrate_simulation",
+        "simulate simulate_calibration.calibrate_simulation simulate_measured.measure_programs",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from becalm.hosts.simulated.scheduler.measured import Profile
 from becalm.nouns.simulation import Simulation
 from becalm.wording.measurement import counted, duration
 
@@ -25,3 +26,13 @@ def sentence(found: Simulation) -> str:
 def dropped(count: int, kept: int) -> str:
     """What a trace or a picture leaves out."""
     return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."
+
+
+def profile(found: Profile, path: str) -> str:
+    """What was measured of programs alone and beside each other, and what to do with it."""
+    lines = []
+    for row in found.rows:
+        speeds = (f"{100 * speed:.0f} % beside {name}" for name, speed in row.beside.items())
+        alone = row.solo[len(row.solo) // 2]
+        lines.append(f"{row.name}: {duration(alone)} alone, {row.busy:.2g} CPUs busy; its speed {', '.join(speeds)}.")
+    return "\n".join([*lines, f"Play it: becalm simulate -- {path} (count = 8 in it makes eight of one)"])

@@ -1,0 +1,152 @@
+"""`becalm simulate --measure HOST --save FILE.toml -- PROGRAM…`: how long programs take alone, and beside each other.
+
+Every program runs alone and, again and again, beside every program of the list, itself included, in random order. The
+file has their times alone, by quantiles, and their speeds beside each other, alone / combined (Anderson 2013, Operating
+System Scheduling Optimization, eq. 3.1): `becalm simulate -- FILE.toml` brings them forward by that (3.2).
+"""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from becalm import hosts
+from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts import Host, MeasureRequest, runs_of
+from becalm.hosts.simulated.scheduler import measured, states
+from becalm.nouns.run import Block, Run, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+MOST_PROGRAMS = 32
+MOST_QUANTILES = 9
+
+BESIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & beside=$!
+{own} >/dev/null; code=$?
+kill -9 -- -$beside 2>/dev/null || kill -9 $beside; wait $beside 2>/dev/null; exit $code"""
+"""For sh(1): a program beside another one, which is started anew whenever it ends; setsid(1) makes them end together."""
+
+Said = Callable[[str], None]
+
+
+def measure_programs(
+    programs: Sequence[str],
+    *,
+    host: str = "local",
+    save: str | Path,
+    runs: int = 8,
+    seed: int = 1,
+    say: Said | None = None,
+) -> measured.Profile:
+    """Measure programs alone and beside each other, and write what the simulator needs of them.
+
+    Arguments:
+        programs: command lines.
+        host: where they run; it needs sh(1) and setsid(1).
+        save: the file of TOML that is written.
+        runs: of each program alone and beside each, after one that is not counted.
+        seed: of the order of the runs.
+        say: told what is going on.
+
+    Raises UsageError, MachineError; WorkloadError when a program fails.
+    """
+    if runs < 2:
+        raise UsageError("Programs are measured 2 times or more: --runs 2.")
+    path = Path(save)
+    if path.suffix != ".toml" or not path.parent.is_dir():
+        raise UsageError(f"--save writes a file of TOML in a directory that is there: FILE.toml, not {str(save)!r}.")
+    argvs = _split(programs)
+    with hosts.open(host) as opened:
+        cpus = _cpus(opened)
+        alone, beside = _run(opened, argvs, runs, seed, say or (lambda _: None))
+    names = list(argvs)
+    found = measured.Profile(
+        cpus,
+        tuple(
+            measured.Row(
+                name,
+                _quantiles([run.wall_ns for run in alone[name]]),
+                _busy(alone[name], cpus),
+                {other: _speed(alone[name], beside[name, other]) for other in names},
+            )
+            for name in names
+        ),
+    )
+    try:
+        path.write_text(found.toml, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"{path} cannot be written: {error.strerror}.") from None
+    states.read(path)
+    return found
+
+
+def _split(programs: Sequence[str]) -> dict[str, list[str]]:
+    """Argument lists by text. Raises UsageError."""
+    if not 1 <= len(programs) <= MOST_PROGRAMS:
+        raise UsageError(f"1 to {MOST_PROGRAMS} programs are measured beside each other, not {len(programs)}.")
+    for text in programs:
+        if text.startswith("-") or not text.strip():
+            raise UsageError(f"{text!r} is no program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
+    found = {text: shlex.split(text) for text in programs}
+    if len(found) < len(programs):
+        raise UsageError("A program is named twice. Each one is measured beside its own kind as it is.")
+    return found
+
+
+def _cpus(host: Host) -> int:
+    cpu = host.facts().get("cpu")
+    if not cpu:
+        raise UsageError(f"{host.name} runs no programs. Measure them on local, guest:6.1, or ssh://…")
+    return int(cpu["allowed_count"])
+
+
+def _run(
+    host: Host, argvs: Mapping[str, list[str]], runs: int, seed: int, say: Said
+) -> tuple[dict[str, list[Run]], dict[tuple[str, str], list[Run]]]:
+    """All runs alone, and beside each other."""
+    pairs = [(own, other) for own in argvs for other in argvs]
+    programs = [Workload(argv=tuple(argv)) for argv in argvs.values()]
+    for own, other in pairs:
+        script = BESIDE.format(other=shlex.quote(shlex.join(argvs[other])), own=shlex.join(argvs[own]))
+        programs.append(Workload(argv=("sh", "-c", script)))
+    rng = np.random.default_rng(seed)
+    order = [Step(int(which), 0, 0, turn - 1) for turn in range(runs + 1) for which in rng.permutation(len(programs))]
+    names: list[str | tuple[str, str]] = [*argvs, *pairs]
+    alone: dict[str, list[Run]] = {name: [] for name in argvs}
+    beside: dict[tuple[str, str], list[Run]] = {pair: [] for pair in pairs}
+    host.define(programs, [Settings()])
+    say(f"{len(order)} runs on {host.name}: {len(argvs)} alone, {len(pairs)} beside each other, {runs + 1} times each.")
+    for run in _ok(runs_of(host.measure(MeasureRequest(0, Block(tuple(order))))), names):
+        if not run.warmup:
+            name = names[run.workload]
+            (alone[name] if isinstance(name, str) else beside[name]).append(run)
+    return alone, beside
+
+
+def _ok(found: Iterator[Run], names: Sequence[str | tuple[str, str]]) -> Iterator[Run]:
+    for run in found:
+        if run.outcome != "ok":
+            name = names[run.workload]
+            said = name if isinstance(name, str) else " beside ".join(name)
+            raise WorkloadError(f"{said} did not end well: {run.outcome}.")
+        yield run
+
+
+def _quantiles(values: Sequence[float]) -> tuple[int, ...]:
+    shares = np.linspace(0, 1, min(len(values), MOST_QUANTILES))
+    return tuple(round(float(each)) for each in np.quantile(values, shares))
+
+
+def _busy(runs: Sequence[Run], cpus: int) -> float:
+    """CPUs that it keeps busy: CPU time over wall time, at least a hundredth."""
+    used = [((run.user_ns or 0) + (run.system_ns or 0)) / run.wall_ns for run in runs]
+    return round(min(max(statistics.median(used), 0.01), cpus), 3)
+
+
+def _speed(alone: Sequence[Run], beside: Sequence[Run]) -> float:
+    means = [statistics.fmean(run.wall_ns for run in runs) for runs in (alone, beside)]
+    return round(min(max(means[0] / means[1], 0.01), measured.FASTEST), 4)
