@@ -36,7 +36,7 @@ from becalm.wording.simulation import dropped, profile
     default=100,
     show_default=True,
     metavar="N",
-    help="Messages of each pair, for --calibrate and --validate.",
+    help="Messages of each pair of hackbench.",
 )
 @click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size or program on a real host.")
 @output.as_json

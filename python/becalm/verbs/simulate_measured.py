@@ -28,7 +28,7 @@ MOST_QUANTILES = 9
 BESIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & beside=$!
 {own} >/dev/null; code=$?
 kill -9 -- -$beside 2>/dev/null || kill -9 $beside; wait $beside 2>/dev/null; exit $code"""
-"""For sh(1): a program beside another one, which is started anew whenever it ends; setsid(1) makes them end together."""
+"""For sh(1): a program beside another one, which is started anew whenever it ends; setsid(1) lets it be ended."""
 
 Said = Callable[[str], None]
 
