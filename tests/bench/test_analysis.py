@@ -13,6 +13,8 @@ import campaign
 import discriminate
 import overhead
 import scale
+import simulate
+import simulate_real
 import startup
 
 MACHINE = campaign.machine()
@@ -119,6 +121,32 @@ def test_scale_is_judged_by_its_largest_size() -> None:
     large = {"runs": 1_000_000, "peak_bytes": 120_000_000, "first_s": 1.0, "last_s": 1.1}
     assert [line.rpartition(": ")[2] for line in scale.judged([large, small])] == ["met", "met"]
     assert [line.rpartition(": ")[2] for line in scale.judged([small])] == ["not met", "not met"]
+
+
+def test_the_simulator_is_judged_by_time_speed_and_memory() -> None:
+    def row(workload: str, cpu_s: float, peak_bytes: int) -> dict[str, object]:
+        return {"workload": workload, "cpu_s": cpu_s, "peak_bytes": peak_bytes, "events": 10**7, "messages": 8}
+
+    rows = [row("hackbench", 1.0, 20), row("hackbench, a tenth", 0.1, 10), row("requests", 3.0, 20)]
+    result = {"rows": [{**each, "policy": policy} for policy in simulate.POLICIES for each in rows]}
+    assert [line.rpartition(": ")[2] for line in simulate.judged(result)] == ["met", "not met", "not met"] * 2
+    assert simulate.gain({"low": 1.0, "value": 1.25, "high": 2.0}) == "20.0 % (0.0 to 50.0)"
+
+
+def test_the_simulator_is_judged_against_real_kernels() -> None:
+    """Fieller, Hartley and Pearson's interval of a rank correlation: tanh(atanh r ± 1.96 sqrt(1.06 / (n - 3)))."""
+    value, low, high = simulate_real.spearman([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5])
+    assert (value, low, high) == pytest.approx((0.942857, 0.536, 0.994), abs=1e-3)
+    names = list(simulate_real.SETTINGS)
+    rows = [{"setting": name, "measured": 1 - 0.01 * at, "simulated": at} for at, name in enumerate(names)]
+    best = {"setting": simulate_real.OPTIMUM, "measured": 0.8, "simulated": 0.5}
+    result = {"hosts": [{"host": "h", "worst": 0.09}], "settings": [*rows, best], "optimum": {"gain": 0.5}}
+    said = simulate_real.judged(result)
+    assert [line.rpartition(": ")[2] for line in said] == ["met", "not met", "not met"]
+    assert "rank correlation over 15 settings -1.00" in said[1]
+    assert simulate_real.model_of("guest:6.1") == "sim:cfs?kernel=6.1&cpus=2"
+    assert simulate_real.model_of("guest:6.13") == "sim:eevdf?kernel=6.12&cpus=2"
+    assert simulate_real.model_of("guest:7.2") == "sim:eevdf?kernel=6.18&cpus=2"
 
 
 def test_startup_takes_the_median_of_each_command() -> None:

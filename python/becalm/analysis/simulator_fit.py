@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import product
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
 from becalm.nouns.calibration import COSTS, USUAL, Costs, Size
 from becalm.stats.arrays import Floats
+
+Case = TypeVar("Case", bound=Hashable)
 
 PRIOR = 1.5
 """Standard deviation of the logarithm of a cost about the usual one. Two sizes say little about three costs: what they
@@ -18,31 +22,40 @@ do not tell stays as it was, and all are kept within a plausible range."""
 FLOOR = 0.01
 """Least relative error that a mean is taken to have: the model itself is no better."""
 
+STARTS = (0.0, math.log(5), math.log(25))
+"""Logarithms of how much dearer than a message wake-ups and switches may be at first, over what is usual."""
+
 MOST = 120
 """Simulations of each size at most."""
 
 
-def fit(measured: Mapping[int, tuple[float, float]], simulate: Callable[[Costs, int], float]) -> Costs:
-    """The costs that explain mean times and their standard errors, ns, by number of groups.
+def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs, Case], float]) -> Costs:
+    """The costs that explain mean times and their standard errors, ns, by what was run.
 
-    The sum of squares of log ratios over their errors, and of the costs' distances from the usual ones over `PRIOR`,
-    is made least by the simplex method (Nelder & Mead 1965, Computer J. 7:308): a simulation has no derivatives.
+    The sum of squares of log ratios over their errors, and of the distances of the costs' proportions from the usual
+    ones over `PRIOR`, is made least by the simplex method (Nelder & Mead 1965, Computer J. 7:308): a simulation has no
+    derivatives. It begins where it is best of several places, since dear switches are another valley than cheap ones.
     """
     usual = np.log([getattr(USUAL, name) for name in COSTS])
 
     def distance(at: Floats) -> float:
         costs = Costs(*(float(each) for each in np.exp(at)))
         misses = [
-            math.log(simulate(costs, groups) / mean) / max(FLOOR, error / mean)
-            for groups, (mean, error) in measured.items()
+            math.log(simulate(costs, case) / mean) / max(FLOOR, error / mean)
+            for case, (mean, error) in measured.items()
         ]
-        return float(np.sum(np.square(misses)) + np.sum(np.square((at - usual) / PRIOR)))
+        # A machine that is slower in all has all costs in the usual proportions.
+        off = (at - usual) - np.mean(at - usual)
+        return float(np.sum(np.square(misses)) + np.sum(np.square(off / PRIOR)))
 
+    slower = [math.log(mean / simulate(USUAL, case)) for case, (mean, _) in measured.items()]
+    starts = [usual + min(slower) + np.array([0.0, wakeup, switch]) for wakeup, switch in product(STARTS, STARTS)]
+    start = min(starts, key=distance)
     # The first step of the simplex: a third more of each cost.
-    steps = np.vstack([usual, usual + 0.3 * np.eye(len(usual))])
+    steps = np.vstack([start, start + 0.3 * np.eye(len(start))])
     found = minimize(
         distance,
-        usual,
+        start,
         method="Nelder-Mead",
         options={"initial_simplex": steps, "maxfev": MOST, "xatol": 0.005, "fatol": 0.01},
     )

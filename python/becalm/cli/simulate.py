@@ -38,6 +38,7 @@ from becalm.wording.simulation import dropped, profile
     metavar="N",
     help="Messages of each pair of hackbench.",
 )
+@click.option("--budget", metavar="TIME", help="No further round on a real host after so long: 5min.")
 @click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size or program on a real host.")
 @output.as_json
 @output.plain
@@ -54,6 +55,7 @@ def command_simulate(
     save: str | None,
     loops: int,
     runs: int,
+    budget: str | None,
     **given: Any,
 ) -> None:
     """Play a workload under a simulated scheduler (docs/how-to/simulate.md).
@@ -75,7 +77,8 @@ def command_simulate(
     if calibrate or validate:
         if command or (calibrate and validate):
             raise UsageError("--calibrate and --validate run hackbench themselves: one of them, and no command.")
-        _calibrate(calibrate or validate or "", given["host"], bool(validate), loops, runs, as_json, plain)
+        chosen = {"validate": bool(validate), "loops": loops, "runs": runs, "budget": budget}
+        _calibrate(calibrate or validate or "", given["host"], chosen, as_json, plain)
         return
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
@@ -98,10 +101,8 @@ def command_simulate(
     sys.exit(found.exit_code)
 
 
-def _calibrate(host: str, simulator: str, validate: bool, loops: int, runs: int, as_json: bool, plain: bool) -> None:
-    found = becalm.calibrate_simulation(
-        host, simulator=simulator, validate=validate, loops=loops, runs=runs, say=output.warned
-    )
+def _calibrate(host: str, simulator: str, chosen: dict[str, Any], as_json: bool, plain: bool) -> None:
+    found = becalm.calibrate_simulation(host, simulator=simulator, say=output.warned, **chosen)
     if as_json:
         output.print_json("calibration", found.to_json())
         return

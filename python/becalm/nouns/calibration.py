@@ -32,13 +32,15 @@ USUAL = Costs(1000.0, 1000.0, 2000.0)
 @dataclass(frozen=True, slots=True)
 class Size:
     """Real and simulated runs with so many groups, ns. `error_ns`: standard error of the real mean. `fitted`: the costs
-    were fitted to it, so that it is no prediction."""
+    were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they wake, so
+    that what a switch costs shows in the difference."""
 
     groups: int
     measured_ns: float
     error_ns: float
     simulated_ns: float
     fitted: bool
+    policy: str = "other"
 
     @property
     def residual(self) -> float:

@@ -85,7 +85,8 @@ def calibration_on_terminal(found: Calibration) -> RenderableType:
         error = 100 * each.error_ns / each.measured_ns
         real = f"{duration(each.measured_ns)} ± {error:.1f} %"
         miss = f"{100 * each.residual:+.1f} %"
-        sizes.add_row(str(each.groups), real, duration(each.simulated_ns), miss, "fitted" if each.fitted else "")
+        said = [*(["fitted"] if each.fitted else []), *([each.policy] if each.policy != "other" else [])]
+        sizes.add_row(str(each.groups), real, duration(each.simulated_ns), miss, ", ".join(said))
     parts: list[RenderableType] = [Text(calibrated(found)), Text(), sizes, Text()]
     if found.r_squared is not None and found.possible is not None:
         parts.append(

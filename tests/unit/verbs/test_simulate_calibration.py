@@ -14,8 +14,10 @@ REAL = "sim:eevdf?write_ns=3000&read_ns=3000&switch_ns=4000&jitter=0.05:3"
 
 def test_costs_come_out_and_predict_other_sizes():
     found = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
-    assert [each.groups for each in found.sizes] == list(range(2, 21, 2))
-    assert [each.groups for each in found.sizes if each.fitted] == [2, 6]
+    assert [each.groups for each in found.sizes if each.policy == "other"] == list(range(2, 21, 2))
+    assert [(each.groups, each.policy) for each in found.sizes if each.fitted] == [
+        (2, "other"), (6, "other"), (2, "batch"), (6, "batch"),
+    ]  # fmt: skip
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
     assert found.worst < 0.1
     assert found.r_squared > 0.99
@@ -38,6 +40,23 @@ def test_the_command_says_how_to_use_them():
     found = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
     assert found["kind"] == "calibration"
     assert found["worst"] is None
+
+
+def test_batch_tasks_tell_what_a_switch_costs():
+    """Dear switches are found though cheap ones are usual, together with the wake-up that comes before each of them."""
+    dear = "sim:cfs?write_ns=3000&read_ns=3000&switch_ns=20000&jitter=0.05:3"
+    found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=50, runs=2)
+    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
+    assert found.costs.switch_ns + found.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
+    assert max(abs(each.residual) for each in found.sizes if each.policy == "batch") < 0.03
+    assert max(abs(each.residual) for each in found.sizes) < 0.2
+
+
+def test_a_budget_leaves_two_runs_of_each():
+    said = []
+    found = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
+    assert said == ["4 runs of hackbench on " + REAL + " a round, 51 rounds."]
+    assert all(each.error_ns > 0 for each in found.sizes)
 
 
 @pytest.mark.parametrize(

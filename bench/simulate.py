@@ -1,0 +1,189 @@
+"""How fast the scheduler simulator is, in what memory, and what each search finds on it.
+
+    python bench/simulate.py
+    python bench/simulate.py --quick     # small sizes, one search: shows that it works
+
+Three workloads under both policies, each in a process of its own: hackbench with 20 groups and 1,000 messages a pair
+(8,000,000 messages; Anderson's simulator took 53 s), 20,000 spinners on 1,000 CPUs, and 10,000 clients that ask 10,000
+servers there, where every event is a wake-up. CPU seconds are the kernel's (getrusage(2)), and peak memory (VmHWM).
+Memory must not grow with the events: hackbench is run once more with ten times fewer. Then `becalm tune --minimize
+time` searches three factors of `sim:cfs` by each method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from campaign import OUT, Record, becalm_command, begun, describe, save, saved, table
+
+WANTED_S, HOPED_S = 2.0, 0.5
+WANTED_EVENTS = 5e6
+POLICIES = ("cfs", "eevdf")
+METHODS = ("surface", "swarm", "golden", "bayes")
+FACTORS = ("sched_latency_ns=0.1..1000ms:log", "sched_min_granularity_ns=0.1..1000ms:log")
+GRANULARITY = "sched_wakeup_granularity_ns=0.1..1000ms:log"
+
+
+def hackbench(groups: int, loops: int) -> Record:
+    """The workload of hackbench."""
+    return {"workload": {"hackbench": {"groups": groups, "loops": loops}}}
+
+
+def spinners(tasks: int, cpus: int) -> Record:
+    """Tasks that compute 50 ms each, on so many CPUs of 8 that share a cache."""
+    made = [{"name": f"spinner {number}", "program": 0} for number in range(tasks)]
+    work = {"programs": [[{"compute": 50_000_000}]], "tasks": made}
+    return {"workload": {"tasks": work}, "machine": {"cpus": cpus, "llc_cpus": 8}}
+
+
+def requests(pairs: int, cpus: int, count: int) -> Record:
+    """Clients and a server each: 50 us of work, a message, 100 us of work there, a message back, 200 us of thought."""
+    client = [{"repeat": count}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 200_000}, "end"]
+    server = [{"repeat": count}, {"receive": 0}, {"compute": 100_000}, {"send": 1}, "end"]
+    tasks = [
+        {"name": f"{name} {pair}", "program": program, "channel": 2 * pair}
+        for pair in range(pairs)
+        for program, name in enumerate(("client", "server"))
+    ]
+    work = {"programs": [client, server], "tasks": tasks, "room": [16] * (2 * pairs)}
+    return {"workload": {"tasks": work}, "machine": {"cpus": cpus, "llc_cpus": 8}}
+
+
+def workloads(quick: bool) -> dict[str, Record]:
+    """By what a table calls them."""
+    if quick:
+        return {
+            "hackbench": hackbench(2, 20), "hackbench, a tenth": hackbench(2, 2),
+            "spinners": spinners(200, 10), "requests": requests(100, 10, 5),
+        }  # fmt: skip
+    return {
+        "hackbench": hackbench(20, 1000), "hackbench, a tenth": hackbench(20, 100),
+        "spinners": spinners(20_000, 1_000), "requests": requests(10_000, 1_000, 50),
+    }  # fmt: skip
+
+
+def simulated(request: Record, policy: str) -> Record:
+    """One simulation in a process of its own."""
+    from becalm.hosts.simulated.scheduler.engine import simulator_path
+
+    asked = json.dumps({**request, "policy": {policy: {}}}) + "\n"
+    with subprocess.Popen([simulator_path()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(asked)
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        # Of its own memory: the largest of getrusage(2) is that of the process before it became this program, too.
+        said = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        peak = next(int(line.split()[1]) * 1024 for line in said.splitlines() if line.startswith("VmHWM:"))
+        process.stdin.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if "summary" not in answer:
+        raise SystemExit(f"The simulator answered {answer}")
+    found = answer["summary"]
+    return {
+        "events": found["events"], "messages": found["messages"], "tasks": found["tasks"], "cpus": found["cpus"],
+        "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": peak,
+    }  # fmt: skip
+
+
+def searched(method: str, quick: bool) -> Record:
+    """One search on the model: its gain on fresh runs, and what it took."""
+    groups, loops = ("2", "10") if quick else ("5", "100")
+    factors = [f"--factor={each}" for each in (*FACTORS, GRANULARITY)]
+    if method == "golden":
+        factors = [f"--factor={GRANULARITY}", "--path", GRANULARITY.partition("=")[0]]
+    asked = [
+        *becalm_command(), "tune", "--minimize", "time", "--method", method, "--host", "sim:cfs?jitter=0.02",
+        *("--budget", "60s", "--seed", "1", "--json", *factors, "--", "hackbench", "-g", groups, "-l", loops),
+    ]  # fmt: skip
+    start = time.monotonic()
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    found = json.loads(done.stdout)
+    ratios = [arm["ratio"] for arm in found["comparisons"] if arm["ratio"] is not None]
+    return {
+        "method": method, "runs": found["search_runs"], "fresh": found["confirm_runs"],
+        "wall_s": time.monotonic() - start, "ratio": ratios[0] if ratios else None,
+    }  # fmt: skip
+
+
+def report(result: Record) -> str:
+    """Markdown: the machine, the simulations, the searches."""
+    header = ["Workload", "Policy", "Tasks, CPUs", "Events", "CPU, s", "Million events a second", "Peak memory, MiB"]
+    rows = [
+        [
+            r["workload"], r["policy"], f"{r['tasks']:,}, {r['cpus']:,}", f"{r['events']:,}", f"{r['cpu_s']:.2f}",
+            f"{r['events'] / r['cpu_s'] / 1e6:.1f}", f"{r['peak_bytes'] / 2**20:.0f}",
+        ]
+        for r in result["rows"]
+    ]  # fmt: skip
+    searches = [
+        [r["method"], str(r["runs"]), str(r["fresh"]), f"{r['wall_s']:.0f}", gain(r["ratio"])]
+        for r in result["searches"]
+    ]
+    tables = table(header, rows), table(["Method", "Runs", "Fresh runs", "Seconds", "Less time"], searches)
+    return f"Machine: {describe(result['machine'])}.\n\n{tables[0]}\n\n{tables[1]}"
+
+
+def gain(ratio: dict[str, Any] | None) -> str:
+    """How much less time it takes, with its interval."""
+    if ratio is None:
+        return "nothing found"
+    low, value, high = (100 * (1 - 1 / ratio[end]) for end in ("low", "value", "high"))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+
+
+def judged(result: Record) -> list[str]:
+    """What the project wants, and whether it was seen."""
+    rows = {(r["workload"], r["policy"]): r for r in result["rows"]}
+    lines = []
+    for policy in POLICIES:
+        whole, tenth, asked = (rows[name, policy] for name in ("hackbench", "hackbench, a tenth", "requests"))
+        seconds, speed = whole["cpu_s"], asked["events"] / asked["cpu_s"]
+        better = f" ({HOPED_S:g} better)" if seconds > HOPED_S else ""
+        lines += [
+            f"{policy}: {whole['messages']:,} messages in {seconds:.2f} s of CPU, wanted {WANTED_S:g}{better}: "
+            + ("met" if seconds <= WANTED_S else "not met"),
+            f"{policy}: {speed / 1e6:.1f} million events a second when asking and serving, wanted "
+            f"{WANTED_EVENTS / 1e6:g}: " + ("met" if speed >= WANTED_EVENTS else "not met"),
+            f"{policy}: ten times as many events take {whole['peak_bytes'] / tenth['peak_bytes']:.2f} times the memory"
+            ", wanted at most 1.5: " + ("met" if whole["peak_bytes"] <= 1.5 * tenth["peak_bytes"] else "not met"),
+        ]
+    return lines
+
+
+def main() -> None:
+    """Simulate, search, and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=OUT / "simulate.json")
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of the last measurement")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.out = chosen.out.with_name("simulate-quick.json")
+    if not chosen.report:
+        result: Record = {"config": {"quick": chosen.quick}, **begun(), "rows": [], "searches": []}
+        for name, request in workloads(chosen.quick).items():
+            for policy in POLICIES:
+                result["rows"].append({"workload": name, "policy": policy, **simulated(request, policy)})
+        for method in METHODS[2:3] if chosen.quick else METHODS:
+            result["searches"].append(searched(method, chosen.quick))
+            print(f"{method}: {result['searches'][-1]['wall_s']:.0f} s", file=sys.stderr)
+        save(chosen.out, result)
+    result = saved(chosen.out)
+    print(report(result))
+    print("\n".join(["", *judged(result)]))
+
+
+if __name__ == "__main__":
+    main()
