@@ -103,7 +103,8 @@ def searched(method: str, quick: bool) -> Record:
         factors = [f"--factor={GRANULARITY}", "--path", GRANULARITY.partition("=")[0]]
     asked = [
         *becalm_command(), "tune", "--minimize", "time", "--method", method, "--host", "sim:cfs?jitter=0.02",
-        *("--budget", "60s", "--seed", "1", "--json", *factors, "--", "hackbench", "-g", groups, "-l", loops),
+        *("--budget", "60s", "--seed", "1", "--no-store", "--json", *factors),
+        *("--", "hackbench", "-g", groups, "-l", loops),
     ]  # fmt: skip
     start = time.monotonic()
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

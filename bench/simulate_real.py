@@ -105,7 +105,7 @@ def optimum(simulator: str, chosen: argparse.Namespace) -> Record:
     groups = ("2", "5") if chosen.quick else (str(chosen.groups), str(chosen.loops))
     asked = [
         *(*becalm_command(), "tune", "--minimize", "time", "--host", f"{simulator}&jitter=0.02", "--budget", "40s"),
-        *("--seed", str(chosen.seed), "--json", *(f"--factor={each}" for each in FACTORS)),
+        *("--seed", str(chosen.seed), "--no-store", "--json", *(f"--factor={each}" for each in FACTORS)),
         *("--", "hackbench", "-g", groups[0], "-l", groups[1]),
     ]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
+from becalm.wording.calibration import sentence as calibrated
 from becalm.wording.simulation import dropped, profile
 
 
@@ -40,15 +41,10 @@ from becalm.wording.simulation import dropped, profile
 )
 @click.option("--budget", metavar="TIME", help="No further round on a real host after so long: 5min.")
 @click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size or program on a real host.")
-@output.as_json
-@output.plain
-@output.report
+@output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_simulate(
     command: tuple[str, ...],
-    as_json: bool,
-    plain: bool,
-    report: str | None,
     calibrate: str | None,
     validate: str | None,
     measure: str | None,
@@ -69,52 +65,59 @@ def command_simulate(
     """
     if (measure is None) != (save is None):
         raise UsageError("--measure HOST and --save FILE.toml belong together.")
+    if len([each for each in (measure, calibrate, validate) if each]) > 1:
+        raise UsageError("--measure, --calibrate and --validate run different things on a real host: one of them.")
+    out = output.Output.of(given)
+    if (measure or calibrate or validate) and (out.markdown or out.report is not None):
+        raise UsageError("--markdown and --report are of simulations. Here there is --json.")
     if measure is not None:
-        if calibrate or validate:
-            raise UsageError("--measure measures programs, --calibrate and --validate hackbench: one of them.")
-        _measure(command, measure, str(save), runs, as_json)
-        return
-    if calibrate or validate:
-        if command or (calibrate and validate):
+        _refuse_given("--measure", "loops", "budget")
+        found = becalm.measure_programs(command, host=measure, save=str(save), runs=runs, say=output.warned)
+        _show(out, "profile", found.to_json(), profile(found, str(save)))
+    elif calibrate or validate:
+        if command:
             raise UsageError("--calibrate and --validate run hackbench themselves: one of them, and no command.")
         chosen = {"validate": bool(validate), "loops": loops, "runs": runs, "budget": budget}
-        _calibrate(calibrate or validate or "", given["host"], chosen, as_json, plain)
-        return
+        _calibrate(calibrate or validate or "", given["host"], chosen, out)
+    else:
+        _refuse_given("A simulation", "loops", "runs", "budget")
+        _simulate(command, given, out)
+
+
+def _refuse_given(what: str, *names: str) -> None:
+    """Raises UsageError for an option that says nothing here: it would be ignored."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise UsageError(f"{what} does nothing with --{name}. Leave it out.")
+
+
+def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Output) -> None:
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
     given["settings"] = dict(given["settings"])
-    written = None if report is None else output.checked(report)
-    found = becalm.simulate(output.words(command), timeline=written is not None, **given)
-    if as_json:
-        output.print_json("simulate", found.to_json())
-    else:
-        from becalm.report import simulation
-        from becalm.report.terminal import console
-
-        console(plain=plain).print(simulation.on_terminal(found, plain=plain))
+    found = becalm.simulate(output.words(command), timeline=out.report is not None, **given)
+    out.show(found)
     if given["trace"]:
         echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)
         if found.timeline is not None and found.timeline.dropped:
             output.warned(dropped(found.timeline.dropped, len(found.timeline.spans)))
-    if written is not None:
-        output.write(found, written)
-    sys.exit(found.exit_code)
+    out.leave(found)
 
 
-def _calibrate(host: str, simulator: str, chosen: dict[str, Any], as_json: bool, plain: bool) -> None:
+def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.Output) -> None:
     found = becalm.calibrate_simulation(host, simulator=simulator, say=output.warned, **chosen)
-    if as_json:
-        output.print_json("calibration", found.to_json())
-        return
     from becalm.report import simulation
-    from becalm.report.terminal import console
 
-    console(plain=plain).print(simulation.calibration_on_terminal(found))
+    shown = simulation.calibration_on_terminal(found)
+    _show(out, "calibration", found.to_json(), calibrated(found) if out.quiet else shown)
 
 
-def _measure(programs: tuple[str, ...], host: str, save: str, runs: int, as_json: bool) -> None:
-    found = becalm.measure_programs(programs, host=host, save=save, runs=runs, say=output.warned)
-    if as_json:
-        output.print_json("profile", found.to_json())
+def _show(out: output.Output, kind: str, value: dict[str, Any], shown: Any) -> None:
+    """Print what was measured; it has neither Markdown nor pages."""
+    if out.as_json:
+        output.print_json(kind, value)
     else:
-        echo(profile(found, save))
+        from becalm.report.terminal import console
+
+        console(plain=out.plain).print(shown)

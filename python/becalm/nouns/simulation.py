@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from becalm._version import SCHEMA, VERSION
 from becalm.nouns.settings import Settings
 
 NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
@@ -140,6 +141,10 @@ class Simulation:
             for each in self.runs
         ]
         return {
+            "becalm": VERSION,
+            "schema": SCHEMA,
+            "kind": "simulate",
+            "sentence": self.sentence,
             "host": self.host,
             "program": self.program,
             "settings": self.settings.to_json(),

@@ -80,3 +80,20 @@ def test_the_command_prints_a_table_and_json():
     found = json.loads(CliRunner().invoke(group, given).output)
     assert found["kind"] == "simulate"
     assert found["settings"] == {"nice": "5"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--runs", "3", "--", "spin 1ms"], "A simulation does nothing with --runs"),
+        (
+            ["--measure", "local", "--save", "x.toml", "--loops", "3", "--", "true"],
+            "--measure does nothing with --loops",
+        ),
+        (["--measure", "local", "--save", "x.toml", "--validate", "local"], "one of them"),
+        (["--validate", "sim:cfs", "--markdown", "--runs", "2", "--loops", "1"], "are of simulations"),
+    ],
+)
+def test_no_option_is_ignored(words, why):
+    said = CliRunner().invoke(group, ["simulate", *words])
+    assert why in f"{said.output}{said.exception}"
