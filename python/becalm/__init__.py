@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from becalm.nouns.factor import Factor as Factor
     from becalm.nouns.knob import Knob as Knob
     from becalm.nouns.knob import catalogue as catalogue
+    from becalm.nouns.measured_programs import MeasuredProgram as MeasuredProgram
+    from becalm.nouns.measured_programs import MeasuredPrograms as MeasuredPrograms
     from becalm.nouns.metric import Metric as Metric
     from becalm.nouns.metric import Response as Response
     from becalm.nouns.metric import Work as Work
@@ -113,6 +115,7 @@ _VALUES = {
     "becalm.hosts.protocol": "Access Host",
     "becalm.nouns.bisection": "BisectResult",
     "becalm.nouns.calibration": "Calibration",
+    "becalm.nouns.measured_programs": "MeasuredProgram MeasuredPrograms",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
     "becalm.load.live": "Instant",

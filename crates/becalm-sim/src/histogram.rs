@@ -118,8 +118,8 @@ mod tests {
         }
         assert_eq!(found.buckets.iter().map(|&(_, count)| count).sum::<u64>(), 10_000);
         assert_eq!(
-            (found.buckets[0], found.buckets[15], found.buckets.last().unwrap().0),
-            ((1, 1), (17, 2), 10_000)
+            (found.buckets[0], found.buckets[31], found.buckets.last().unwrap().0),
+            ((1, 1), (33, 2), 10_000)
         );
         let nothing = Histogram::default().distribution();
         assert_eq!((nothing.p99_ns, nothing.buckets), (0, vec![]));

@@ -18,6 +18,7 @@ from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import measured, states
+from becalm.nouns.measured_programs import MeasuredProgram, MeasuredPrograms
 from becalm.nouns.run import Block, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -41,7 +42,7 @@ def measure_programs(
     runs: int = 8,
     seed: int = 1,
     say: Said | None = None,
-) -> measured.Profile:
+) -> MeasuredPrograms:
     """Measure programs alone and beside each other, and write what the simulator needs of them.
 
     Arguments:
@@ -64,10 +65,10 @@ def measure_programs(
         cpus = _cpus(opened)
         alone, beside = _run(opened, argvs, runs, seed, say or (lambda _: None))
     names = list(argvs)
-    found = measured.Profile(
+    found = MeasuredPrograms(
         cpus,
         tuple(
-            measured.Row(
+            MeasuredProgram(
                 name,
                 _quantiles([run.wall_ns for run in alone[name]]),
                 _busy(alone[name], cpus),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from becalm.hosts.simulated.scheduler.measured import Profile
+from becalm.nouns.measured_programs import MeasuredPrograms
 from becalm.nouns.simulation import Simulation
 from becalm.wording.measurement import counted, duration
 
@@ -28,7 +28,7 @@ def dropped(count: int, kept: int) -> str:
     return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."
 
 
-def profile(found: Profile, path: str) -> str:
+def profile(found: MeasuredPrograms, path: str) -> str:
     """What was measured of programs alone and beside each other, and what to do with it."""
     lines = []
     for row in found.rows:

@@ -8,16 +8,16 @@ from click.testing import CliRunner
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts.simulated.scheduler.measured import Profile, Row
 from becalm.hosts.simulated.scheduler.states import read
+from becalm.nouns.measured_programs import MeasuredProgram, MeasuredPrograms
 
 NAMES = ('a "quoted" \\ one', "sh -c 'true'")
 
 
 def test_a_file_is_read_back_as_it_was(tmp_path):
-    rows = tuple(Row(name, (10**9, 2 * 10**9), 1.5, dict.fromkeys(NAMES, 0.5)) for name in NAMES)
+    rows = tuple(MeasuredProgram(name, (10**9, 2 * 10**9), 1.5, dict.fromkeys(NAMES, 0.5)) for name in NAMES)
     path = tmp_path / "made.toml"
-    path.write_text(Profile(2, rows).toml)
+    path.write_text(MeasuredPrograms(2, rows).toml)
     made = read(path)
     assert made["lengths"] == [[10**9, 2 * 10**9]] * 2
     # Beside another one each has one of the two CPUs, so that half as fast is half a tick a tick.

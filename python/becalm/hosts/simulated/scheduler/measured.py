@@ -18,9 +18,8 @@ proportion to what they keep busy, so that a thread does alone / combined over i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import UsageError
@@ -37,45 +36,6 @@ class Programs:
     names: list[str]
     kinds: list[dict[str, Any]]
     programs: list[tuple[int, list[int], int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, speeds beside others."""
-
-    name: str
-    solo: tuple[int, ...]
-    busy: float
-    beside: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Programs that were measured alone and beside each other on so many CPUs."""
-
-    cpus: int
-    rows: tuple[Row, ...]
-
-    @property
-    def toml(self) -> str:
-        """The file of it."""
-        lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
-        for row in self.rows:
-            solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
-            beside = ", ".join(f"{_text(name)} = {speed}" for name, speed in row.beside.items())
-            threads = max(1, round(row.busy))
-            lines += ["", "[[measured]]", f"name = {_text(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
-            lines += [f"threads = {threads}", "count = 1", f"beside = {{ {beside} }}"]
-        return "\n".join(lines) + "\n"
-
-    def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
-        return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}
-
-
-def _text(value: str) -> str:
-    """A basic string of TOML: what JSON escapes, TOML reads (toml.io/en/v1.0.0, String), but for DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def share(own: float, other: float, cpus: int) -> float:

@@ -1,0 +1,47 @@
+"""The noun MeasuredPrograms: how long programs take alone, and beside each other; simulators play them as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredProgram:
+    """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, speeds beside others."""
+
+    name: str
+    solo: tuple[int, ...]
+    busy: float
+    beside: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPrograms:
+    """Programs that were measured alone and beside each other on so many CPUs."""
+
+    cpus: int
+    rows: tuple[MeasuredProgram, ...]
+
+    @property
+    def toml(self) -> str:
+        """The file of it."""
+        lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
+        for row in self.rows:
+            solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
+            beside = ", ".join(f"{_text(name)} = {speed}" for name, speed in row.beside.items())
+            threads = max(1, round(row.busy))
+            lines += ["", "[[measured]]", f"name = {_text(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
+            lines += [f"threads = {threads}", "count = 1", f"beside = {{ {beside} }}"]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}
+
+
+def _text(value: str) -> str:
+    """A basic string of TOML: what JSON escapes, TOML reads (toml.io/en/v1.0.0, String), but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
