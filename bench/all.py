@@ -67,7 +67,7 @@ TABLE = (
     Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("simulate", 2),
-    Bench("simulate_real", 8, ("--budget", "7min")),
+    Bench("simulate_real", 7, ("--budget", "6min")),
     Bench("tuning_guest", 5, ("--budget", "3min"), printed=True),
     Bench("explain", 3, ("--campaigns", "100")),
     Bench("survey", 5, ("--surveys", "80"), STATISTICS),
