@@ -2,7 +2,7 @@
 search on models whose best place is known (`becalm.hosts.simulated.responses`), all in this one run.
 
     python bench/tuning.py --quick                                     # four seeds of a few worlds, under a minute
-    python bench/tuning.py                                             # 100 seeds: the table of methods.md
+    python bench/tuning.py --jobs 2                                    # 100 seeds: the table of methods.md
     python bench/tuning.py --speed                                     # the engine's own time alone
 
 A world is a model, a number of factors and a noise from run to run. A method has reached the gain when what it would
@@ -16,8 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,8 +131,10 @@ def peers(name: str, world: TimeModel, noise: float, seed: int) -> list[tuple[in
     return path
 
 
-def searches(name: str, factors: int, noise: float, seeds: int) -> Iterator[Search]:
+def searches(where: tuple[str, int, float], seeds: int) -> list[Search]:
     """Every method on one world, seed by seed."""
+    name, factors, noise = where
+    found = []
     for seed in range(seeds):
         world = model(name, factors, seed)
         for one in (*OURS, *PEERS):
@@ -139,7 +143,8 @@ def searches(name: str, factors: int, noise: float, seeds: int) -> Iterator[Sear
             path = (peers if one in PEERS else ours)(one, world, noise, seed)
             runs, gain = path[-1]
             reached = tuple(sustained(path, each) for each in TARGETS)
-            yield Search(name, factors, noise, one, seed, reached, runs, gain)
+            found.append(Search(name, factors, noise, one, seed, reached, runs, gain))
+    return found
 
 
 def speed() -> dict[str, float]:
@@ -150,11 +155,13 @@ def speed() -> dict[str, float]:
     path = ours("swarm", world, 0.02, 0, large)
     swarm = time.process_time() - start
     start = time.process_time()
-    ours("surface", world, 0.02, 0)
+    searched = ours("surface", world, 0.02, 0)[-1][0]
+    surface = time.process_time() - start
     return {
         "trials": float(path[-1][0]),
         "swarm_ms_a_trial": 1e3 * swarm / TRIALS,
-        "surface_s": time.process_time() - start,
+        "surface_s": surface,
+        "surface_ms_a_trial": 1e3 * surface / searched,
         **fitting(),
     }
 
@@ -212,8 +219,9 @@ def report(result: Mapping[str, Any]) -> str:
         [
             *lines,
             f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms a trial of a swarm of {TRIALS} trials and "
-            f"{FACTORS} factors; {own['surface_s']:.1f} s for a whole search by `surface` in {FACTORS} factors; "
-            f"{own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to {TRIALS} runs, "
+            f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "
+            f"({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to "
+            f"{TRIALS} runs, "
             f"{own['fit_and_optimum_s']:.1f} s with its best place and the interval of that.\n",
             f"Machine: {describe(result['machine'])}.",
         ]
@@ -225,6 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="four seeds of three worlds")
+    parser.add_argument("--jobs", type=int, default=1, help="worlds at a time; counts do not depend on it")
     parser.add_argument("--speed", action="store_true", help="the engine's own time alone")
     parser.add_argument("--out", type=Path, default=OUT / "tuning.json")
     chosen = parser.parse_args()
@@ -235,11 +244,13 @@ def main() -> None:
     seeds = 4 if chosen.quick else chosen.seeds
     out = chosen.out.with_name("tuning-quick.json") if chosen.quick else chosen.out
     result: dict[str, Any] = {**said, "seeds": seeds, "speed": own, "searches": []}
-    for name, factors, noise in QUICK if chosen.quick else WORLDS:
-        result["searches"] += [asdict(each) for each in searches(name, factors, noise, seeds)]
-        # After each world, so that what was done is not lost.
-        save(out, result)
-        print(f"{name}, {factors} factors, noise {noise:.1%}: done", flush=True)
+    worlds = QUICK if chosen.quick else WORLDS
+    with ProcessPoolExecutor(chosen.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for world, found in zip(worlds, pool.map(searches, worlds, [seeds] * len(worlds)), strict=True):
+            result["searches"] += [asdict(each) for each in found]
+            # After each world, so that what was done is not lost.
+            save(out, result)
+            print(f"{world[0]}, {world[1]} factors, noise {world[2]:.1%}: done", flush=True)
     print(report(result))
 
 

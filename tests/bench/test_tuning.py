@@ -38,6 +38,12 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
     ]
     assert tuning.rows(found, 0) == [["bowl", "2", "2.0%", "11 (100%)", "11 (100%)", "", "11 (100%)", "11 (100%)"]]
     assert tuning.rows(found, 1)[0][3] == "20 (67%)"
-    speed = {"swarm_ms_a_trial": 1.0, "surface_s": 1.0, "fit_s": 0.1, "fit_and_optimum_s": 0.5}
+    speed = {
+        "swarm_ms_a_trial": 1.0,
+        "surface_s": 1.0,
+        "surface_ms_a_trial": 2.0,
+        "fit_s": 0.1,
+        "fit_and_optimum_s": 0.5,
+    }
     result = {"seeds": 3, "machine": campaign.machine(), "speed": speed, "searches": [tuning.asdict(e) for e in found]}
     assert "| bowl | 2 | 2.0% | 20 (67%) |" in tuning.report(result)

@@ -70,11 +70,12 @@ TABLE = (
     ),
     Row(
         "surface",
-        "becalm.methods.response_surface",
+        "becalm.methods.surface",
         "surface",
-        "response surface: a designed experiment, a fitted surface, and runs where that is lowest",
+        "response surface: a small design, then a surface learnt after each run, in all factors",
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         ("time",),
+        takes=(("design", "design"),),
     ),
     Row(
         "swarm",

@@ -17,6 +17,8 @@ FINAL = 0.2
 MANY = 10**6
 """Trials of a search that has no limit of its own."""
 
+LOST = "The program failed on the machine as it is: there is nothing to compare with."
+
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
@@ -92,7 +94,7 @@ class Blocks:
     def choice(self, some: str, none: str) -> Choice:
         """The end of a search, in sentences for the case that something is faster than the default, and that not."""
         if self.lost:
-            return Choice(NO_SETTINGS, "The program failed on the machine as it is: there is nothing to compare with.")
+            return Choice(NO_SETTINGS, LOST)
         chosen = self.best()
         return Choice(chosen, none if chosen == NO_SETTINGS else some)
 

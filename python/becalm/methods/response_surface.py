@@ -1,6 +1,6 @@
-"""Response surface methodology: a design, a surface through its runs, and more runs where that is lowest.
+"""The method `surface` with a composite design: that, a surface through its runs, and more runs where it is lowest.
 
-Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); Anderson 2013 for schedulers. Many factors are first screened by a
+Many factors are first screened by a
 two-level design. Every ask has points of one block of the design, in random order, and the machine as it is among them:
 what all of them have in common is drift, and is taken off before anything is fitted. The model is the simplest that
 fits, on the power scale that Box and Cox's method finds. Then its lowest place is measured beside the best places so
@@ -19,6 +19,7 @@ import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
 from becalm.methods.surface_design import Layout, layouts, screened, screening
+from becalm.methods.surface_end import SURE, at_ends, nothing_found, without_model
 from becalm.methods.surface_model import Model, Place
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -40,17 +41,12 @@ ROUND = 2
 REACH = 0.5
 """How far about the best place, in coded units, a follow-up looks; half of that in each further one."""
 
-SURE = 1.0
-"""Standard errors by which settings must seem to be faster to be put to the test on fresh runs."""
-
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
-def surface(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
+def composite(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """The search; see the module."""
     here = _Search(space, rule, rng)
-    if not space.factors:
-        return Choice(NO_SETTINGS, "There is nothing to vary: no setting of this host has a range or choices.")
     if screened(space.factors):
         yield from here.screen()
     if here.short is None and here.factors:
@@ -226,15 +222,8 @@ class _Search:
 
     def _nothing(self) -> str:
         """Why there is no model."""
-        values = [each.value for each in self.places]
-        if not any(each.coded is not None for each in self.places):
-            return f"Nothing could be compared: none of {self.trials} combinations ended well."
-        if len(values) >= 3 and min(values) == max(values):
-            return (
-                f"All {len(values)} runs came to the same value: nothing that was varied changes it, or it is measured "
-                "too coarsely."
-            )
-        return f"Too few runs ended well to fit anything: {len(values)}, and {len(self.failed)} combinations failed."
+        varied = any(each.coded is not None for each in self.places)
+        return without_model([each.value for each in self.places], self.trials, len(self.failed), varied=varied)
 
     def choice(self) -> Choice:
         """The place that is worth most, if it seems faster than the machine as it is."""
@@ -250,22 +239,10 @@ class _Search:
         failed = f", {len(self.failed)} of which failed" if self.failed else ""
         basis = f"{self.trials} trials{failed} ({'; '.join(self.names)})"
         if not gain > SURE * model.error(int(count[best])):
-            seen = 100 * model.detectable(int(count[best])) if model.logarithmic else math.nan
-            could = f"; {seen:.2g} % would have been seen" if math.isfinite(seen) else ""
-            return Choice(NO_SETTINGS, f"Nothing found that is faster than the machine as it is{could}, after {basis}.")
-        return Choice(self.settings(places[best]), f"{_described(model)} {self._border(places[best])}After {basis}.")
-
-    def _border(self, place: Sequence[float]) -> str:
-        """Factors that are held by an end of their range."""
-        held = [
-            each.name
-            for each, at in zip(self.factors, place, strict=True)
-            if not each.categorical and abs(at) > 1 - 1e-6
-        ]
-        if not held:
-            return ""
-        return (
-            f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
+            seen = model.detectable(int(count[best])) if model.logarithmic else math.nan
+            return Choice(NO_SETTINGS, nothing_found(seen, basis))
+        return Choice(
+            self.settings(places[best]), f"{_described(model)} {at_ends(self.factors, places[best])}After {basis}."
         )
 
 

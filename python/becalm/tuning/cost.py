@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 from becalm.methods import complete, trial_design
 from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
-from becalm.methods.response_surface import SURE
+from becalm.methods.surface_end import SURE
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_cost import TuneCost
 from becalm.stats.arrays import Floats

@@ -1,5 +1,6 @@
-"""The method `surface`: how many runs it takes, what it finds, and what it says where there is nothing to find."""
+"""The method `surface` with a composite design: its runs, what it finds, and what it says of nothing."""
 
+import functools
 from itertools import combinations
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.methods.surface import surface
 from becalm.methods.surface_design import two_levels
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
 
 RULE = method("surface").rule
+COMPOSITE = functools.partial(surface, design="composite")
 
 
 def ranges(count):
@@ -28,7 +31,7 @@ def bowl(settings, factors, best=-0.4, bend=0.5, untouched=0.6):
 
 def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda ask: 1.0):
     rng = np.random.default_rng([seed, 5])
-    search, asks = SearchRun(method("surface").load(), Space((), (), (), factors), rule, seed), []
+    search, asks = SearchRun(COMPOSITE, Space((), (), (), factors), rule, seed), []
     while search.ask is not None:
         asks.append(search.ask)
         here = drift(len(asks))
@@ -155,7 +158,7 @@ def test_a_limit_on_runs_is_met_by_a_smaller_design(most, design):
 def test_a_response_that_may_be_negative_has_no_power():
     factors = ranges(2)
     rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time")
-    search = SearchRun(method("surface").load(), Space((), (), (), factors), rule, 3)
+    search = SearchRun(COMPOSITE, Space((), (), (), factors), rule, 3)
     rng = np.random.default_rng(3)
     while search.ask is not None:
         search.tell([

@@ -22,6 +22,10 @@ LEAST_RUNS = 60
 """Of the search when no budget is given: with fewer it would only guess, however long a run takes."""
 
 
+DESIGNS = ("sequential", "composite")
+"""Of --method surface, the usual one first. Studies of becalm 0.1 have the second one."""
+
+
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
@@ -29,7 +33,19 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 METRIC = "metric"
 """What `minimize` is for the mean of what programs print; kept as `time` beside `metric`."""
 
-SEARCHING = ("method", "threshold", "loops", "runs", "warmups", "most_runs", "path", "probes", "swarm", "sampler")
+SEARCHING = (
+    "method",
+    "threshold",
+    "loops",
+    "runs",
+    "warmups",
+    "most_runs",
+    "design",
+    "path",
+    "probes",
+    "swarm",
+    "sampler",
+)
 """Options of a search: what only tries settings has no use for them."""
 
 CHOOSING = ("only", "without", "preserve_multicore", "factors")
@@ -147,6 +163,12 @@ class TuneOptions(StudyOptions):
         None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
     )
     most_runs: int | None = option(None, "Runs of the search at most.", int | None, metavar="N", least=1)
+    design: str = option(
+        DESIGNS[0],
+        "Runs of --method surface: sequential, each where all before it say; composite, a whole design first.",
+        str,
+        choices=DESIGNS,
+    )
     path: str = option(
         "",
         "The line of --method golden: slice, many-tasks, few-tasks, diagonal, or a factor; :N for so many tasks.",
@@ -237,8 +259,12 @@ class TuneOptions(StudyOptions):
     def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
         """Rows of the first becalm had what was asked in `search`, what came of it in `rule`, and the rest beside.
 
-        A race of then did not go by loops, runs and warm-ups; it goes on with its own.
+        A race of then did not go by loops, runs and warm-ups; it goes on with its own. A surface had
+        a composite design.
         """
+        if "search" not in value and "design" not in value:
+            planned = value.get("minimize") == "time" and value.get("method") in ("", "surface")
+            return cls.older({**value, "design": DESIGNS[planned]})
         if "search" not in value:
             unheeded = "heeded" not in value and value.get("method") == "race"
             return {**value, "heeded": False, "loops": None, "runs": None, "warmups": None} if unheeded else value

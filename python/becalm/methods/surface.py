@@ -1,0 +1,25 @@
+"""The method `surface`: where a program runs fastest, by a surface through few runs; `--design` says which runs.
+
+Response surface methodology: Box & Wilson 1951 (J. R. Stat. Soc. B 13:1); Anderson 2013 for schedulers. `sequential`
+learns the surface anew after each run (`becalm.methods.sequential`); `composite` measures a whole design first, as the
+source does (`becalm.methods.response_surface`), and is what studies of becalm 0.1 go on with.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+from becalm.methods.response_surface import composite
+from becalm.methods.sequential import sequential
+from becalm.nouns.options.tune import DESIGNS
+from becalm.nouns.search_space import Space
+
+SEARCHES = dict(zip(DESIGNS, (sequential, composite), strict=True))
+
+
+def surface(space: Space, rule: TrialDesign, rng: np.random.Generator, *, design: str = DESIGNS[0]) -> SearchGenerator:
+    """The search; see the module."""
+    if not space.factors:
+        return Choice(NO_SETTINGS, "There is nothing to vary: no setting of this host has a range or choices.")
+    return (yield from SEARCHES[design](space, rule, rng))

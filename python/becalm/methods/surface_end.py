@@ -1,0 +1,37 @@
+"""How a search by a surface ends: sentences that a planned design and a sequential one have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from becalm.nouns.factor import Factor
+
+SURE = 1.0
+"""Standard errors by which settings must seem to be faster to be put to the test on fresh runs."""
+
+
+def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
+    """Factors that are held by an end of their range, in a sentence with a space behind it; empty for none."""
+    held = [each.name for each, at in zip(factors, place, strict=True) if not each.categorical and abs(at) > 1 - 1e-6]
+    if not held:
+        return ""
+    return f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
+
+
+def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
+    """Why there is no surface. `values`: of all good runs; `varied`: whether one of them was of other settings."""
+    if not varied:
+        return f"Nothing could be compared: none of {trials} combinations ended well."
+    if len(values) >= 3 and min(values) == max(values):
+        return (
+            f"All {len(values)} runs came to the same value: nothing that was varied changes it, or it is measured "
+            "too coarsely."
+        )
+    return f"Too few runs ended well to fit anything: {len(values)}, and {failed} combinations failed."
+
+
+def nothing_found(detectable: float, basis: str) -> str:
+    """That nothing is faster than the machine as it is. `detectable`: the share that would have been seen, or NaN."""
+    could = f"; {100 * detectable:.2g} % would have been seen" if math.isfinite(detectable) else ""
+    return f"Nothing found that is faster than the machine as it is{could}, after {basis}."

@@ -1,0 +1,156 @@
+"""Where to measure next on a learnt surface: the place that is expected to improve most on the best so far.
+
+Expected improvement (Mockus, Tiesis & Zilinskas 1978; Jones, Schonlau & Welch 1998) of the surface itself, not of a
+noisy run, over the best measured place, by how both differ together. Where runs failed nothing is expected. Places are
+scattered over the space and about the best ones; the best of them then walks uphill, all factors at a time.
+
+`sequential` calls `next_place` with a `Process`, the measured places and the failed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from becalm.methods.surface_process import Process
+from becalm.nouns.factor import Factor
+from becalm.stats.arrays import Floats
+
+SCATTERED, NEAR = 64, 64
+"""Places over the whole space, and about the best ones, that a search begins with."""
+
+WIDTHS = (0.6, 0.25, 0.1)
+"""How far from the best ones, in coded units: standard deviations."""
+
+ROUNDS = 4
+"""Steps uphill."""
+
+FAILING = 0.35
+"""How far about a failed run others are thought to fail, in coded units a factor."""
+
+FINEST = 0.02
+"""Smallest step of the walk uphill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a search has found out. `best`: places worth looking around, the best first, shape (m, factors).
+
+    `worked`, `failed`: places of runs, shape (n, factors).
+    """
+
+    factors: tuple[Factor, ...]
+    best: Floats
+    worked: Floats
+    failed: Floats
+
+
+def next_place(process: Process, known: Known, rng: np.random.Generator, *, daring: bool = True) -> Floats:
+    """The place of the largest expected improvement over the best, shape (factors,).
+
+    Not `daring`: the place that is expected to be lowest, whatever is not known.
+    """
+    search = _Climb(process, known, daring)
+    at, worth = search.top(np.vstack([scattered(known.factors, SCATTERED, rng), _near(known, rng)]))
+    step = 0.25
+    for _ in range(ROUNDS):
+        better, gained = search.uphill(at, worth, step)
+        step = step if gained > worth else step / 3
+        at, worth = (better, gained) if gained > worth else (at, worth)
+        if step < FINEST:
+            break
+    return at
+
+
+def scattered(factors: Sequence[Factor], count: int, rng: np.random.Generator) -> Floats:
+    """Places drawn evenly from the space, shape (count, factors); choices by their number."""
+    places = rng.uniform(-1.0, 1.0, (count, len(factors)))
+    for index, each in enumerate(factors):
+        if each.categorical:
+            places[:, index] = rng.integers(len(each.choices), size=count)
+    return places
+
+
+def _near(known: Known, rng: np.random.Generator) -> Floats:
+    """Places about the best ones: of each some factors moved, on several scales."""
+    count, size = NEAR, len(known.factors)
+    base = known.best[np.arange(count) % len(known.best)]
+    width = np.array(WIDTHS)[rng.integers(len(WIDTHS), size=count)][:, None]
+    moved = rng.random((count, size)) < np.maximum(0.3, 1.0 / size)
+    steps = np.where(moved, width * rng.standard_normal((count, size)), 0.0)
+    found = np.clip(base + steps, -1.0, 1.0)
+    for index, each in enumerate(known.factors):
+        if each.categorical:
+            other = rng.integers(len(each.choices), size=count)
+            found[:, index] = np.where(moved[:, index], other, base[:, index])
+    return found
+
+
+class _Climb:
+    """Expected improvement over the best place, and steps towards more of it."""
+
+    def __init__(self, process: Process, known: Known, daring: bool) -> None:
+        self.daring = daring
+        self.process, self.known = process, known
+        self.base = known.best[0]
+        self.level = float(process.expected(self.base[None])[0])
+        self.choices = np.array([len(each.choices) for each in known.factors])
+
+    def worth(self, places: Floats) -> Floats:
+        """Expected improvement, shape (m,)."""
+        if not self.daring:
+            gain = self.level - self.process.expected(places)
+            return np.asarray(np.where(gain > 0, gain * self.works(places), gain))
+        mean, error = self.process.compare(places, self.base)
+        gain = self.level - mean
+        z = gain / np.maximum(error, 1e-12)
+        density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+        return np.asarray((gain * ndtr(z) + error * density) * self.works(places))
+
+    def works(self, places: Floats) -> Floats:
+        """The chance that a run ends well: from how many runs nearby did."""
+        if not len(self.known.failed):
+            return np.ones(len(places))
+        good, bad = (self._nearby(places, each) for each in (self.known.worked, self.known.failed))
+        return np.asarray((good + 0.1) / (good + bad + 0.1))
+
+    def _nearby(self, places: Floats, runs: Floats) -> Floats:
+        away = places[:, None, :] - runs[None, :, :]
+        away = np.where(self.choices > 0, away != 0, away)
+        return np.asarray(np.exp(-0.5 * (away**2).sum(axis=2) / (FAILING**2 * places.shape[1])).sum(axis=1))
+
+    def top(self, places: Floats) -> tuple[Floats, float]:
+        """The best of some places."""
+        worth = self.worth(places)
+        index = int(np.argmax(worth))
+        return places[index], float(worth[index])
+
+    def uphill(self, at: Floats, worth: float, step: float) -> tuple[Floats, float]:
+        """One round: each factor to both sides, then all of them as far as their parabolas say."""
+        ranges = np.flatnonzero(self.choices == 0)
+        moves = []
+        for sign in (1.0, -1.0):
+            sides = np.repeat(at[None], len(ranges), axis=0)
+            sides[np.arange(len(ranges)), ranges] = np.clip(at[ranges] + sign * step, -1.0, 1.0)
+            moves.append(sides)
+        for index in np.flatnonzero(self.choices):
+            others = [each for each in range(self.choices[index]) if each != at[index]]
+            changed = np.repeat(at[None], len(others), axis=0)
+            changed[:, index] = others
+            moves.append(changed)
+        tried = np.vstack(moves)
+        found = self.worth(tried)
+        best = int(np.argmax(found))
+        count = len(ranges)
+        up, down = found[:count], found[count : 2 * count]
+        bend = up + down - 2 * worth
+        slope = (up - down) / 2
+        newton = np.where(bend < 0, -slope / np.where(bend < 0, bend, -1.0), np.sign(slope))
+        target = np.repeat(at[None], 3, axis=0)
+        for row, share in enumerate((1.0, 0.5, 0.25)):
+            target[row, ranges] = np.clip(at[ranges] + share * step * np.clip(newton, -2, 2), -1.0, 1.0)
+        whole, gained = self.top(target)
+        return (whole, gained) if gained > found[best] else (tried[best], float(found[best]))

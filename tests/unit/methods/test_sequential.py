@@ -1,0 +1,138 @@
+"""The method `surface`, run by run: what it finds, in how many runs, and what it says."""
+
+import numpy as np
+import pytest
+
+from becalm.hosts.simulated.responses import model
+from becalm.methods import method
+from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
+from becalm.methods.sequential import MOST, sequential
+from becalm.nouns.domain import Scale
+from becalm.nouns.factor import Factor
+from becalm.nouns.search_space import Space
+
+RULE = method("surface").rule
+
+
+def ranges(count):
+    return tuple(Factor(f"f{index}", 1e5, 1e9, "ns", Scale.LOG, True) for index in range(count))
+
+
+def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda block: 1.0):
+    rng = np.random.default_rng([seed, 5])
+    search, asks = SearchRun(sequential, Space((), factors=factors), rule, seed), []
+    while (ask := search.ask) is not None:
+        asks.append(ask)
+        values = [drift(ask.block) * seconds(each) * np.exp(noise * rng.standard_normal(ask.runs)) for each in ask.arms]
+        search.tell([Sample(each, (value,)) for each, value in zip(ask.arms, values, strict=True)])
+    return search.choice, asks
+
+
+def runs(asks):
+    return sum(len(each.arms) * each.loops * each.runs for each in asks)
+
+
+def on_line(factors, best, untouched=1.5):
+    """1 at a place, more with the squared distance, and a time of the machine as it is."""
+
+    def seconds(settings):
+        at = dict(settings.values)
+        away = [each.coded(at[each.name]) - best for each in factors if each.name in at]
+        return 1 + 0.5 * float(np.mean(np.square(away))) if away else untouched
+
+    return seconds
+
+
+@pytest.mark.parametrize(("count", "most", "enough"), [(1, 16, 0.29), (2, 24, 0.29), (6, 56, 0.28)])
+def test_a_bowl_is_found_in_all_of_its_factors(count, most, enough):
+    gains = []
+    for seed in range(5):
+        world = model("bowl", count, seed)
+        choice, asks = conduct(world.space.factors, world.seconds, seed=seed)
+        gains.append(world.gain(choice.settings))
+        assert runs(asks) == most
+    assert np.median(gains) > enough
+
+
+def test_a_search_has_a_limit_of_its_own():
+    factors = ranges(14)
+    choice, asks = conduct(factors, on_line(factors, 0.2))
+    assert runs(asks) == MOST
+    assert len(choice.settings.values) == 14
+
+
+def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_taken_off():
+    factors = ranges(3)
+    choice, asks = conduct(factors, on_line(factors, -0.3), noise=0.005, drift=lambda block: 1 + 0.1 * block)
+    blocks = {each.block for each in asks}
+    assert len(blocks) > 3
+    assert {each.block for each in asks if NO_SETTINGS in each.arms} == blocks
+    assert "drift from block to block was taken off" in choice.why
+    assert on_line(factors, -0.3)(choice.settings) < 1.03
+    steady, _ = conduct(factors, on_line(factors, -0.3), noise=0.005)
+    assert "drift" not in steady.why
+
+
+def test_the_best_place_is_run_again():
+    factors = ranges(2)
+    _, asks = conduct(factors, on_line(factors, 0.1))
+    again = [each for each in asks if each.why == "the best place again"]
+    assert again
+    assert all(arm == each.best for each in again for arm in each.arms if arm != NO_SETTINGS)
+
+
+def test_factors_that_matter_are_named():
+    factors = ranges(5)
+    two = factors[1:3]
+    choice, _ = conduct(factors, on_line(two, 0.0), noise=0.005)
+    assert "depends most on" in choice.why
+    named = choice.why.partition(", by a surface")[0]
+    assert "f1" in named
+    assert "f2" in named
+    assert "f0" not in named
+
+
+def test_an_optimum_at_the_border_is_said():
+    factors = ranges(2)
+    choice, _ = conduct(factors, on_line(factors, -2.0, 2.5))
+    assert "lies at the end of the range of f0, f1: beyond it there may be a better one." in choice.why
+
+
+def test_a_place_among_choices():
+    factors = (*ranges(1), Factor("pages", choices=("always", "madvise", "never")))
+    cost = {"always": 0.3, "madvise": 0.2, "never": 0.0}
+
+    def seconds(settings):
+        return on_line(factors[:1], 0.2)(settings) + cost[dict(settings.values).get("pages", "always")]
+
+    assert dict(conduct(factors, seconds)[0].settings.values)["pages"] == "never"
+
+
+def test_nothing_found_says_what_would_have_been_seen():
+    choice, _ = conduct(ranges(3), lambda settings: 1.0 + 0.1 * bool(settings.values))
+    assert choice.settings == NO_SETTINGS
+    assert "% would have been seen" in choice.why
+    shown = float(choice.why.partition("; ")[2].partition(" %")[0])
+    assert 0.5 < shown < 20
+
+
+def test_a_constant_response_ends_the_search():
+    choice, asks = conduct(ranges(2), lambda _: 1.0, noise=0.0)
+    assert "came to the same value" in choice.why
+    assert len(asks) == 1
+
+
+def test_a_limit_below_the_first_design_is_said():
+    rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time", most_runs=4)
+    choice, asks = conduct(ranges(4), lambda _: 1.0, rule=rule)
+    assert not asks
+    assert "limit of 4 runs is too short" in choice.why
+
+
+def test_responses_below_zero_are_compared_as_they_are():
+    factors = ranges(2)
+    rng, search = np.random.default_rng(3), SearchRun(sequential, Space((), factors=factors), RULE, 3)
+    while search.ask is not None:
+        values = [on_line(factors, -0.2)(each) - 1.3 + 0.01 * rng.standard_normal(1) for each in search.ask.arms]
+        search.tell([Sample(each, (value,)) for each, value in zip(search.ask.arms, values, strict=True)])
+    assert on_line(factors, -0.2)(search.choice.settings) < 1.02

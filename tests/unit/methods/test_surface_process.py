@@ -1,0 +1,64 @@
+"""The surface that is learnt: its gradient, what it expects, and how sure it is."""
+
+import numpy as np
+import pytest
+
+from becalm.methods.surface_process import Seen, Weights, _Posterior, learned
+from becalm.nouns.factor import Factor
+from becalm.stats.one_thread import _libraries, one_thread
+
+FACTORS = (*(Factor(f"f{number}", 0.0, 1.0) for number in range(3)), Factor("c", choices=("a", "b", "c")))
+
+
+def seen(count=14, noise=0.01, shift=0.0):
+    rng, found = np.random.default_rng(0), Seen(FACTORS)
+    for number in range(count):
+        at = [*rng.uniform(-1, 1, 3), float(rng.integers(3))]
+        block = number // 5
+        found.add(at, value(at) + shift * block + noise * rng.standard_normal(), block)
+        if number % 5 == 0:
+            found.add(None, 0.5 + shift * block, block)
+    return found
+
+
+def value(at):
+    return at[0] ** 2 + 0.3 * at[1] + 0.1 * (at[3] == 2)
+
+
+def test_the_gradient_is_that_of_the_density():
+    posterior = _Posterior(seen())
+    logs = Weights.usual(len(FACTORS)).logs + 0.1 * np.arange(8)
+    found = posterior.value(logs)[1]
+    steps = 1e-5 * np.eye(len(logs))
+    numeric = [(posterior.value(logs + each)[0] - posterior.value(logs - each)[0]) / 2e-5 for each in steps]
+    assert found == pytest.approx(numeric, rel=1e-4, abs=1e-6)
+
+
+def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
+    told = seen(40)
+    process = learned(told)
+    places = np.random.default_rng(5).uniform(-0.8, 0.8, (30, 4))
+    places[:, 3] = np.arange(30) % 3
+    base = np.array([0.0, 0.0, 0.0, 0.0])
+    mean, error = process.compare(places, base)
+    truth = np.array([value(each) for each in places])
+    assert np.abs(mean - truth).max() < 0.1
+    assert process.compare(base[None], base)[1] == pytest.approx([0.0], abs=1e-6)
+    assert (error > 0).all()
+    assert process.expected(places) == pytest.approx(mean)
+    assert process.weights.relevance[0] > 3 * process.weights.relevance[2]
+
+
+def test_the_machine_as_it_is_is_compared_across_blocks_that_drift():
+    process = learned(seen(30, shift=1.0))
+    gain, error = process.gain(np.array([0.0, -1.0, 0.0, 0.0]))
+    assert gain == pytest.approx(0.8, abs=4 * error + 0.02)
+    assert error < 0.2
+    assert process.drift > 5 * process.noise
+
+
+def test_one_thread_is_for_within_only():
+    before = [library["get"]() for library in _libraries()]
+    with one_thread():
+        assert {library["get"]() for library in _libraries()} <= {1}
+    assert [library["get"]() for library in _libraries()] == before
