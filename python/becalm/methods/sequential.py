@@ -145,7 +145,7 @@ class _Search:
         for index, each in enumerate(self.factors):
             if each.categorical:
                 places[:, index] = self.rng.permutation(np.arange(len(places)) % len(each.choices))
-        self.short = self.room < len(self.factors) + 1
+        self.short = self.room < len(self.factors) + 3
         if self.short:
             return
         yield from self.ask(places, f"a simplex about the middle of {len(self.factors)} ranges", control=True)

@@ -28,6 +28,9 @@ RESPONSE = "time"
 
 UNIT_NS = 1e9
 
+MOST_FACTORS, MOST_CHOICES = 12, 64
+"""Of a fit: more factors, or combinations of their choices, are too many for the runs of a search to tell apart."""
+
 Tried = Sequence[tuple[int, Ask, Sample]]
 """Trials in the order in which they were asked for: the number of the ask, the ask, one of its arms."""
 
@@ -54,6 +57,9 @@ def search_fit(
     good = [each for each in places if math.isfinite(each.value)]
     if not factors or sum(each.coded is not None for each in good) < 3:
         return None, []
+    if len(factors) > MOST_FACTORS or math.prod(len(each.choices) or 1 for each in factors) > MOST_CHOICES:
+        why = f"{len(factors)} settings were varied in {len(good)} runs, too few for a polynomial in all of them."
+        return None, [finding("no_fit", {"why": why})]
     model = Model(factors, good)
     known = iter(model.values)
     varied = [each for each in places if each.coded is not None]

@@ -28,7 +28,7 @@ class Heard(Quiet):
 
 def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
     found = tune_cost(["p"], **TIMED)
-    assert found.search_runs == 14 + 12 - 1, "a control in each of two blocks, three follow-ups of three runs"
+    assert found.search_runs == 8 + 2 * 8, "eight, and eight for each of two factors, controls among them"
     assert found.confirm_runs == 4 * (12 * 5 + 1)
     assert found.pilots == 5
     assert 0.001 < found.noise < 0.05
