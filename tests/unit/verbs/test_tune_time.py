@@ -128,7 +128,7 @@ def test_a_setting_that_is_forbidden_in_the_middle_is_censored(trouble):
 
 def test_runs_that_fail_under_some_settings_are_no_values(trouble):
     trouble.fails = ("sched_min_granularity_ns=1000000000",)
-    found = fast()
+    found = fast(design="composite")
     assert found.fit.responses[0].missing == finding(found, "censored")[0].numbers["failed"] >= 2
     assert found.settings["sched_min_granularity_ns"] < 1_000_000_000
 
@@ -141,7 +141,7 @@ def test_a_program_that_fails_on_the_machine_as_it_is_cannot_be_tuned(trouble):
 
 def test_when_all_settings_fail_nothing_is_recommended(trouble):
     trouble.fails = tuple(f"sched_latency_ns={each}" for each in (1_000_000, 31_622_777, 1_000_000_000))
-    found = fast()
+    found = fast(design="composite")
     assert found.settings == {}
     assert "none of" in found.sentence
     assert found.fit is None
@@ -162,7 +162,7 @@ def test_an_optimum_at_the_end_of_a_range_is_said(trouble):
 
 
 def test_a_budget_too_short_for_a_design_is_said(trouble):
-    found = fast(most_runs=5)
+    found = fast(most_runs=5, design="composite")
     assert "is too short for sched_min_granularity_ns, sched_latency_ns" in found.sentence
 
 
