@@ -4,7 +4,7 @@ import pytest
 
 import becalm
 from becalm.nouns.run import Outcome
-from becalm.nouns.tune_verdict import BASELINE, TUNED
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.store import Store
 
 QUICK = {

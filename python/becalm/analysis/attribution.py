@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from becalm.nouns.tune_verdict import AND, TUNED, AblationEffect, ArmComparison
+from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
+from becalm.nouns.tuned_arm import AND, TUNED
 from becalm.nouns.verdict import Interval
 from becalm.wording.tune import COST
 

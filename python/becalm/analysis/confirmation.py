@@ -23,17 +23,8 @@ from becalm.methods.protocol import NO_SETTINGS, Sample
 from becalm.nouns.metric import Metric
 from becalm.nouns.objective import TIME, find
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import (
-    AND,
-    BASELINE,
-    QUANTILES,
-    RECOMMENDED,
-    TUNED,
-    WITHOUT,
-    AblationEffect,
-    Arm,
-    ArmComparison,
-)
+from becalm.nouns.tune_verdict import QUANTILES, AblationEffect, Arm, ArmComparison
+from becalm.nouns.tuned_arm import AND, BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding, Interval
 from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import TestResult, brown_forsythe, f_test, levene, student_t, welch_t

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.resources
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
@@ -53,7 +53,7 @@ ERRORS: dict[str, type[BecalmError]] = {
 
 def agent_path() -> str:
     """The agent's executable inside the installed package. Raises MachineError when it is not there."""
-    path = str(importlib.resources.files("becalm") / "becalm-agent")
+    path = str(Path(__file__).parents[1] / "becalm-agent")
     if not os.access(path, os.X_OK):
         raise MachineError(
             f"The agent is missing: {path} is not an executable file. Install becalm with `pip install .`, "

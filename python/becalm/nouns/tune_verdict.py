@@ -20,30 +20,8 @@ from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Metric
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.settings import Settings
+from becalm.nouns.tuned_arm import BASELINE
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
-
-BASELINE = "baseline"
-"""Name of the arm without any settings."""
-
-TUNED = "tuned"
-"""Name of the arm with the settings that the search chose."""
-
-
-RECOMMENDED = "recommended"
-"""Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
-
-LISTED = "all profiles"
-"""Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
-
-EVERYTHING = "all settings"
-"""Name of the arm with all that could be tried, measured then, too."""
-
-WITHOUT = "without "
-"""Names of arms that leave one chosen knob out begin with this: "without nice"."""
-
-AND = " and "
-"""Between the names of knobs that are left out as one, because each costs a boot or one does what the other does:
-"without isolcpus and nohz_full"."""
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """Which quantiles of the single runs an Arm keeps for its picture."""

@@ -13,7 +13,6 @@ name or path, `names` lists them, `write` makes a file, `text` what is in it.
 from __future__ import annotations
 
 import difflib
-import importlib.resources
 import json
 import os
 import re
@@ -134,7 +133,7 @@ def write(profile: Profile, path: Path | None = None) -> Path:
 def _found() -> dict[str, Any]:
     """Files by name; one's own cannot hide a shipped one."""
     found: dict[str, Any] = {}
-    shipped = importlib.resources.files("becalm.profiles")
+    shipped = Path(__file__).parent
     for name in SHIPPED:
         found[name] = shipped / f"{name}.toml"
     own = config_dir() / "profiles"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 from becalm.stats.arrays import Floats, level, series
 from becalm.stats.effective_sample_size import correlation_time
+from becalm.stats.normal import ndtr, ndtri
 
 Statistic = Callable[[Floats], Floats]
 """Takes samples, shape (resamples, n), and gives one number for each: `lambda s: np.median(s, axis=1)`."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, stdtrit
 
 from becalm.stats.arrays import Floats, level, series
 from becalm.stats.effective_sample_size import correlation_time, effective_size, mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
 from becalm.stats.root_finding import root
+from becalm.stats.student import betainc, stdtrit
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 
 from becalm.stats.arrays import Floats, Positions, level
+from becalm.stats.normal import ndtr
 from becalm.stats.paired import Pairs, Score, locate, standard_error, standardised
 from becalm.stats.power import last_critical, pairs_for
 from becalm.stats.sequential import ErrorSpending
+from becalm.stats.student import stdtrit
 
 FEW = 12
 """Rounds up to which Student's t is looked at, too."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from becalm.stats.arrays import Floats, series
 from becalm.stats.huber import BOUND, psi, scale
+from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
 from becalm.stats.root_finding import outward, root
 from becalm.stats.sequential import ErrorSpending

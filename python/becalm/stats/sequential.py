@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from becalm.stats.arrays import Floats, level
+from becalm.stats.normal import ndtr
 from becalm.stats.root_finding import root
 
 FAR = 8.0

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincc, ndtri, stdtr
 
 from becalm.stats.arrays import Floats, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
+from becalm.stats.normal import ndtri
 from becalm.stats.normal_scores import memory, normal_scores
 from becalm.stats.periodogram import Period, period
+from becalm.stats.student import gammaincc, stdtr
 
 __all__ = [
     "LEVEL",
@@ -104,8 +105,7 @@ def warmup(x: npt.ArrayLike) -> Warmup:
     error = np.sqrt(variance * (noise.mean_of(sizes.astype(float)) + noise.mean_of((count - sizes).astype(float))))
     total = np.cumsum(scores)
     gap = total[sizes - 1] / sizes - (total[-1] - total[sizes - 1]) / (count - sizes)
-    p = stdtr(worth - 1, -gap / error)
-    p_value = min(1.0, float(p.min()) * (len(sizes) + 1))
+    p_value = min(1.0, stdtr(worth - 1, float((-gap / error).min())) * (len(sizes) + 1))
     spread = scale(values - np.median(values))
     if p_value >= LEVEL:
         lone = values[0] >= values.max() and values[0] > np.median(values) + 8 * spread

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from becalm.stats.arrays import level, series
 from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
+from becalm.stats.student import stdtr, stdtrit
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
 from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.tune_verdict import BASELINE, TUNED, Arm, Transfer, Trial, TuneVerdict
+from becalm.nouns.tune_verdict import Arm, Transfer, Trial, TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Finding, Stopped
 from becalm.report.document import Document
 from becalm.tuning.course import Course, replay

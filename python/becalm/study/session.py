@@ -19,7 +19,6 @@ from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
-from becalm.study.rescue import rescue
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
 from becalm.wording import measurement
@@ -117,6 +116,8 @@ class StudySession:
         if waiting:
             said.append(f"{measurement.counted(waiting, 'run')} will be put into it when becalm opens it again.")
         if lost:
+            from becalm.study.rescue import rescue  # Only when a store fails.
+
             path, carried = rescue(lost, study)
             runs, verb = measurement.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
             place = f"in {path}; `becalm import` reads them." if path else "above, for a file and `becalm import`."

@@ -14,7 +14,8 @@ from becalm.methods.protocol import NO_SETTINGS, Choice
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT, AblationEffect
+from becalm.nouns.tune_verdict import AblationEffect
+from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
 from becalm.tuning.confirming import (
     BOOT_LOOPS,

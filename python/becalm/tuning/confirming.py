@@ -16,7 +16,7 @@ from becalm.methods.protocol import NO_SETTINGS, Ask
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult, counted
 
 FEWEST_LOOPS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from becalm.analysis.comparison import against_baseline
 from becalm.analysis.ranking import LEAST
@@ -12,7 +12,6 @@ from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.history import History
 from becalm.nouns.metric import Metric, Response, Work
-from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
@@ -23,6 +22,9 @@ from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
 from becalm.workloads import single
 from becalm.workloads.parameters import expand
+
+if TYPE_CHECKING:
+    from becalm.nouns.multi_host import MultiHostVerdict
 
 
 class CompareKeywords(MeasureKeywords, total=False):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from becalm.hosts import Host
 from becalm.nouns.metric import Response, Work
-from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Verdict
@@ -15,6 +14,9 @@ from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.workloads import single
+
+if TYPE_CHECKING:
+    from becalm.nouns.multi_host import MultiHostVerdict
 
 
 @overload

@@ -24,7 +24,8 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.swarm import SwarmParameters
 from becalm.nouns.tune_cost import TuneCost
-from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, TuneVerdict
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.store import Store
 from becalm.study.pilot import pilot_runs, responses, wall_times

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from becalm.nouns.design import Design
-from becalm.nouns.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
-from becalm.nouns.factor import Factor
-from becalm.nouns.swarm import SwarmParameters
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, listed
+
+if TYPE_CHECKING:
+    from becalm.nouns.design import Design
+    from becalm.nouns.design_fit import BestPlace, DesignFit, ResponseFit, SurfacePoint
+    from becalm.nouns.factor import Factor
+    from becalm.nouns.swarm import SwarmParameters
 
 FAMILIES = {"factorial": "Two-level", "central": "Central composite", "box-behnken": "Box-Behnken"}
 MODELS = {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from becalm.nouns.survey import Outlier, SurveyResult
+from typing import TYPE_CHECKING
+
 from becalm.wording.measurement import counted, listed, percent
+
+if TYPE_CHECKING:
+    from becalm.nouns.survey import Outlier, SurveyResult
 
 
 def named(found: Outlier) -> str:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from becalm.nouns.tune_verdict import (
-    AND,
-    BASELINE,
-    EVERYTHING,
-    LISTED,
-    RECOMMENDED,
-    TUNED,
-    WITHOUT,
-    AblationEffect,
-    Arm,
-    ArmComparison,
-    TuneVerdict,
-)
+from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, percent
+
+if TYPE_CHECKING:
+    from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
 
 TIMED = "time"
 """The objective of a search for the fastest settings."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.nouns.tune_verdict import WITHOUT
+from becalm.nouns.tuned_arm import WITHOUT
 from becalm.wording import tune
 from becalm.wording.measurement import counted
 

@@ -11,7 +11,8 @@ from becalm.analysis import confirmation as steady
 from becalm.methods.protocol import Sample
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import BASELINE, TUNED, Transfer, Trial, TuneVerdict
+from becalm.nouns.tune_verdict import Transfer, Trial, TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Finding, Interval, Stopped
 from becalm.wording import tune as sentences
 

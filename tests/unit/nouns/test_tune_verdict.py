@@ -5,7 +5,8 @@ import json
 import pytest
 
 from becalm.nouns.study import Study
-from becalm.nouns.tune_verdict import BASELINE, from_json
+from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.tuned_arm import BASELINE
 from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.verbs.records import export, import_, show

@@ -14,7 +14,7 @@ from becalm.hosts.simulated import machine
 from becalm.nouns.knob import at_boot, catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED
+from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED
 from becalm.nouns.workload import Workload
 from becalm.report.tune import tables
 from becalm.store import Store

@@ -8,7 +8,8 @@ from tests.unit.small_machine import KNOBS
 
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
 from becalm.nouns.run import PILOT
-from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, from_json
+from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
 from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.verbs.settings import Profile

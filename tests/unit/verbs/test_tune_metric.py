@@ -7,7 +7,8 @@ from tests.unit.small_machine import RANGES, Repeatable
 
 from becalm.errors import UsageError
 from becalm.hosts import Runs
-from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
+from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.report import drawn
 from becalm.store import Store
 from becalm.verbs.records import show

@@ -10,7 +10,8 @@ from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import Ability
 from becalm.hosts.abilities import YES
 from becalm.nouns.production import ProductionPlan
-from becalm.nouns.tune_verdict import BASELINE, TUNED, from_json
+from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.store import Store
 from becalm.study import tune as measuring
 from becalm.verbs.records import show

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.nouns.tune_verdict import BASELINE, RECOMMENDED, TUNED, WITHOUT, Arm, TuneVerdict
+from becalm.nouns.tune_verdict import Arm, TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Interval
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain_ticks, svg
 from becalm.report.drawing import figure as picture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE
 from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled

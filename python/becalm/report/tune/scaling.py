@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from becalm.nouns.tune_verdict import BASELINE, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tune_verdict import Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE
 from becalm.report.drawing import AFTER, BEFORE, FAINT, figure, svg
 from becalm.report.table import Table
 from becalm.wording import tune as sentences

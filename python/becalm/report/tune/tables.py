@@ -11,7 +11,8 @@ from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
 from becalm.nouns.knob import known
 from becalm.nouns.objective import find
-from becalm.nouns.tune_verdict import AND, BASELINE, TUNED, WITHOUT, AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tuned_arm import AND, BASELINE, TUNED, WITHOUT
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
 from becalm.report.tune import response, scaling, time_tables

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from becalm.nouns.tune_verdict import AND, AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tuned_arm import AND
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
 from becalm.report.tune import response

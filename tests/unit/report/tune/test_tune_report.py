@@ -19,7 +19,8 @@ from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verd
 
 from becalm.analysis.confirmation import judge
 from becalm.errors import UsageError
-from becalm.nouns.tune_verdict import BASELINE, TUNED, TuneVerdict
+from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Interval
 from becalm.report.tune import figures, html, markdown, tables, terminal
 from becalm.wording import tune as sentences

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.production import ProductionPlan, SettingPlace, Where
-from becalm.nouns.tune_verdict import TUNED, from_json
+from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.tuned_arm import TUNED
 from becalm.report.drawn import as_html, as_markdown, on_terminal
 from becalm.report.tune import figures, response, tables
 from becalm.verbs.tune import tune

@@ -1,0 +1,25 @@
+"""Names of the arms that a `tune` study confirms: settings beside each other on fresh runs."""
+
+from __future__ import annotations
+
+BASELINE = "baseline"
+"""Name of the arm without any settings."""
+
+TUNED = "tuned"
+"""Name of the arm with the settings that the search chose."""
+
+RECOMMENDED = "recommended"
+"""Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
+
+LISTED = "all profiles"
+"""Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
+
+EVERYTHING = "all settings"
+"""Name of the arm with all that could be tried, measured then, too."""
+
+WITHOUT = "without "
+"""Names of arms that leave one chosen knob out begin with this: "without nice"."""
+
+AND = " and "
+"""Between the names of knobs that are left out as one, because each costs a boot or one does what the other does:
+"without isolcpus and nohz_full"."""

@@ -1,0 +1,102 @@
+"""What a command has imported when its first program is asked for, or when it is done without any.
+
+Counted, not timed: an import that a start does not need is seen here on any machine, and named.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+FIRST_RUN = """
+import json, sys
+from becalm.hosts.agent import AgentHost
+
+def measure(*given, **options):
+    print(json.dumps(sorted(sys.modules)), file=sys.__stdout__, flush=True)
+    import os
+    os._exit(0)
+
+AgentHost.measure = measure
+"""
+"""Where the first block is asked for, the names of all modules are written and everything ends."""
+
+AT_THE_END = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.__stdout__, flush=True))
+"""
+
+START = "from becalm.cli.main import main; main()"
+STORELESS = ("sqlalchemy", "numpy", "rich")
+NEVER = (
+    "scipy",
+    "jinja2",
+    "matplotlib",
+    "pyarrow",
+    "asyncssh",
+    "optuna",
+    "becalm.designs",
+    "becalm.methods",
+    "becalm.surfaces",
+    "becalm.tuning",
+    "becalm.report.tune",
+    "becalm.report.explain",
+    "becalm.hosts.guest",
+    "becalm.hosts.cluster",
+    "becalm.nouns.design_fit",
+    "becalm.nouns.survey",
+    "becalm.nouns.tune_verdict",
+)
+"""What no start of a measurement needs."""
+
+
+def imported(directory: Path, prepared: str, words: Sequence[str]) -> list[str]:
+    """The modules of a process that runs `becalm` with these words."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{prepared}\nsys.argv = {['becalm', *words]!r}\n{START}"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(directory), "BECALM_STORE": str(directory / "becalm.db")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.stdout, done.stderr
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
+    """Those of the modules that are in one of these packages."""
+    return [name for name in found if any(name == each or name.startswith(f"{each}.") for each in never)]
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["compare", "true", "false"], 140),
+        (["run", "--", "true"], 140),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_before_the_first_run(tmp_path: Path, words: list[str], most: int) -> None:
+    """`run` and `compare` have imported nothing of searches, designs and reports, and no library of theirs."""
+    found = imported(tmp_path, FIRST_RUN, words)
+    assert beyond(found, NEVER) == []
+    own = [name for name in found if name.startswith("becalm.")]
+    assert len(own) <= most, own
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["compare", "--help"], ["run", "--help"]], ids=" ".join)
+def test_without_a_store(tmp_path: Path, words: list[str]) -> None:
+    """Help needs neither arrays nor the database nor a terminal library."""
+    assert beyond(imported(tmp_path, AT_THE_END, words), (*NEVER, *STORELESS)) == []
+
+
+def test_list(tmp_path: Path) -> None:
+    """`list` reads the store and draws a table; it computes nothing."""
+    assert beyond(imported(tmp_path, AT_THE_END, ["list"]), ("scipy", "jinja2", "becalm.stats.paired")) == []
