@@ -9,6 +9,7 @@ from sqlalchemy import Connection, null, select
 
 from becalm.errors import StoreError
 from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.store.driver import insert_rows
 from becalm.store.migrations import lacking
 from becalm.store.schema import LOAD, SERIES, STUDY
 
@@ -19,8 +20,8 @@ def insert(db: Connection, number: int, loads: Sequence[Load], series: Sequence[
     """Add records of a study."""
     created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
     if loads:
-        rows = [{"study_id": number, **load._asdict(), "started_ns": load.started_ns - created_ns} for load in loads]
-        db.execute(LOAD.insert(), rows)
+        rows = [(number, *load._replace(started_ns=load.started_ns - created_ns)) for load in loads]
+        insert_rows(db, LOAD.name, ("study_id", *LOAD_COLUMNS), rows)
     for each in series:
         text = json.dumps(each.to_json(), separators=(",", ":"), allow_nan=False)
         db.execute(SERIES.insert().values(study_id=number, first=each.first, last=each.last, series=text))

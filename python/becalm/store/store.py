@@ -32,6 +32,7 @@ from becalm.nouns.study import StoredStudy, Study
 from becalm.store import loads as recorded
 from becalm.store import region_parts as regions
 from becalm.store.checksum import checksums, fits, of_text
+from becalm.store.driver import insert_rows
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
 from becalm.store.migrations import current, lacking, migrate, version
@@ -143,10 +144,8 @@ class Store:
                 db.execute(TEXT.insert().values(values))
 
     def _insert(self, db: Connection, number: int, rows: Iterable[Run]) -> None:
-        """Straight to the driver: a tenth of the time that bound inserts take."""
+        """Each with its checksum."""
         created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
-        mark = "?" if db.dialect.name == "sqlite" else "%s"
-        marks = ", ".join([mark] * (len(COLUMNS) + 2))
         values: list[tuple[Any, ...]] = []
         for row in rows:
             stored: list[Any] = [number, *row]
@@ -156,7 +155,7 @@ class Store:
                 stored[_METRICS + 1] = json.dumps(row.metrics, allow_nan=False)
             values.append(tuple(stored))
         checked = [(*row, check) for row, check in zip(values, checksums(map(_numbers, values)), strict=True)]
-        db.exec_driver_sql(f"INSERT INTO run (study_id, {', '.join(COLUMNS)}, checksum) VALUES ({marks})", checked)
+        insert_rows(db, RUN.name, ("study_id", *COLUMNS, "checksum"), checked)
 
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
