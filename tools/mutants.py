@@ -1,0 +1,182 @@
+"""Small errors put into becalm's arithmetic, one at a time: those that no test notices are named.
+
+    python tools/mutants.py                                     # a few of each module of statistics, analysis, load
+    python tools/mutants.py --most 30 becalm/stats/paired.py    # more of one
+
+A mutant is a copy of the package in which one comparison, operator, number, sign, `and` or `or` of one file is
+another one. Its tests are those of its name: tests/unit/stats/test_paired*.py for becalm/stats/paired.py; where there
+is none, those of the whole folder. A mutant that makes them fail, or never end, is killed; one that they pass is
+printed with its line. Not each of those matters: some change nothing that can be seen.
+
+The engine's journal and restoring are mutated by cargo-mutants, where it is installed: `make mutants`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("becalm/stats", "becalm/analysis", "becalm/load")
+
+PATIENCE = 10.0
+"""So many times as long as without an error tests may take before the mutant counts as one that never ends."""
+
+LEAST_S = 60.0
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+}
+NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A whole file with one error: its line, what stood there, what stands there now, and the text of the file."""
+
+    line: int
+    before: str
+    after: str
+    text: str
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """Every file that differs from `source` by one error."""
+    tree = ast.parse(source)
+    for index, node in enumerate(ast.walk(tree)):
+        for place in range(_places(node)):
+            changed = copy.deepcopy(tree)
+            there = next(each for at, each in enumerate(ast.walk(changed)) if at == index)
+            before = ast.unparse(node)
+            _change(there, place)
+            yield Mutant(getattr(node, "lineno", 0), before, ast.unparse(there), ast.unparse(changed))
+
+
+def _places(node: ast.AST) -> int:
+    """How many errors can be made at this very node."""
+    match node:
+        case ast.Compare(ops=operators):
+            return sum(type(each) in COMPARISONS for each in operators)
+        case ast.BinOp(op=operator):
+            # Types in annotations are joined by |, which is none of these.
+            return int(type(operator) in OPERATORS)
+        case ast.BoolOp() | ast.UnaryOp(op=ast.USub()) | ast.UnaryOp(op=ast.Not()):
+            return 1
+        case ast.Constant(value=value):
+            return int(isinstance(value, (int, float)))
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return int(name in NAMES)
+    return 0
+
+
+def _change(node: ast.AST, place: int) -> None:
+    """Make the error."""
+    match node:
+        case ast.Compare(ops=operators):
+            which = [index for index, each in enumerate(operators) if type(each) in COMPARISONS][place]
+            operators[which] = COMPARISONS[type(operators[which])]()
+        case ast.BinOp(op=operator):
+            node.op = OPERATORS[type(operator)]()
+        case ast.BoolOp(op=joined):
+            node.op = ast.Or() if isinstance(joined, ast.And) else ast.And()
+        case ast.UnaryOp():
+            node.op = ast.UAdd() if isinstance(node.op, ast.USub) else ast.Not()
+            if isinstance(node.op, ast.Not):
+                node.operand = ast.UnaryOp(ast.Not(), node.operand)
+        case ast.Constant(value=bool(value)):
+            node.value = not value
+        case ast.Constant(value=int(value) | float(value)):
+            node.value = value + 1
+        case ast.Call(func=ast.Name() as called):
+            called.id = NAMES[called.id]
+        case ast.Call(func=ast.Attribute() as called):
+            called.attr = NAMES[called.attr]
+
+
+def named_tests(module: Path) -> list[str]:
+    """The tests of a module, given beside `python`: becalm/stats/paired.py."""
+    folder = Path("tests/unit", *module.parts[1:-1])
+    named = sorted(folder.glob(f"test_{module.stem}.py")) + sorted(folder.glob(f"test_{module.stem}_*.py"))
+    return [str(path) for path in named] or [str(folder)]
+
+
+def passes(package: str, tests: Sequence[str], seconds: float | None) -> bool:
+    """Whether the tests pass with the package that lies in this directory; not when they do not end in time."""
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": f"{package}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def tried(module: Path, most: int, seed: int) -> tuple[int, list[Mutant]]:
+    """How many mutants of a module were tried, and which survived. Exits when its tests fail by themselves."""
+    source = (ROOT / "python" / module).read_text()
+    every = list(mutants(source))
+    chosen = random.Random(f"{seed}/{module}").sample(every, min(most, len(every)))
+    tests = named_tests(module)
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copytree(ROOT / "python/becalm", f"{directory}/becalm", ignore=shutil.ignore_patterns("__pycache__"))
+        # Alone, too, the tests must pass; they set the limit, in CPU time, since others use the machine meanwhile.
+        begun = os.times().children_user
+        if not passes(directory, tests, None):
+            sys.exit(f"{' '.join(tests)} fail without any mutant.")
+        limit = max(LEAST_S, PATIENCE * (os.times().children_user - begun))
+        left = []
+        for each in chosen:
+            (Path(directory) / module).write_text(each.text)
+            if passes(directory, tests, limit):
+                left.append(each)
+    return len(chosen), left
+
+
+def main() -> None:
+    """Print the survivors of each module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*", type=Path, help="becalm/stats/paired.py …; all of the three folders")
+    parser.add_argument("--most", type=int, default=6, help="mutants of each module")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    package = ROOT / "python"
+    found = sorted(each for folder in FOLDERS for each in (package / folder).glob("*.py") if each.stem != "__init__")
+    modules = given.modules or [path.relative_to(package) for path in found]
+    total = survived = 0
+    for module in modules:
+        count, left = tried(module, given.most, given.seed)
+        total, survived = total + count, survived + len(left)
+        print(f"{module}: {count} tried, {len(left)} survived", flush=True)
+        for each in left:
+            print(f"  line {each.line}: {each.before}  ->  {each.after}", flush=True)
+    print(f"{total} tried, {survived} survived.")
+
+
+if __name__ == "__main__":
+    main()
