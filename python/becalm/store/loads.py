@@ -16,9 +16,8 @@ from becalm.store.schema import LOAD, SERIES, STUDY
 _CHUNK = 5_000
 
 
-def insert(db: Connection, number: int, loads: Sequence[Load], series: Sequence[Series]) -> None:
-    """Add records of a study."""
-    created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+def insert(db: Connection, number: int, created_ns: int, loads: Sequence[Load], series: Sequence[Series]) -> None:
+    """Add records of a study that began at `created_ns`."""
     if loads:
         rows = [(number, *load._replace(started_ns=load.started_ns - created_ns)) for load in loads]
         insert_rows(db, LOAD.name, ("study_id", *LOAD_COLUMNS), rows)

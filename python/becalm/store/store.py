@@ -54,6 +54,7 @@ class Store:
     def __init__(self, location: Location) -> None:
         self.location = location
         self._together: Connection | None = None
+        self._created: dict[int, int] = {}
         self.damaged: dict[int, int] = {}
         """Runs of studies that `runs` has left out, since their checksums do not fit."""
 
@@ -145,7 +146,7 @@ class Store:
 
     def _insert(self, db: Connection, number: int, rows: Iterable[Run]) -> None:
         """Each with its checksum."""
-        created_ns = db.execute(select(STUDY.c.created_ns).where(STUDY.c.id == number)).scalar_one()
+        created_ns = self._created_ns(db, number)
         values: list[tuple[Any, ...]] = []
         for row in rows:
             stored: list[Any] = [number, *row]
@@ -157,10 +158,17 @@ class Store:
         checked = [(*row, check) for row, check in zip(values, checksums(map(_numbers, values)), strict=True)]
         insert_rows(db, RUN.name, ("study_id", *COLUMNS, "checksum"), checked)
 
+    def _created_ns(self, db: Connection, number: int) -> int:
+        """When a study began, which its times are counted from: asked once, since blocks wait while this is written."""
+        if number not in self._created:
+            query = select(STUDY.c.created_ns).where(STUDY.c.id == number)
+            self._created[number] = int(db.execute(query).scalar_one())
+        return self._created[number]
+
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
         with worded(self.shown), self._writing() as db:
-            recorded.insert(db, number, loads, series)
+            recorded.insert(db, number, self._created_ns(db, number), loads, series)
 
     def append_regions(self, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
         """Add pieces of a study's file of timed regions: how many are in each, and its bytes. All of them or none."""
@@ -176,6 +184,8 @@ class Store:
                 yield
             finally:
                 self._together = outer
+                # Studies that began in here may be gone again, and others get their numbers.
+                self._created.clear()
 
     def conclude(self, number: int, verdict: Mapping[str, Any]) -> None:
         """Record what a study concluded. Verdicts are added, never replaced."""
