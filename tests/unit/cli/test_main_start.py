@@ -78,8 +78,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 140),
-        (["run", "--", "true"], 140),
+        (["compare", "true", "false"], 148),
+        (["run", "--", "true"], 148),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )

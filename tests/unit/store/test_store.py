@@ -56,10 +56,14 @@ def test_a_failed_import_leaves_nothing(location, tmp_path):
 
 
 def test_a_study_with_the_number_of_one_that_is_gone_has_times_of_its_own(store):
-    with pytest.raises(KeyError), store.together():
-        number = store.begin(STUDY, {}, created_ns=10**9)
-        store.append(number, [run(0)])
-        raise KeyError
+    def fails():
+        with store.together():
+            number = store.begin(STUDY, {}, created_ns=10**9)
+            store.append(number, [run(0)])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
     again = store.begin(STUDY, {}, created_ns=7 * 10**9)
     store.append(again, [run(0), run(1)])
     assert [each.started_ns for each in store.runs(again)] == [run(0).started_ns, run(1).started_ns]

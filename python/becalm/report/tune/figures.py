@@ -16,7 +16,7 @@ from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain
 from becalm.report.drawing import figure as picture
 from becalm.report.tune import response, tables
 from becalm.wording import tune as sentences
-from becalm.wording.measurement import duration
+from becalm.wording.measurement import duration, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,11 +249,7 @@ def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: fl
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [_cut(name) for name in names])
+    axes.set_yticks(range(len(names)), short(names, 34))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-
-
-def _cut(name: str, width: int = 34) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
