@@ -159,16 +159,22 @@ impl Runner {
         base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
+        let setup = ready.setup.as_ref().filter(|_| !ready.set_up.get());
+        let hooks = [(setup, "setup"), (ready.prepare.as_ref(), "prepare")];
         let mut attention = Attention::Nothing;
-        if let Some(prepare) = &ready.prepare {
-            match self.hook(prepare, &ready.environment, base, talk)? {
+        for (hook, called) in hooks.into_iter().filter_map(|(hook, called)| Some((hook?, called))) {
+            match self.hook(hook, &ready.environment, base, talk)? {
                 Ok(found) => attention = found,
                 Err(failure) => {
-                    let message = format!("The prepare command failed. {}", failure.message);
+                    let message = format!("The {called} command failed. {}", failure.message);
                     return Ok(Err(Failure::new("prepare", message)));
                 }
             }
+            if attention != Attention::Nothing {
+                return Ok(Ok(attention));
+            }
         }
+        ready.set_up.set(true);
         if cold || ready.workload.cold {
             // SAFETY: no arguments.
             unsafe { libc::sync() };
@@ -334,7 +340,7 @@ impl Runner {
         }
     }
 
-    /// Run a prepare or cleanup command to its end, without settings.
+    /// Run a setup, prepare or cleanup command to its end, without settings.
     fn hook(
         &mut self,
         program: &Program,

@@ -2,6 +2,7 @@
 //!
 //! `session` makes one for each workload that is defined; `measure` runs it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
@@ -18,6 +19,9 @@ pub struct Ready {
     path: String,
     pub program: Option<Program>,
     pub prepare: Option<Program>,
+    pub setup: Option<Program>,
+    /// Whether its setup command has ended well.
+    pub set_up: Cell<bool>,
     pub cleanup: Option<Program>,
     pub environment: Environment,
     pub input: Option<CString>,
@@ -57,6 +61,8 @@ impl Ready {
             program: program.map(|found| copied(found, workload.copies)),
             path,
             prepare: workload.prepare.as_deref().map(find).transpose()?,
+            setup: workload.setup.as_deref().map(find).transpose()?,
+            set_up: Cell::new(false),
             cleanup: workload.cleanup.as_deref().map(find).transpose()?,
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,

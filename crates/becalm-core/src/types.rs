@@ -91,6 +91,9 @@ pub struct Workload {
     pub input: Option<Text>,
     #[serde(default)]
     pub prepare: Option<Vec<Text>>,
+    /// Once, before the first run.
+    #[serde(default)]
+    pub setup: Option<Vec<Text>>,
     #[serde(default)]
     pub cleanup: Option<Vec<Text>>,
     #[serde(default)]
