@@ -26,7 +26,7 @@ from becalm.nouns.knob import catalogue
 from becalm.nouns.objective import TABLE as OBJECTIVES
 from becalm.profiles import SHIPPED, Profile
 from becalm.profiles import load as load_profile
-from becalm.report.formats import FORMATS
+from becalm.report.formats import FOREIGN, FORMATS
 from becalm.wording.findings import TABLE as FINDINGS
 
 Row = Mapping[str, Any]
@@ -132,7 +132,8 @@ def hosts() -> str:
 
 def formats() -> str:
     """The formats of `becalm export` and `becalm import`."""
-    rows = ((code(row.name), row.what, "export and import" if row.reads else "export") for row in FORMATS)
+    rows = [(code(row.name), row.what, "export and import" if row.reads else "export") for row in FORMATS]
+    rows += [(code(row.name), row.what, "import") for row in FOREIGN]
     return table(("name", "what is in it", "for"), rows)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from becalm.methods import search_methods as search_methods
     from becalm.nouns.bisection import BisectResult as BisectResult
     from becalm.nouns.calibration import Calibration as Calibration
+    from becalm.nouns.check import CheckResult as CheckResult
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from becalm.nouns.option import Option as Option
     from becalm.nouns.option import options as options
     from becalm.nouns.options.bisect import BisectOptions as BisectOptions
+    from becalm.nouns.options.check import CheckOptions as CheckOptions
+    from becalm.nouns.options.compare_stored import CompareStoredOptions as CompareStoredOptions
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
     from becalm.nouns.options.design import SwarmDesignOptions as SwarmDesignOptions
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from becalm.nouns.settings_change import Status as Status
     from becalm.nouns.simulation import SimulatedRun as SimulatedRun
     from becalm.nouns.simulation import Simulation as Simulation
+    from becalm.nouns.stored_comparison import StoredComparison as StoredComparison
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
     from becalm.nouns.timeline import Timeline as Timeline
@@ -121,6 +125,7 @@ _VALUES = {
     "becalm.load.live": "Instant",
     "becalm.load.run_report": "Watched",
     "becalm.methods": "search_methods",
+    "becalm.nouns.check": "CheckResult",
     "becalm.nouns.codec": "toml",
     "becalm.nouns.design": "Design",
     "becalm.nouns.design_fit": "DesignFit",
@@ -131,6 +136,8 @@ _VALUES = {
     "becalm.nouns.multi_host": "MultiHostVerdict",
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.bisect": "BisectOptions",
+    "becalm.nouns.options.check": "CheckOptions",
+    "becalm.nouns.options.compare_stored": "CompareStoredOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
@@ -147,6 +154,7 @@ _VALUES = {
     "becalm.nouns.settings": "Settings",
     "becalm.nouns.settings_change": "ApplyResult Reset Status",
     "becalm.nouns.simulation": "SimulatedRun Simulation",
+    "becalm.nouns.stored_comparison": "StoredComparison",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
     "becalm.nouns.timeline": "Timeline",

@@ -49,6 +49,8 @@ ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
     "compare": {"commands", "regions", "against"},
     "clock": {"compare"},
+    "compare": {"commands", "regions", "against", "stored"},
+    "check": {"comment", "annotate", "annotations", "file"},
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},
     "explain": {"html", "designed"},
@@ -57,7 +59,8 @@ ASIDE = {
 
 FUNCTIONS = {
     "run": (becalm.run,),
-    "compare": (becalm.compare, becalm.compare_regions),
+    "check": (becalm.check,),
+    "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored),
     "tune": (becalm.tune,),
     "survey": (becalm.survey,),
     "suite": (becalm.suite,),

@@ -34,6 +34,7 @@ from becalm.stats.histogram import histogram
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.power import last_critical, pairs_for
+from becalm.stats.thinned import course, quantiles
 from becalm.stats.unpaired import unpaired
 from becalm.wording.findings import finding
 
@@ -248,6 +249,7 @@ def summarise(
     if len(wall) == 0:
         return None
     found = describe(wall, confidence)
+    response = np.asarray(wall if history.metric is None else history.printed(program), dtype=np.float64)
     return Summary(
         name=name,
         runs=len(wall),
@@ -267,6 +269,8 @@ def summarise(
         histogram=histogram(wall),
         metrics=_metrics(history, program, workload, printed, confidence),
         throughput=_throughput(workload, Interval(found.mean, *found.mean_interval)),
+        quantiles=quantiles(response),
+        course=course(response),
     )
 
 

@@ -29,6 +29,11 @@ REGIONS = ("t_diff", "confidence", "fail_above", "undecided", "store")
 """What a comparison of timed regions takes besides the files."""
 
 
+STORED = (becalm.CompareStoredOptions,)
+SHARED = ("confidence", "fail_above", "undecided", "store")
+"""Options that `compare` and `compare --stored` have alike."""
+
+
 class Against(click.Command):
     """Every word behind --against is one more of its files, up to the next option."""
 
@@ -48,8 +53,12 @@ class Against(click.Command):
     "--against", multiple=True, metavar="FILE…", help="The new files of regions; those before it are the old ones."
 )
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
-@options.of(*VALUES, without=("host", "name"))
+@click.option("--stored", is_flag=True, help="Compare runs of two times instead: study numbers, titles or files.")
+@options.of(*STORED, without=SHARED)
+@options.of(*VALUES, without=("host", "name", "prepare"))
 @output.options
+@output.time_unit
+@output.sort
 @click.argument("commands", nargs=-1)
 @click.pass_context
 def command_compare(
@@ -57,6 +66,7 @@ def command_compare(
     /,
     commands: tuple[str, ...],
     regions: bool,
+    stored: bool,
     against: tuple[str, ...],
     t_diff: str | None,
     **given: Any,
@@ -69,11 +79,19 @@ def command_compare(
     becalm compare --parameter n=1..4 'xz -T{n} -c FILE'
     becalm compare --host ssh://a --host ssh://b './old input' './new input'
     becalm compare --regions old.regions new.regions
+    becalm compare --stored 12 15
+    becalm compare --stored old.json new.json --more-old older.json
     """
+    if regions and stored:
+        raise UsageError("--regions and --stored contradict each other. Leave one out.")
     if regions:
         _regions(ctx, commands, against, t_diff, given)
     if against or t_diff is not None:
         raise UsageError("--against and --t-diff are for files of timed regions: becalm compare --regions OLD NEW")
+    if stored:
+        _stored(commands, given)
+    if only := options.typed(*STORED_ONLY):
+        raise UsageError(f"{only[0]} belongs to --stored, which compares runs of two times.")
     if not commands:
         raise UsageError("Which programs? For example: becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'")
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
@@ -102,3 +120,21 @@ def _regions(
     out = output.Output.of(given)
     chosen = {name: given[name] for name in REGIONS[1:] if given.get(name) is not None}
     out.end(becalm.compare_regions(files, against, t_diff=t_diff, **chosen))
+
+
+STORED_ONLY = ("more_old", "more_new", "shift")
+
+
+def _stored(sources: tuple[str, ...], given: dict[str, Any]) -> NoReturn:
+    """Compare two times, and leave."""
+    if len(sources) != 2:
+        raise UsageError(
+            "--stored takes the old and the new: becalm compare --stored 12 15, or two files. "
+            "Further sittings of them are --more-old and --more-new."
+        )
+    known = {*SHARED, *STORED_ONLY, *output.NAMES}
+    if other := options.typed(*(name for name in given if name not in known)):
+        raise UsageError(f"{other[0]} is for programs that are measured; with --stored nothing is. Leave it out.")
+    out = output.Output.of(given)
+    chosen = options.keywords({name: given[name] for name in (*SHARED, *STORED_ONLY)}, *STORED)
+    out.end(becalm.compare_stored(*sources, warned=output.warned, **chosen))

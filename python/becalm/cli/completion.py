@@ -58,6 +58,48 @@ def settings(incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(f"{name}={each}", help=meanings.get(each)) for each in values if each.startswith(value)]
 
 
+def studies(incomplete: str) -> list[CompletionItem]:
+    """Numbers of the newest studies, each with what it is, and `last`."""
+    try:
+        found = becalm.list_studies(limit=50).studies
+    except becalm.BecalmError:
+        return []
+    items = [CompletionItem("last", help="the newest")]
+    for each in found:
+        items.append(
+            CompletionItem(str(each.number), help=f"{each.study.kind}: {each.study.title or names(each.study)}")
+        )
+    return [each for each in items if str(each.value).startswith(incomplete)]
+
+
+def names(study: becalm.Study) -> str:
+    """The programs of a study."""
+    return " | ".join(each.name for each in study.workloads)
+
+
+def methods(incomplete: str) -> list[CompletionItem]:
+    """Methods of `tune`, each with what it does."""
+    return [
+        CompletionItem(row.name, help=row.what) for row in becalm.search_methods() if row.name.startswith(incomplete)
+    ]
+
+
+def hosts(incomplete: str) -> list[CompletionItem]:
+    """Names that `becalm host` knows, and beginnings of the other kinds."""
+    named = [CompletionItem(each.name, help=each.url) for each in becalm.list_hosts()]
+    kinds = [CompletionItem(name, help=what) for name, what in HOSTS.items()]
+    return [each for each in (*named, *kinds) if str(each.value).startswith(incomplete)]
+
+
+HOSTS = {
+    "local": "this machine",
+    "ssh://": "another machine",
+    "guest:": "a virtual machine with another kernel",
+    "sim:cfs": "a simulated scheduler",
+    "sim:eevdf": "a simulated scheduler",
+}
+"""Kinds of hosts as they are begun to be typed."""
+
 SHELLS = ("bash", "zsh", "fish")
 
 

@@ -68,6 +68,17 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
     ctx.exit()
 
 
+def _manual(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from becalm.cli import manual
+
+    assert isinstance(ctx.command, click.Group)
+    act = manual.page if parameter.name == "show_man" else manual.install
+    click.echo(act(ctx.command), nl=parameter.name != "show_man")
+    ctx.exit()
+
+
 @click.group(
     cls=Verbs,
     no_args_is_help=False,
@@ -93,6 +104,10 @@ def _install_completion(ctx: click.Context, parameter: click.Parameter, value: s
     expose_value=False,
     help="Print the completion script.",
 )
+@click.option(
+    "--install-man", is_flag=True, callback=_manual, expose_value=False, help="Write the manual page for man becalm."
+)
+@click.option("--show-man", is_flag=True, callback=_manual, expose_value=False, help="Print the manual page.")
 @click.pass_context
 def becalm(ctx: click.Context) -> None:
     """Measure and compare programs on Linux so that the answer can be trusted.
@@ -158,12 +173,20 @@ def _hint(error: click.ClickException) -> str:
         return ""
     if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name)):
         return f"{other}\nSee: {error.ctx.command_path} --help"
-    if isinstance(error, click.NoSuchOption) and error.ctx.info_name == "run":
-        return (
-            f"\nIf {error.option_name} belongs to your program, write -- before the program: becalm run -- PROGRAM …"
-            f"\nSee: {error.ctx.command_path} --help"
-        )
+    if isinstance(error, click.NoSuchOption) and (where := _program(error.ctx)):
+        return f"\nIf {error.option_name} belongs to your program, {where}\nSee: {error.ctx.command_path} --help"
     return f"\nSee: {error.ctx.command_path} --help"
+
+
+def _program(ctx: click.Context) -> str:
+    """Where the options of a program belong that a command takes; empty for a command that takes none."""
+    taken = {each.name for each in ctx.command.params if isinstance(each, click.Argument) and each.nargs == -1}
+    if "commands" in taken:
+        return f"quote the program with its options: {ctx.command_path} 'PROGRAM …' 'PROGRAM …'"
+    metavars = "".join(each.metavar or "" for each in ctx.command.params if isinstance(each, click.Argument))
+    if "command" in taken or "-- PROGRAM" in metavars:
+        return f"write -- before the program: {ctx.command_path} … -- PROGRAM …"
+    return ""
 
 
 def _close_output() -> None:

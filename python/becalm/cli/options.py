@@ -68,6 +68,42 @@ class Knob(click.ParamType[str]):
         return knobs(incomplete)
 
 
+class StudyNumber(click.ParamType[str]):
+    """A study by its number, or "last"."""
+
+    name = "study"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Numbers of the newest studies."""
+        from becalm.cli.completion import studies
+
+        return studies(incomplete)
+
+
+class HostName(click.ParamType[str]):
+    """A host."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of hosts."""
+        from becalm.cli.completion import hosts
+
+        return hosts(incomplete)
+
+
+class Method(click.ParamType[str]):
+    """A method of `tune`."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of methods."""
+        from becalm.cli.completion import methods
+
+        return methods(incomplete)
+
+
 def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callable[[F], F]:
     """The options of some values as one decorator, but for those named in `without`.
 
@@ -116,6 +152,12 @@ def _type(each: Any) -> Any:
         return click.Choice(list(each.choices))
     if each.metavar.partition("[")[0] == "KNOB":
         return Knob()
+    if each.flag == "--method":
+        return Method()
+    if each.flag == "--host":
+        return HostName()
+    if each.metavar in ("FILE|ID", "N|NAME|FILE"):
+        return StudyNumber()
     if _is(each.given, str):
         return (
             str

@@ -30,6 +30,34 @@ markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
 report = click.option("--report", metavar="FILE", help="Write the report there, too: .html, .md or .json.")
 
 
+def _unit(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    from becalm.wording import numbers
+
+    numbers.time_unit("" if value in (None, "auto") else str(value))
+
+
+def _sort(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    from becalm.report import shown
+
+    shown.sort_by(value or "auto")
+
+
+time_unit = click.option(
+    "--time-unit",
+    type=click.Choice(("auto", "ns", "us", "ms", "s")),
+    callback=_unit,
+    expose_value=False,
+    help="Write times in this unit.",
+)
+sort = click.option(
+    "--sort",
+    type=click.Choice(("auto", "given", "name", "time", "spread")),
+    callback=_sort,
+    expose_value=False,
+    help="Order of the tables; auto: the fastest first where programs are ranked, else as given.",
+)
+
+
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator."""
 
@@ -125,6 +153,13 @@ def write(found: Any, path: Path) -> None:
 
     drawn.write(found, path)
     echo(f"Report: {path}", err=True)
+
+
+def as_text(found: Any) -> str:
+    """It as Markdown, for a file that is not a report of its own."""
+    from becalm.report import drawn
+
+    return drawn.as_markdown(found)
 
 
 def warned(sentence: str) -> None:

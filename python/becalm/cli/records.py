@@ -69,10 +69,11 @@ def _listing(found: Any) -> dict[str, Any]:
 
 
 @click.command("show")
-@click.argument("study", default="last")
+@click.argument("study", default="last", type=options.StudyNumber())
 @click.option("--together", is_flag=True, help="With all hosts that were measured together with it.")
 @STORE
 @output.options
+@output.sort
 def command_show(study: str, together: bool, store: str | None, **given: Any) -> None:
     """Show a study again: its number, or `last`.
 
@@ -93,7 +94,7 @@ def command_show(study: str, together: bool, store: str | None, **given: Any) ->
 
 
 @click.command("export")
-@click.argument("study", default="last")
+@click.argument("study", default="last", type=options.StudyNumber())
 @click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
@@ -147,7 +148,7 @@ def command_import(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Read runs of hyperfine, pyperf or another becalm (JSON, also gzipped), or timed regions, into the store.
+    """Read runs of other tools or another becalm, or timed regions, into the store (docs/reference/formats.md).
 
     With --study: give runs without a record of load the one that sysstat made at that time.
     Files of timed regions are written by becalm-clock and becalm_regions.h (docs/how-to/regions.md).

@@ -25,6 +25,7 @@ VALUES = (
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @options.of(*VALUES, without=("host",))
 @output.options
+@output.time_unit
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_run(command: tuple[str, ...], **given: Any) -> None:
     """Measure one program: mean, median and variation with intervals, drift, modes, outliers.

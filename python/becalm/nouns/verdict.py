@@ -17,6 +17,7 @@ from becalm._version import SCHEMA as SCHEMA
 from becalm._version import VERSION
 from becalm.nouns.codec import decode, finite
 from becalm.nouns.metric import Better, Metric
+from becalm.nouns.notebook import InNotebook
 from becalm.stats.bins import Histogram
 
 
@@ -154,6 +155,8 @@ class Summary:
     """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction.
 
     `metrics`: numbers that it prints, of which the first is compared; `throughput`: what it gets done, where known.
+    `quantiles`, `course`: of what is compared, at most 101 and 200 values, smallest to largest and in order of the runs
+    (`becalm.stats.thinned`); empty in verdicts of an older becalm.
     """
 
     name: str
@@ -174,6 +177,8 @@ class Summary:
     histogram: Histogram | None = None
     metrics: tuple[MetricSummary, ...] = ()
     throughput: Throughput | None = None
+    quantiles: tuple[float, ...] = ()
+    course: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +212,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(InNotebook):
     """What one study concludes.
 
     `study` is its number in the store (None when nothing was stored). `gate`: what became of the limit `fail_above`,
@@ -294,6 +299,8 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
             "histogram": histogram(found.get("histogram")),
             "metrics": tuple(map(metric_summary, found.get("metrics", ()))),
             "throughput": throughput(found.get("throughput")),
+            "quantiles": tuple(found.get("quantiles", ())),
+            "course": tuple(found.get("course", ())),
         }
         return Summary(**{**found, **changed})
 

@@ -28,6 +28,9 @@ class Output(StrEnum):
 
 MOST_COPIES = 4096
 
+HOOKS = ("setup", "prepare", "cleanup")
+"""Commands that are run around a program."""
+
 
 def _environment(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(given.items()))
@@ -38,6 +41,9 @@ class CommandLine:
     """How a text becomes a program with its arguments."""
 
     shell: bool = option(False, "Have /bin/sh run the commands.", bool)
+    shell_program: str | None = option(
+        None, "Have this shell run the commands: bash, or 'bash -o pipefail'.", str | None, metavar="CMD"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,9 @@ class Workload:
     input: str | None = option(None, "File for its standard input.", str | None, metavar="FILE", shown="none")
     prepare: tuple[str, ...] | None = option(
         None, "Run before each run, not timed.", str | Sequence[str] | None, metavar="CMD"
+    )
+    setup: tuple[str, ...] | None = option(
+        None, "Run once before the first run, not timed.", str | Sequence[str] | None, metavar="CMD"
     )
     cleanup: tuple[str, ...] | None = option(
         None, "Run after each run, not timed.", str | Sequence[str] | None, metavar="CMD"
@@ -111,7 +120,7 @@ class Workload:
         Raises UsageError when the command is empty or has an unbalanced quote.
         """
         refuse_unknown(options, CommandLine, Workload)
-        shell, fields = bool(options.get("shell")), program_fields(options)
+        shell, fields = shell_of(options), program_fields(options)
         if isinstance(command, Workload):
             return replace(command, **fields) if fields else command
         argv = split(command, shell=shell)
@@ -142,6 +151,7 @@ class Workload:
             "environment": {k: wire(v) for k, v in self.environment},
             "input": wire(self.input),
             "prepare": None if self.prepare is None else [wire(a) for a in self.prepare],
+            **({"setup": [wire(a) for a in self.setup]} if self.setup else {}),
             "cleanup": None if self.cleanup is None else [wire(a) for a in self.cleanup],
             "timeout_ns": self.timeout_ns,
             "expect": None if self.expect is None else list(self.expect),
@@ -171,6 +181,7 @@ class Workload:
             environment=tuple((k, unwire(v) or "") for k, v in sorted((value.get("environment") or {}).items())),
             input=unwire(value.get("input")),
             prepare=words("prepare"),
+            setup=words("setup"),
             cleanup=words("cleanup"),
             timeout_ns=value.get("timeout_ns"),
             expect=None if expect is None else tuple(expect),
@@ -188,14 +199,32 @@ class Workload:
 takes(CommandLine, Workload)(Workload.of.__func__)  # type: ignore[attr-defined]
 
 
-def split(command: str | Iterable[str], *, shell: bool = False) -> tuple[str, ...]:
-    """Split a command line as a shell would, or wrap it for `/bin/sh -c` when `shell` is asked for."""
+SHELL = ("/bin/sh",)
+"""What runs commands that are for a shell."""
+
+
+def shell_of(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The shell that was asked for, by keyword, with its arguments; empty for none. Raises UsageError."""
+    program = given.get("shell_program")
+    if program is None:
+        return SHELL if given.get("shell") else ()
+    try:
+        found = tuple(shlex.split(program))
+    except ValueError as error:
+        raise UsageError(f"--shell-program {program!r} cannot be split into words: {str(error).lower()}.") from None
+    if not found:
+        raise UsageError("--shell-program names no shell. Write it like bash, or 'bash -o pipefail'.")
+    return found
+
+
+def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[str, ...]:
+    """Split a command line as a shell would, or wrap it for the `-c` of a `shell` that is asked for."""
     if not isinstance(command, str):
         argv = tuple(os.fspath(a) for a in command)
         if shell:
-            return ("/bin/sh", "-c", shlex.join(argv))
+            return (*shell, "-c", shlex.join(argv))
     elif shell:
-        argv = ("/bin/sh", "-c", command) if command.strip() else ()
+        argv = (*shell, "-c", command) if command.strip() else ()
     else:
         try:
             argv = tuple(shlex.split(command))
@@ -235,11 +264,13 @@ class ProgramKeywords(TypedDict, total=False):
     """The options of a program as type checkers see them: those of CommandLine and of Workload."""
 
     shell: bool
+    shell_program: str | None
     name: str
     directory: str | None
     environment: Mapping[str, str]
     input: str | None
     prepare: str | Sequence[str] | None
+    setup: str | Sequence[str] | None
     cleanup: str | Sequence[str] | None
     timeout: float | str | None
     expect: str | Sequence[int] | None
@@ -254,9 +285,9 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises UsageError.
     """
     found = parsed(Workload, given)
-    for hook in ("prepare", "cleanup"):
+    for hook in HOOKS:
         if hook in found:
-            found[hook] = split(found[hook], shell=bool(given.get("shell")))
+            found[hook] = split(found[hook], shell=shell_of(given))
     if found.get("copies", 1) > MOST_COPIES:
         raise UsageError(f"--copies must be at most {MOST_COPIES}, not {found['copies']}.")
     return found

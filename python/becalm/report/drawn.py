@@ -42,6 +42,8 @@ HOMES = {
     "ProductionSettings": "production.report",
     "RegionReport": "regions.report",
     "RegionComparison": "regions.comparison",
+    "CheckResult": "check",
+    "StoredComparison": "stored_comparison",
 }
 """Where the report of a value stands whose module is not called like its class."""
 

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from becalm.wording.measurement import short
+from becalm.wording.printable import distinct
 
 LEAST = 16
 """Characters that a name keeps."""
@@ -79,11 +79,10 @@ def _width(table: Table, index: int) -> int:
 
 
 def _cut(cells: Sequence[RenderableType], width: int) -> list[RenderableType]:
-    """Names of `width` characters, their beginnings and ends; unlike ones stay so."""
+    """Names of `width` characters, different where they were."""
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
-    long = list(dict.fromkeys(text for text in texts if cell_len(text) > width))
-    made = dict(zip(long, short(long, width), strict=True))
+    short = distinct(texts, width)
     return [
-        cell if text not in made else Text(made[text], cell.style) if isinstance(cell, Text) else made[text]
-        for cell, text in zip(cells, texts, strict=True)
+        cell if text == made else Text(made, cell.style) if isinstance(cell, Text) else made
+        for cell, text, made in zip(cells, texts, short, strict=True)
     ]

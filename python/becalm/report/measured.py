@@ -30,6 +30,13 @@ def tables(found: Verdict) -> Iterator[Table]:
         yield Table("Differences", head, tuple(map(_difference, sorted_differences(found))), (2, 3, 4), codes=0)
 
 
+def as_html(found: Verdict) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    from becalm.report.measured_html import page
+
+    return page(found, tuple(tables(found)))
+
+
 def _summaries(found: Verdict) -> Iterator[Table]:
     summaries = sorted_summaries(found)
     rates = any(each.throughput for each in summaries)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, Summary, Verdict
+from becalm.report import shown
 from becalm.report.fitted import Fitted
 from becalm.stats.bins import Histogram
 from becalm.wording.measurement import duration, memory, percent, ranks
@@ -137,14 +138,16 @@ def left_out(found: Verdict, name: str) -> str:
 
 
 def sorted_summaries(found: Verdict) -> list[Summary]:
-    """The programs in their order: the fastest first, where they are ranked."""
+    """The programs in the order that was asked for; else the fastest first, where they are ranked."""
+    if (chosen := shown.key()) is not None:
+        return sorted(found.summaries, key=chosen)  # type: ignore[arg-type]
     order = {place.name: index for index, place in enumerate(places(found))}
     return sorted(found.summaries, key=lambda each: order.get(each.name, len(order)))
 
 
 def sorted_differences(found: Verdict) -> list[Difference]:
     """The comparisons in the same order."""
-    order = {place.name: index for index, place in enumerate(places(found))}
+    order = {each.name: index for index, each in enumerate(sorted_summaries(found))}
     return sorted(found.differences, key=lambda each: order.get(each.name, len(order)))
 
 

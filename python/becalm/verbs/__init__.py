@@ -16,9 +16,13 @@ from becalm.errors import UsageError
 
 if TYPE_CHECKING:
     from becalm.verbs.bisect import bisect as bisect
+    from becalm.verbs.check import check as check
     from becalm.verbs.clock import clock as clock
     from becalm.verbs.clock import compare_clocks as compare_clocks
     from becalm.verbs.compare import compare as compare
+    from becalm.verbs.compare_stored import compare_stored as compare_stored
+    from becalm.verbs.data_frame import columns as columns
+    from becalm.verbs.data_frame import data_frame as data_frame
     from becalm.verbs.design import design as design
     from becalm.verbs.design import fit_design as fit_design
     from becalm.verbs.design_swarm import design_swarm as design_swarm
@@ -122,9 +126,10 @@ TABLE = (
     Verb(
         "compare",
         "Compare programs: which is faster, by how much, how sure.",
-        functions="compare regions.compare_regions",
+        functions="compare compare_stored.compare_stored regions.compare_regions",
         kind=_MEASURED,
     ),
+    Verb("check", "Check in CI whether a change makes anything slower than a limit."),
     Verb("doctor", "What this machine is and allows, and how much noise it makes."),
     Verb(
         "clock",
@@ -223,6 +228,7 @@ TABLE = (
         "restore_service.install_service restore_service.remove_service",
         module="settings",
     ),
+    Verb("", "", "data_frame.columns data_frame.data_frame"),
     Verb("", "", "several.run_on several.compare_on several.tune_on"),
 )
 """Every verb, in the order of the help."""

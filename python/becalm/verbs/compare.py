@@ -15,13 +15,13 @@ from becalm.nouns.metric import Metric, Response, Work
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
 from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.wording import measurement
 from becalm.workloads import single
-from becalm.workloads.parameters import expand
+from becalm.workloads.parameters import expand, filled
 
 if TYPE_CHECKING:
     from becalm.nouns.multi_host import MultiHostVerdict
@@ -31,6 +31,7 @@ class CompareKeywords(MeasureKeywords, total=False):
     """The options of `compare` as type checkers see them."""
 
     names: Sequence[str]
+    prepares: Sequence[str]
     parameters: Mapping[str, str]
     reference: int | str
     fail_above: float | str | None
@@ -93,7 +94,7 @@ def compare(
         CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response, Work
     )
     response, work = Response.of(given), Work.of(given)
-    made = _programs(commands, given.get("names"), given.get("parameters"), program)
+    made = _programs(commands, given, program)
     programs = [each.measuring(response, work) for each in made]
     metric = _metric(programs)
     refuse_several(several, programs)
@@ -128,12 +129,11 @@ def compare(
 
 def _programs(
     commands: Commands,
-    names: Sequence[str] | None,
-    parameters: Mapping[str, str] | None,
+    given: Mapping[str, Any],
     program: ProgramKeywords,
 ) -> list[Workload]:
-    """What is compared: the commands, or their variants; each by its name."""
-    commands = list(commands)
+    """What is compared: the commands, or their variants; each by its name and with its prepare command."""
+    commands, parameters = list(commands), given.get("parameters")
     if parameters:
         variants = [each for each in commands if isinstance(each, str)]
         if len(variants) < len(commands):
@@ -141,11 +141,33 @@ def _programs(
         made = expand(variants, parameters, make=lambda text: single(text, **program))
     else:
         made = [single(command, **program) for command in commands]
+    if prepares := list(given.get("prepares") or ()):
+        if given.get("prepare") is not None:
+            raise UsageError("prepare is one for all programs, prepares one for each. Leave one out.")
+        each_own = _one_each(prepares, len(made), "prepare commands", "--prepare")
+        shell = shell_of(given)
+        made = [
+            replace(each, prepare=split(filled(text, each), shell=shell))
+            for each, text in zip(made, each_own, strict=True)
+        ]
+    names = list(given.get("names") or ())
     if not names:
         return made
-    if len(names) != len(made):
-        raise UsageError(f"{len(made)} programs but {len(names)} names were given. Give each program one --name.")
-    return [replace(each, name=name) for each, name in zip(made, names, strict=True)]
+    # One name that tells the variants apart is a template; any other belongs to one program.
+    if not (parameters and len(names) == 1 and len({filled(names[0], each) for each in made}) == len(made)):
+        names = _one_each(names, len(made), "names", "--name", alone=False)
+    else:
+        names = names * len(made)
+    return [replace(each, name=filled(name, each)) for each, name in zip(made, names, strict=True)]
+
+
+def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
+    """One of them for each program; `alone`: a single one is for all of them. Raises UsageError."""
+    if alone and len(given) == 1:
+        return given * programs
+    if len(given) != programs:
+        raise UsageError(f"{programs} programs but {len(given)} {what} were given. Give each program one {flag}.")
+    return given
 
 
 def _metric(programs: Sequence[Workload]) -> Metric | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from becalm.wording.metric import FACTOR_FROM
 from becalm.wording.numbers import duration as duration
 from becalm.wording.numbers import factor
 from becalm.wording.numbers import percent as percent
-from becalm.wording.printable import printable
+from becalm.wording.printable import distinct, printable
 
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
@@ -208,7 +207,7 @@ def failure(name: str, n: Mapping[str, Any]) -> str:
         hint = "Give it more time with --timeout, or a smaller input."
     elif outcome == "refused":
         how = "could not be started"
-        hint = "See the message below." if stderr else "Check the command and its prepare command."
+        hint = "See the message below." if stderr else "Check the command, and its setup and prepare commands."
     elif n.get("unread"):
         said = stderr.strip().splitlines()
         first, rest = (said[0], "\n".join(said[1:])) if said else ("", "")
@@ -244,22 +243,14 @@ def _indent(text: str, lines: int = 10) -> str:
 
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Names fit for a sentence or a table: distinct, at most `width` characters, cut in the middle; equal ones, and
-    those that the cut would make equal, are numbered."""
-    names = [printable(name) for name in names]
-    made = [_cut(name, width) for name in names]
-    many, seen = Counter(made), Counter[str]()
+    """Names fit for a sentence: distinct, about `width` characters at most, cut in the middle; equal ones numbered."""
+    shown = distinct([printable(name) for name in names], width)
+    seen: dict[str, int] = {}
     result = []
-    for name, short in zip(names, made, strict=True):
-        seen[short] += 1
-        mark = f" [{seen[short]}]"
-        result.append(short if many[short] == 1 else _cut(name, width - len(mark)) + mark)
+    for name in shown:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if shown.count(name) == 1 else f"{name} [{seen[name]}]")
     return tuple(result)
-
-
-def _cut(name: str, width: int) -> str:
-    width = max(4, width)
-    return name if len(name) <= width else name[: width // 2 - 1] + "…" + name[-(width - width // 2) :]
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:

@@ -14,8 +14,25 @@ def percent(value: float, uncertainty: float | None = None, *, sign: bool = Fals
     return text if float(text) != 0 else text.lstrip("+-")
 
 
+UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+"""Units of time that a person may ask for, in ns."""
+
+
+class _Chosen:
+    unit = ""
+
+
+def time_unit(name: str) -> None:
+    """Write times in one unit from now on, in the whole process; empty: in the one that a person would use."""
+    _Chosen.unit = name
+
+
 def duration(ns: float) -> str:
-    """A time with four digits and the unit a person would use."""
+    """A time with four digits, in the unit that was asked for, else in the one that a person would use."""
+    if _Chosen.unit:
+        value, name = ns / UNITS[_Chosen.unit], _Chosen.unit.replace("us", "µs")
+        digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+        return f"{value:,.{min(digits, 6)}f} {name}"
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(ns) < 999.95 * size:
             return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"

@@ -7,6 +7,8 @@ control characters (ECMA-48), and direction overrides (Unicode, UAX 9) make a li
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
@@ -17,6 +19,54 @@ _HIDDEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS_AND_LINES}{_SURROGATES}]")
 def printable(text: str) -> str:
     """`text` with such characters as `\\x1b` or `\\u202e`; tabs and ends of lines stay, `\\r\\n` counts as one."""
     return _HIDDEN.sub(_written, text.replace("\r\n", "\n"))
+
+
+def cut(text: str, width: int) -> str:
+    """A name of at most `width` columns of a terminal: its beginning and its end, since names differ there."""
+    if width_of(text) <= width:
+        return text
+    if width < 3:
+        return text[:width]
+    first, last = "", ""
+    room = width - 1
+    for one, other in zip(text, reversed(text), strict=True):
+        if width_of(first + last) + width_of(other) > room:
+            break
+        last = other + last
+        if width_of(first + last) + width_of(one) > room:
+            break
+        first += one
+    return f"{first}…{last}"
+
+
+def width_of(text: str) -> int:
+    """Columns of a terminal that a text takes (Unicode, UAX 11): two for wide letters, none for combining marks."""
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
+
+
+def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
+    """Names of at most about `width` columns that stay different where they were; equal ones stay equal.
+
+    Those that would look alike are cut more and numbered: "a…z [2]".
+    """
+    shown = {name: cut(name, width) for name in dict.fromkeys(names)}
+    groups: dict[str, list[str]] = {}
+    for name, short in shown.items():
+        groups.setdefault(short, []).append(name)
+    taken = {short for short, alike in groups.items() if len(alike) == 1}
+    for alike in (each for each in groups.values() if len(each) > 1):
+        number = 0
+        for name in alike:
+            made = ""
+            while not made or made in taken:
+                number += 1
+                mark = f" [{number}]"
+                made = cut(name, max(1, width - len(mark))) + mark
+            shown[name] = made
+            taken.add(made)
+    return tuple(shown[name] for name in names)
 
 
 def _written(found: re.Match[str]) -> str:

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from becalm.nouns.option import refuse_unknown
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields, shell_of
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Options for the programs of a source.
 
-    `options` are fields of a Workload. `base` is the directory from which files in a text are found [default: the
-    working directory]. `python` and `user` as in `becalm.workloads.open`.
+    `options` are fields of a Workload. `shell` runs the commands, empty for none. `base` is the directory from
+    which files in a text are found [default: the working directory]. `python` and `user` as in `becalm.workloads.open`.
     """
 
-    shell: bool = False
+    shell: tuple[str, ...] = ()
     python: str | None = None
     user: str | None = None
     base: Path = field(default_factory=Path.cwd)
@@ -30,7 +30,7 @@ class Asked:
     def of(cls, python: str | None, user: str | None, given: ProgramKeywords) -> Asked:
         """Of the options of a program as people give them. Raises UsageError."""
         refuse_unknown(given, CommandLine, Workload)
-        return cls(shell=bool(given.get("shell")), python=python, user=user, options=program_fields(given))
+        return cls(shell=shell_of(given), python=python, user=user, options=program_fields(given))
 
     @property
     def directory(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,4 +12,4 @@ from becalm.workloads.asked import Asked
 
 def open_command(text: str | Iterable[str], asked: Asked) -> tuple[Workload, ...]:
     """One workload. Raises UsageError for an empty command line or an unbalanced quote."""
-    return (replace(Workload.of(text, shell=asked.shell), **asked.options),)
+    return (replace(Workload.of(text, shell_program=shlex.join(asked.shell) or None), **asked.options),)

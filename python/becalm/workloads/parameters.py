@@ -39,6 +39,13 @@ def values(text: str) -> list[str]:
     return [str(first + number * step) for number in range(count)]
 
 
+def filled(template: str, program: Workload) -> str:
+    """A text with the values of a program's parameters in the place of their {names}."""
+    for name, value in program.parameters:
+        template = template.replace("{" + name + "}", value)
+    return template
+
+
 def expand(
     commands: Sequence[str],
     parameters: Mapping[str, str],

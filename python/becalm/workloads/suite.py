@@ -20,7 +20,7 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.nouns.codec import toml
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Workload, split
+from becalm.nouns.workload import HOOKS, Workload, split
 from becalm.units import duration_ns
 from becalm.workloads.asked import Asked
 
@@ -158,7 +158,7 @@ def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> 
             raise UsageError(f"{where}: {key} must be {wanted}, not {value!r}.") from None
     joined = {**dict(asked.options.get("environment") or {}), **dict(options.get("environment") or {})}
     options["environment"] = tuple(sorted(joined.items()))
-    for hook in ("prepare", "cleanup"):
+    for hook in HOOKS:
         if isinstance(options.get(hook), str):
             options[hook] = split(options[hook], shell=asked.shell)
     return dataclasses.replace(asked, base=base, options=options)
@@ -228,6 +228,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "directory": (_path, "the path of a directory"),
     "environment": (_environment, 'a table of texts, for example { LC_ALL = "C" }'),
     "input": (_path, "the path of a file"),
+    "setup": (_text, "a command line"),
     "prepare": (_text, "a command line"),
     "cleanup": (_text, "a command line"),
     "timeout": (_timeout, 'a duration, for example "30s"'),

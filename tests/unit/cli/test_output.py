@@ -19,6 +19,7 @@ from becalm.store import Store
 SIM = ("--host", "sim:drift")
 MEASURED = ("--seed", "1")
 CALLS = {
+    "check": (*SIM, *MEASURED, "--fail-above", "50%", "--budget", "1s", "spin 20ms", "spin 21ms"),
     "run": (*SIM, *MEASURED, "--runs", "6", "spin 20ms"),
     "compare": (*SIM, *MEASURED, "--runs", "6", "spin 20ms", "spin 21ms"),
     "doctor": (*SIM, "--no-measure"),

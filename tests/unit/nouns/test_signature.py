@@ -12,6 +12,8 @@ import becalm
 from becalm.nouns.demand import Demand, DemandKeywords
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
+from becalm.nouns.options.check import CheckOptions
+from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
@@ -21,7 +23,9 @@ from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
+from becalm.verbs.check import CheckKeywords
 from becalm.verbs.compare import CompareKeywords
+from becalm.verbs.compare_stored import CompareStoredKeywords
 from becalm.verbs.design import DesignKeywords, FitKeywords
 from becalm.verbs.load_experiment import LoadExperimentKeywords
 from becalm.verbs.suite import SuiteKeywords
@@ -37,6 +41,8 @@ VERBS = [
         CompareKeywords,
         (CompareOptions, ComparedPrograms, Response, Work, WithProfile, SessionOptions, *PROGRAM),
     ),
+    (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
     (becalm.tune, TuneKeywords, (TuneOptions, Response, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
     (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, WithProfile, SessionOptions, *PROGRAM)),

@@ -17,7 +17,7 @@ from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
 from becalm.nouns.objective import TABLE as OBJECTIVES
 from becalm.profiles import SHIPPED, load
-from becalm.report.formats import FORMATS
+from becalm.report.formats import FOREIGN, FORMATS
 from becalm.wording.findings import TABLE as FINDINGS
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +75,7 @@ def test_load_sources_are_those_of_the_table():
 def test_methods_hosts_and_formats_are_those_of_the_tables():
     assert first_column(told("methods")) == [row.name for row in METHODS]
     assert first_column(told("hosts")) == [row.kind for row in HOSTS]
-    assert first_column(told("formats")) == [row.name for row in FORMATS]
+    assert first_column(told("formats")) == [row.name for row in (*FORMATS, *FOREIGN)]
 
 
 def test_commands_have_every_verb_and_every_option():

@@ -60,7 +60,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
         if not os.path.isdir(directory):
             raise WorkloadError(f"There is no directory {directory} to run {workload.name or workload.argv[0]} in.")
         needs |= Needs(directories=frozenset([directory]))
-        for command in (workload.argv, workload.prepare, workload.cleanup):
+        for command in (workload.argv, workload.setup, workload.prepare, workload.cleanup):
             # What the kernel shows, such as the agent as /proc/self/exe, is there.
             if command and not command[0].startswith(KERNELS_OWN):
                 needs |= search.command(command)

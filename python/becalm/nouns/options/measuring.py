@@ -39,6 +39,28 @@ def confidence(help: str = "Confidence of all intervals together.") -> Any:
     return option("95%", help, float | str, unit="fraction", metavar="SHARE", parse=share)
 
 
+def limit() -> Any:
+    """The field `fail_above`."""
+    return option(
+        None,
+        "Largest slowdown to accept, 2%; beyond it the exit code is 1, within it 0, undecided 5.",
+        float | str | None,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+
+
+def accepted() -> Any:
+    """The field `undecided`."""
+    return option(
+        "fail",
+        "What --fail-above makes of a slowdown that is neither shown nor ruled out.",
+        str,
+        choices=("pass", "fail"),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(StudyOptions):
     """How one program is measured. Stops at whatever comes first; `budget_ns` None: no limit in time."""
@@ -89,20 +111,8 @@ class CompareOptions(RunOptions):
 
     budget_ns: int | None = budget("30s")
     reference: int = option(0, "The program to compare with: position or name.", int | str, metavar="N|NAME")
-    fail_above: float | None = option(
-        None,
-        "Largest slowdown to accept, 2%; beyond it the exit code is 1, within it 0, undecided 5.",
-        float | str | None,
-        unit="fraction",
-        metavar="SHARE",
-        parse=fraction,
-    )
-    undecided: str = option(
-        "fail",
-        "What --fail-above makes of a slowdown that is neither shown nor ruled out.",
-        str,
-        choices=("pass", "fail"),
-    )
+    fail_above: float | None = limit()
+    undecided: str = accepted()
     fastest: bool | None = option(
         None,
         "Find the fastest: leave out of later rounds what cannot be it.",
@@ -125,7 +135,21 @@ class ComparedPrograms:
     """What the programs of a comparison are called, and of which variants they are made."""
 
     names: tuple[str, ...] = option(
-        (), "What to call each program, in order.", Sequence[str], flag="--name", repeats=True, parse=tuple
+        (),
+        "What to call each program, in order; or all variants: 'level {n}'.",
+        Sequence[str],
+        flag="--name",
+        repeats=True,
+        parse=tuple,
+    )
+    prepares: tuple[str, ...] = option(
+        (),
+        "Run before each run, not timed: one for all programs, or one for each in order.",
+        Sequence[str],
+        flag="--prepare",
+        metavar="CMD",
+        repeats=True,
+        parse=tuple,
     )
     parameters: tuple[tuple[str, str], ...] = option(
         (),

@@ -1,7 +1,7 @@
 """File formats for measured runs: one table, one file per format.
 
 A `Document` is one study with all that is known of it. Writers turn it into text, readers make Documents of text.
-One more format is one file and one row.
+One more format is one file and one row, in FORMATS or, where it is read only, in FOREIGN.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 from becalm.errors import UsageError
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
+from becalm.report.formats import criterion
 
 
 class Reader(Protocol):
@@ -72,6 +73,14 @@ FORMATS = (
     Row("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
     Row("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
 )
+"""What a study can be written as."""
+
+FOREIGN = (
+    Row("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
+    Row("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
+    Row("Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"),
+)
+"""What is read only."""
 
 
 def format_row(name: str) -> Row:
@@ -85,8 +94,10 @@ def format_row(name: str) -> Row:
 def read(path: Path) -> list[Document]:
     """The studies in a file of any readable format, told apart by content; gzip is unpacked.
 
-    Raises UsageError with the path and what was expected.
+    A directory is Criterion's. Raises UsageError with the path and what was expected.
     """
+    if (found := criterion.directory(str(path))) is not None:
+        return criterion.read_directory(*found)
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
@@ -96,7 +107,7 @@ def read(path: Path) -> list[Document]:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON ({error}). becalm imports {_readable()}.") from None
-    for row in FORMATS:
+    for row in (*FORMATS, *FOREIGN):
         if row.reads:
             reader = row.reader()
             if reader.recognises(value):
@@ -112,4 +123,4 @@ def read(path: Path) -> list[Document]:
 
 
 def _readable() -> str:
-    return ", ".join(row.name for row in FORMATS if row.reads)
+    return ", ".join(row.name for row in (*FORMATS, *FOREIGN) if row.reads)

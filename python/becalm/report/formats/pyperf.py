@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import VERSION
@@ -13,6 +14,7 @@ from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
+from becalm.report.formats.benchmarks import ITERATION, Benchmark, Repetition, date_ns, study_of
 from becalm.report.formats.hyperfine import imported
 
 
@@ -42,38 +44,70 @@ def write(document: Document) -> str:
 
 def recognises(value: Any) -> bool:
     """Whether a JSON value is of this format."""
-    return isinstance(value, dict) and isinstance(value.get("benchmarks"), list) and "version" in value
+    known = isinstance(value, dict) and isinstance(value.get("benchmarks"), list) and "version" in value
+    return known and "machine_info" not in value
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1."""
-    workloads: list[Workload] = []
+    """The suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1.
+
+    Values of less than ROUNDED_BELOW, which whole nanoseconds would round away, and bytes become a metric.
+    """
+    found = [_benchmark(index, each, value.get("metadata") or {}) for index, each in enumerate(value["benchmarks"])]
+    units = {each.unit for each in found}
+    if units - set(_METRICS):
+        raise ValueError(f"values in {', '.join(sorted(units - set(_METRICS)))}; known: {', '.join(_METRICS)}")
+    if units - {"second"} or any(0 < each < ROUNDED_BELOW for known in found for _, each in known.values):
+        return _fine(found)
     runs: list[Run] = []
-    for benchmark in value["benchmarks"]:
-        inherited = {**(value.get("metadata") or {}), **(benchmark.get("metadata") or {})}
-        number = 0
-        for run in benchmark["runs"]:
-            known = {**inherited, **(run.get("metadata") or {})}
-            if known.get("unit", "second") != "second":
-                raise ValueError(f"values in {known['unit']}; becalm takes times in seconds only")
-            if not number and (not workloads or len(workloads) <= value["benchmarks"].index(benchmark)):
-                name = str(known.get("name") or known.get("command") or f"benchmark {len(workloads) + 1}")
-                workloads.append(Workload(argv=(name,), name=name))
-            started_ns = _date_ns(known.get("date"))
-            if "values" not in run:
-                continue
-            for _, seconds in run.get("warmups") or []:
-                runs.append(imported(len(runs), len(workloads) - 1, -1, float(seconds), started_ns=started_ns))
-            for seconds in run["values"]:
-                runs.append(imported(len(runs), len(workloads) - 1, number, float(seconds), started_ns=started_ns))
-                number += 1
+    for place, each in enumerate(found):
+        for number, seconds in each.values:
+            runs.append(imported(len(runs), place, number, seconds, started_ns=each.started_ns))
+    workloads = tuple(Workload(argv=(each.name,), name=each.name) for each in found)
     options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
-    study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from pyperf")
+    study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
     return [Document(study, runs, environment="unknown")]
 
 
-def _date_ns(text: Any) -> int:
-    try:
-        return int(datetime.datetime.fromisoformat(text).timestamp() * 1e9)
-    except (TypeError, ValueError, OverflowError):
-        return 0
+ROUNDED_BELOW = 10e-6
+"""Seconds: half a nanosecond is less than 0.01 % of longer ones."""
+
+_METRICS = {"second": ("ns", ITERATION, 1e9), "byte": ("B", "memory", 1.0), "integer": ("", "count", 1.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Benchmark:
+    """`values`: the number of each, -1 of a warm-up, and the value in `unit`."""
+
+    name: str
+    unit: str
+    values: tuple[tuple[int, float], ...]
+    started_ns: int
+
+
+def _benchmark(index: int, benchmark: dict[str, Any], common: dict[str, Any]) -> _Benchmark:
+    inherited = {**common, **(benchmark.get("metadata") or {})}
+    name, units, values, started_ns, number = "", set(), [], 0, 0
+    for run in benchmark["runs"]:
+        known = {**inherited, **(run.get("metadata") or {})}
+        name = name or str(known.get("name") or known.get("command") or "")
+        units.add(str(known.get("unit", "second")))
+        if "values" not in run:
+            continue
+        started_ns = started_ns or date_ns(known.get("date"))
+        values += [(-1, float(seconds)) for _, seconds in run.get("warmups") or []]
+        for each in run["values"]:
+            values.append((number, float(each)))
+            number += 1
+    if len(units) > 1:
+        raise ValueError(f"{name!r} has values in {' and '.join(sorted(units))}")
+    return _Benchmark(name or f"benchmark {index + 1}", "".join(units) or "second", tuple(values), started_ns)
+
+
+def _fine(found: Sequence[_Benchmark]) -> list[Document]:
+    benchmarks = []
+    for each in found:
+        unit, metric, scale = _METRICS[each.unit]
+        values = [Repetition(scale * value) for number, value in each.values if number >= 0]
+        benchmarks.append(Benchmark(each.name, values, unit, metric))
+    return study_of(benchmarks, "pyperf", found[0].started_ns if found else 0)

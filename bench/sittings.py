@@ -1,0 +1,86 @@
+"""How often are equal programs called different when they were measured at different times? Known truth, simulated.
+
+    python bench/sittings.py                                             # 1500 comparisons of each kind, a minute
+    python bench/sittings.py --comparisons 10000 --document docs/explanation/statistics.md    # its table
+
+Each sitting of a program shifts by itself (log-normally, or by Student's t with 3 degrees of freedom), and then has 30
+runs of 1 % noise with a correlation of 0.3 from run to run. `by runs alone` is `becalm compare --stored A B`,
+`repeated` the same with further sittings, and Welch's and Mann-Whitney's tests are what others make of two files.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import mannwhitneyu, ttest_ind
+
+from becalm.stats.sittings import over_sittings
+from becalm.stats.unpaired import unpaired
+from fill import put
+
+Floats = npt.NDArray[np.float64]
+RUNS, NOISE, NEIGHBOURS, ALPHA = 30, 0.01, 0.3, 0.05
+KINDS = ((2, 1, 0.02, False), (3, 1, 0.02, False), (3, 3, 0.02, False), (5, 5, 0.02, False), (3, 3, 0.005, False),
+         (3, 3, 0.02, True), (3, 3, 0.0, False))  # fmt: skip
+"""Sittings of the old and of the new, standard deviation of the shift, whether it has heavy tails."""
+
+
+def sitting(rng: np.random.Generator, shift: float, tails: bool) -> Floats:
+    """Log times of one sitting of a program whose true time is 1."""
+    drawn = rng.standard_t(3) / np.sqrt(3) if tails else rng.standard_normal()
+    noise = rng.standard_normal(RUNS)
+    for index in range(1, RUNS):
+        noise[index] = NEIGHBOURS * noise[index - 1] + np.sqrt(1 - NEIGHBOURS**2) * noise[index]
+    return np.asarray(shift * drawn + NOISE * noise)
+
+
+def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed: int) -> dict[str, float]:
+    """Shares of comparisons of equal programs that are called different, and of those 10 % apart that are."""
+    rng = np.random.default_rng([seed, old, new, round(1e4 * shift), tails])
+    called = dict.fromkeys(("runs", "repeated", "seen", "welch", "mann"), 0)
+    for _ in range(comparisons):
+        sides = [[sitting(rng, shift, tails) for _ in range(count)] for count in (old, new)]
+        alone = unpaired(sides[0][0], sides[1][0], ALPHA)
+        called["runs"] += not alone.low <= 0.0 <= alone.high
+        over = over_sittings(sides[0], sides[1], ALPHA)
+        called["repeated"] += not over.low <= 0.0 <= over.high
+        apart = over_sittings(sides[0], [each + np.log(1.1) for each in sides[1]], ALPHA)
+        called["seen"] += apart.low > 0.0
+        called["welch"] += bool(ttest_ind(sides[0][0], sides[1][0], equal_var=False).pvalue < ALPHA)
+        called["mann"] += bool(mannwhitneyu(sides[0][0], sides[1][0]).pvalue < ALPHA)
+    return {name: count / comparisons for name, count in called.items()}
+
+
+def table(comparisons: int, seed: int) -> str:
+    """Markdown."""
+    lines = [
+        "| sittings, old and new | shift between sittings | Welch, two files | Mann-Whitney, two files | by runs alone "
+        "| repeated sittings | 10 % seen by them |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for old, new, shift, tails in KINDS:
+        found = rates(old, new, shift, tails, comparisons, seed)
+        shown = " | ".join(f"{100 * found[name]:.1f} %" for name in ("welch", "mann", "runs", "repeated", "seen"))
+        lines.append(f"| {old} and {new} | {100 * shift:g} %{', heavy tails' if tails else ''} | {shown} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The table, printed, and put into a document where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--comparisons", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--document", type=Path, help="put the table there, between its marks")
+    arguments = parser.parse_args()
+    made = table(30 if arguments.quick else arguments.comparisons, arguments.seed)
+    print(made)
+    if arguments.document is not None and not arguments.quick:
+        put(arguments.document, "sittings", made)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Sittings to a StoredComparison: pure, as all of this folder. `compare_sittings` is called by the verb.
+
+Every interval holds together with all others. Where a side has repeated sittings they are the unit
+(`becalm.stats.sittings`); a shift that the person vouches for widens the interval of the runs by as much to each side;
+without either it is the interval of the runs alone, which a limit does not believe.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.analysis.comparison import difference, gate
+from becalm.nouns.metric import Better, Metric
+from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison
+from becalm.nouns.verdict import Gate
+from becalm.stats.arrays import Floats
+from becalm.stats.multiplicity import simultaneous_alpha
+from becalm.stats.sittings import over_sittings
+from becalm.stats.unpaired import unpaired
+
+RESEMBLES = 0.75
+"""Names that share so much (difflib's ratio) may be of one benchmark."""
+
+
+def compare_sittings(
+    old: Sequence[Sitting],
+    new: Sequence[Sitting],
+    *,
+    confidence: float,
+    shift: float | None,
+    fail_above: float | None,
+    undecided: str,
+) -> StoredComparison:
+    """Each benchmark that both sides have; the sittings of a side count as repeated ones of the same programs."""
+    names = [
+        list(dict.fromkeys(name for each in side for name in (*each.series, *each.unusable))) for side in (old, new)
+    ]
+    pairs = [(name, name) for name in names[0] if name in set(names[1])]
+    if not pairs and len(names[0]) == len(names[1]) == 1:
+        # One program on each side is what a person means, whatever they are called.
+        pairs = [(names[0][0], names[1][0])]
+    gone = tuple(name for name in names[0] if name not in {one for one, _ in pairs})
+    added = tuple(name for name in names[1] if name not in {other for _, other in pairs})
+    units, unusable, both = [], [], []
+    for one, other in pairs:
+        sides = [side for side, name in ((old, one), (new, other))]
+        series = [_series(side, name) for side, name in zip(sides, (one, other), strict=True)]
+        kinds = [{(each.unit, each.metric) for each in side} for side in series]
+        if not all(series):
+            unusable.append((one, _why(sides, (one, other))))
+        elif len(kinds[0] | kinds[1]) > 1:
+            units.append((one, _units(kinds[0]), _units(kinds[1])))
+        else:
+            both.append((one, other, series))
+    alpha = simultaneous_alpha(1 - confidence, max(1, len(both)))
+    found = tuple(_compared(one, other, series, alpha, confidence, shift) for one, other, series in both)
+    made = StoredComparison(
+        old=tuple(each.title for each in old),
+        new=tuple(each.title for each in new),
+        confidence=confidence,
+        shift=shift,
+        benchmarks=found,
+        gone=gone,
+        added=added,
+        renamed=_renamed(gone, added),
+        units=tuple(units),
+        unusable=tuple(unusable),
+        fail_above=fail_above,
+        undecided=undecided,
+    )
+    return replace(made, gate=_gate(made))
+
+
+def _series(side: Sequence[Sitting], name: str) -> list[SittingSeries]:
+    return [each.series[name] for each in side if name in each.series]
+
+
+def _why(sides: Sequence[Sequence[Sitting]], names: tuple[str, str]) -> str:
+    reasons = [
+        each.unusable[name] for side, name in zip(sides, names, strict=True) for each in side if name in each.unusable
+    ]
+    return reasons[0] if reasons else ""
+
+
+def _units(kinds: set[tuple[str, str]]) -> str:
+    return " and ".join(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
+
+
+def _compared(
+    name: str,
+    other: str,
+    series: Sequence[Sequence[SittingSeries]],
+    alpha: float,
+    confidence: float,
+    shift: float | None,
+) -> BenchmarkDifference:
+    logs = [[np.log(each.values) for each in side] for side in series]
+    first = series[0][0]
+    joined = [np.concatenate(side) for side in logs]
+    alone = unpaired(joined[0], joined[1], alpha)
+    between: float | None = None
+    estimate, low, high = alone.estimate, alone.low, alone.high
+    error, smallest, p_value = alone.standard_error, alone.detectable, alone.p_value
+    if len(logs[0]) + len(logs[1]) > 2:
+        over = over_sittings(logs[0], logs[1], alpha)
+        between = over.between
+        estimate, low, high = over.estimate, over.low, over.high
+        error, smallest, p_value = over.standard_error, over.detectable, over.p_value
+    elif shift is not None:
+        reach = math.log1p(shift)
+        low, high, smallest = low - reach, high + reach, smallest + reach
+        p_value = math.nan
+    time = first.unit == "ns" and first.better is Better.LOWER
+    metric = None if time else Metric("", first.metric, first.unit, first.better)
+    runs = [sum(len(each.values) for each in side) for side in series]
+    made = difference(
+        name if name == other else other,
+        name,
+        (estimate, low, high),
+        confidence=confidence,
+        pairs=min(runs),
+        detectable=smallest,
+        p_value=p_value,
+        standard_error=error,
+        weak=True,
+        metric=metric,
+    )
+    return BenchmarkDifference(
+        name=name if name == other else f"{name} → {other}",
+        unit=first.unit,
+        old=_typical(joined[0]),
+        new=_typical(joined[1]),
+        old_runs=runs[0],
+        new_runs=runs[1],
+        old_sittings=len(series[0]),
+        new_sittings=len(series[1]),
+        difference=made,
+        by_runs=(_fraction(alone.low), _fraction(alone.high)),
+        shift=None if between is None else _fraction(between),
+    )
+
+
+def _typical(logs: Floats) -> float:
+    return float(np.exp(np.median(logs)))
+
+
+def _fraction(log: float) -> float:
+    return math.expm1(log) if log < 700 else math.inf
+
+
+def _gate(found: StoredComparison) -> Gate | None:
+    """What became of the limit; nothing is known of it while nobody knows how far sittings shift."""
+    if found.fail_above is None:
+        return None
+    known = found.bounded and not found.units and not found.unusable
+    judged = gate([each.difference for each in found.benchmarks], found.fail_above)
+    believed = [each.difference for each in found.benchmarks if each.shift is not None or found.shift is not None]
+    if gate(believed, found.fail_above) is Gate.ABOVE:
+        return Gate.ABOVE
+    return judged if known else Gate.UNDECIDED
+
+
+def _renamed(gone: Sequence[str], added: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs that may be one benchmark; each name in one of them at most."""
+    left, found = list(added), []
+    for name in gone:
+        if near := difflib.get_close_matches(name, left, n=1, cutoff=RESEMBLES):
+            left.remove(near[0])
+            found.append((name, near[0]))
+    return tuple(found)

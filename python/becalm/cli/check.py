@@ -1,0 +1,80 @@
+"""`becalm check`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+from becalm.errors import MachineError, UsageError
+from becalm.report.annotations import KINDS, github, gitlab
+from becalm.report.annotations import chosen as runner
+
+VALUES = (
+    becalm.CheckOptions,
+    becalm.Response,
+    becalm.Work,
+    becalm.WithProfile,
+    becalm.SessionOptions,
+    becalm.CommandLine,
+    becalm.Workload,
+)
+
+
+@click.command("check")
+@click.option("--stored", is_flag=True, help="Check what was measured before: study numbers, titles or files.")
+@click.option("--comment", metavar="FILE", help="Write the Markdown comment there.")
+@click.option(
+    "--annotate", type=click.Choice(KINDS), default="auto", help="Annotations for GitHub or GitLab; auto: who runs it."
+)
+@click.option("--annotations", metavar="FILE", help="Where GitLab's code quality report goes.")
+@click.option("--file", "file", metavar="PATH", default="", help="The file that annotations point at.")
+@options.of(*VALUES, without=("name",))
+@output.options
+@output.time_unit
+@click.argument("commands", nargs=-1)
+def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None:
+    """Check whether a change makes anything slower than a limit: two builds in turn, or stored results.
+
+    \b
+    becalm check './old/prog input' './new/prog input'
+    becalm check --old-build old --new-build new '{build}/prog a' '{build}/prog b'
+    becalm check --stored main.json pull.json --more-old main-2.json --fail-above 5%
+
+    The exit code is 0 within the limit, 1 above it, 5 undecided.
+    """
+    comment, kind, file = given.pop("comment"), given.pop("annotate"), given.pop("file")
+    quality, kind = given.pop("annotations"), runner(kind, os.environ)
+    if kind == "gitlab" and quality is None:
+        quality = "gl-code-quality-report.json"
+    if quality is not None and kind != "gitlab":
+        raise UsageError("--annotations is the file of GitLab's report. Add --annotate gitlab, or leave it out.")
+    for path in (comment, quality):
+        if path is not None and not Path(path).parent.is_dir():
+            raise UsageError(f"There is no directory {Path(path).parent} to write {path} in.")
+    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    with out.listener() as heard:
+        found = becalm.check(list(commands), stored=stored, listener=heard, **chosen)
+    if comment is not None:
+        _write(comment, output.as_text(found))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY") if kind == "github" else None:
+        _write(summary, output.as_text(found), mode="a")
+    if quality is not None:
+        _write(quality, gitlab(found, file))
+    if kind == "github":
+        # GitHub reads them from either stream, and what is asked for by --json stays whole.
+        echo(github(found, file), nl=False, err=True)
+    out.end(found, chosen.get("store"))
+
+
+def _write(path: str, text: str, mode: str = "w") -> None:
+    try:
+        with open(path, mode, encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise MachineError(f"{path} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,94 @@
+"""The manual page, made of the commands themselves: what `--help` says, in the form that `man` reads (man-pages(7))."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from becalm._version import VERSION
+
+
+def page(command: click.Group) -> str:
+    """The page of a group with all of its commands."""
+    context = click.Context(command, info_name="becalm")
+    return "\n".join(_page(command, context)) + "\n"
+
+
+def _page(command: click.Group, context: click.Context) -> Iterator[str]:
+    yield f'.TH BECALM 1 "" "becalm {VERSION}" "User Commands"'
+    what = (command.help or "").split("\n", 1)[0]
+    yield from (".SH NAME", f"becalm \\- {_text(what.rstrip('.'))}")
+    yield from (".SH SYNOPSIS", ".B becalm", ".I VERB", "[OPTIONS] \\&...")
+    yield from (".SH DESCRIPTION", *_prose(command.help or ""))
+    yield ".SH VERBS"
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from _verb(found, click.Context(found, info_name=name, parent=context), name)
+    yield ".SH OPTIONS"
+    yield from _options(command, context)
+    yield ".SH EXIT STATUS"
+    for code, meaning in CODES.items():
+        yield from (".TP", f".B {code}", _text(meaning))
+
+
+CODES = {
+    0: "done",
+    1: "the answer is no: a limit is exceeded",
+    2: "usage",
+    3: "the machine refuses",
+    4: "a program failed",
+    5: "a limit is undecided",
+    130: "interrupted before anything was measured",
+}
+"""As docs/reference/exit-codes.md has them."""
+
+
+def _verb(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield from (f".SS becalm {_text(name)} {_text(usage)}", *_prose(command.help or ""))
+    yield from _options(command, context)
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            found = command.get_command(context, each)
+            assert found is not None
+            yield from _verb(found, click.Context(found, info_name=each, parent=context), f"{name} {each}")
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    for each in command.get_params(context):
+        record = each.get_help_record(context)
+        if record is not None:
+            yield from (".TP", f".B {_text(record[0])}", _text(record[1]))
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Paragraphs; those after click's mark are kept line by line."""
+    for part in text.replace("\r", "").split("\n\n"):
+        kept = part.lstrip().startswith("\b")
+        lines = [_text(line.strip()) for line in part.replace("\b", "").splitlines() if line.strip()]
+        if kept:
+            yield from (".PP", ".nf", ".RS", *lines, ".RE", ".fi")
+        else:
+            yield from (".PP", " ".join(lines))
+
+
+def _text(text: str) -> str:
+    """Text of which nothing is a request: a dot or an apostrophe at the beginning of a line, a backslash anywhere."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("…", "...")
+    return "\\&" + text if text.startswith(".") else text
+
+
+def install(command: click.Group) -> str:
+    """Write the page where `man` finds it for this user; returns what was done. Raises ClickException."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
+    path = data / "man/man1/becalm.1"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(command), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
+    return f"Wrote {path}. Read it: man becalm, or man {path} where ~/.local/share/man is not looked through."

@@ -1,0 +1,70 @@
+"""The noun CheckResult: what a change does to each benchmark, and whether that is within a limit.
+
+Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check` makes it, `becalm.report.check` and
+`becalm.report.annotations` show it to people and to what runs the check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.notebook import InNotebook
+from becalm.nouns.verdict import Difference, Finding, Gate, gate_code
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
+
+    `failure`: why it could not be compared, empty where it could. `study`: its number in the store.
+    """
+
+    name: str
+    gate: Gate
+    difference: Difference | None = None
+    old: str = ""
+    new: str = ""
+    failure: str = ""
+    study: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult(InNotebook):
+    """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
+
+    All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: what the
+    intervals rest on, in a sentence. `failed`: a program could not be run, or ended badly.
+    """
+
+    checks: tuple[Checked, ...]
+    fail_above: float
+    confidence: float
+    undecided: str
+    gate: Gate
+    basis: str = ""
+    missing: tuple[str, ...] = ()
+    failed: bool = False
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return 4 if self.failed else gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **asdict(self)})
+        assert isinstance(value, dict)
+        return value
+
+
+def together(checks: tuple[Checked, ...]) -> Gate:
+    """What became of the limit over all: above it when one is, within it when all are."""
+    gates = {each.gate for each in checks}
+    if Gate.ABOVE in gates:
+        return Gate.ABOVE
+    return Gate.WITHIN if gates == {Gate.WITHIN} else Gate.UNDECIDED

@@ -1,0 +1,56 @@
+"""The options of `compare --stored`: which further sittings there are, and when a difference is too large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.options.measuring import accepted, confidence, limit
+from becalm.units import fraction
+
+
+def _sources(given: Sequence[str | int]) -> tuple[str, ...]:
+    return tuple(map(str, given))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sittings(StudyOptions):
+    """Further sittings of both sides, and how large a difference is accepted."""
+
+    more_old: tuple[str, ...] = option(
+        (),
+        "With --stored: a further sitting of the first one's programs. Sittings tell how far they shift by themselves.",
+        Sequence[str | int],
+        metavar="FILE|ID",
+        repeats=True,
+        parse=_sources,
+    )
+    more_new: tuple[str, ...] = option(
+        (),
+        "With --stored: a further sitting of the second one's programs.",
+        Sequence[str | int],
+        metavar="FILE|ID",
+        repeats=True,
+        parse=_sources,
+    )
+    shift: float | None = option(
+        None,
+        "With --stored: how far sittings of the same program differ at most, where you know it: 3%.",
+        float | str | None,
+        unit="fraction",
+        metavar="SHARE",
+        parse=fraction,
+    )
+    confidence: float = confidence()
+    fail_above: float | None = limit()
+    undecided: str = accepted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareStoredOptions(Sittings):
+    """How runs of two times are compared."""
+
+    store: str | None = option(
+        None, "Where runs are kept.", str | None, metavar="FILE|URL", shown="BECALM_STORE, else your own"
+    )

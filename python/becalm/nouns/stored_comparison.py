@@ -1,0 +1,104 @@
+"""The noun StoredComparison: what runs of two times say of each other, benchmark by benchmark.
+
+Public: Sitting (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it).
+`becalm.study.sittings` reads sittings, `becalm.analysis.stored_comparison` makes the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.metric import Better
+from becalm.nouns.notebook import InNotebook
+from becalm.nouns.verdict import Difference, Finding, Gate, gate_code
+from becalm.stats.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SittingSeries:
+    """One benchmark in one sitting: values above zero in the order they were measured, times in ns."""
+
+    unit: str
+    better: Better
+    metric: str
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """What was measured in a row: a study or a file. `title`: what to call it; `series` by name of the benchmark.
+
+    `unusable`: benchmarks that it names and that cannot be compared, with why.
+    """
+
+    title: str
+    series: Mapping[str, SittingSeries]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkDifference:
+    """One benchmark that both sides have. `old`, `new`: typical value of each, in `unit`.
+
+    `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
+    knows nothing of the shift between sittings, as fractions. `shift`: standard deviation from one sitting of the same
+    program to the next, a fraction; None where no sitting was repeated.
+    """
+
+    name: str
+    unit: str
+    old: float
+    new: float
+    old_runs: int
+    new_runs: int
+    old_sittings: int
+    new_sittings: int
+    difference: Difference
+    by_runs: tuple[float, float]
+    shift: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredComparison(InNotebook):
+    """Runs of two times compared. `old`, `new`: the sittings of each side, by title.
+
+    `shift`: the largest shift between sittings that the person vouched for, a fraction; None without. `gone`, `added`:
+    benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
+    with both. `unusable`: benchmarks that cannot be compared, with why. `gate`: what became of `fail_above`.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    confidence: float
+    shift: float | None
+    benchmarks: tuple[BenchmarkDifference, ...]
+    gone: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str, str], ...] = ()
+    unusable: tuple[tuple[str, str], ...] = ()
+    fail_above: float | None = None
+    gate: Gate | None = None
+    undecided: str = "fail"
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every interval takes the shift between sittings into account."""
+        return self.shift is not None or all(each.shift is not None for each in self.benchmarks)
+
+    @property
+    def exit_code(self) -> int:
+        """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        return gate_code(self.gate, self.undecided)
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)})
+        assert isinstance(value, dict)
+        return value

@@ -1,0 +1,78 @@
+"""Annotations of a check for what runs it: workflow commands of GitHub, a code quality report of GitLab.
+
+GitHub takes commands from lines of the log ("Workflow commands", docs.github.com): a line end in a name would begin one
+of its own, so data and properties are escaped as its own toolkit does (actions/toolkit, core/src/command.ts). GitLab
+takes a JSON file of issues (docs.gitlab.com, "Code Quality report format").
+
+Public: KINDS, chosen, github, gitlab.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from becalm.nouns.check import CheckResult
+from becalm.nouns.verdict import Gate
+from becalm.report.check import ordered
+from becalm.wording.check import change
+from becalm.wording.printable import cut, printable
+
+KINDS = ("auto", "github", "gitlab", "none")
+
+MOST = 10
+"""GitHub shows ten annotations of a kind and step; more are in the comment."""
+
+SEVERITY = {Gate.ABOVE: ("error", "major"), Gate.UNDECIDED: ("warning", "minor")}
+"""What an outcome is called by GitHub and by GitLab; nothing is said of what is within the limit."""
+
+
+def chosen(kind: str, environment: Mapping[str, str]) -> str:
+    """Whom to annotate for: what was asked for, else who runs this (their own variables say so)."""
+    if kind != "auto":
+        return kind
+    if environment.get("GITHUB_ACTIONS") == "true":
+        return "github"
+    return "gitlab" if environment.get("GITLAB_CI") == "true" else "none"
+
+
+def github(found: CheckResult, file: str = "") -> str:
+    """Lines for the log. `file`: what they point at, below the repository; empty for the whole."""
+    return "".join(f"{line}\n" for line in _commands(found, file))
+
+
+def _commands(found: CheckResult, file: str) -> Iterator[str]:
+    counts = dict.fromkeys(SEVERITY, 0)
+    for each in ordered(found):
+        if each.gate not in SEVERITY or counts[each.gate] == MOST:
+            continue
+        counts[each.gate] += 1
+        where = f"file={_property(file)},line=1," if file else ""
+        title = _property(f"becalm: {cut(printable(each.name), 80)}")
+        said = _data(f"{cut(printable(each.name), 200)}: {change(each)}, {each.gate}")
+        yield f"::{SEVERITY[each.gate][0]} {where}title={title}::{said}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def gitlab(found: CheckResult, file: str = "") -> str:
+    """The text of a code quality report. `file`: what it points at; it needs one."""
+    issues = [
+        {
+            "description": f"{printable(each.name)}: {change(each)}, {each.gate}",
+            "check_name": "becalm",
+            "fingerprint": hashlib.sha256(f"becalm {each.name}".encode("utf-8", "surrogateescape")).hexdigest(),
+            "severity": SEVERITY[each.gate][1],
+            "location": {"path": file or ".", "lines": {"begin": 1}},
+        }
+        for each in ordered(found)
+        if each.gate in SEVERITY
+    ]
+    return json.dumps(issues, indent=2) + "\n"

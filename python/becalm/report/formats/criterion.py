@@ -1,0 +1,70 @@
+"""Criterion's results: a directory `target/criterion` with a `sample.json` for each benchmark and baseline.
+
+Each sample is so many iterations (`iters`) and the nanoseconds that they took together (`times`); `benchmark.json`
+beside it has the benchmark's name. Criterion documents neither as stable; this is the form of criterion.rs 0.3 to 0.7.
+`PATH@NAME` stands for the baseline of that name, without it for the last run, which Criterion calls "new".
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.report.document import Document
+from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
+
+LAST = "new"
+"""Criterion's name of the last run."""
+
+
+def recognises(value: Any) -> bool:
+    """Whether a JSON value is one `sample.json`."""
+    return isinstance(value, dict) and isinstance(value.get("iters"), list) and isinstance(value.get("times"), list)
+
+
+def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
+    """One sample as a study."""
+    return study_of([Benchmark(name, _repetitions(value))], "Criterion")
+
+
+def directory(text: str) -> tuple[Path, str] | None:
+    """The directory and baseline that a text stands for; None when it is no directory."""
+    if (path := Path(text)).is_dir():
+        return path, LAST
+    where, at, baseline = text.rpartition("@")
+    return (Path(where), baseline) if at and baseline and Path(where).is_dir() else None
+
+
+def read_directory(path: Path, baseline: str) -> list[Document]:
+    """All benchmarks of a baseline below a directory as one study. Raises UsageError."""
+    # A directory `report` holds pages; of a group it is beside its benchmarks.
+    files = sorted(each for each in path.rglob("sample.json") if each.parent.name == baseline)
+    if not files:
+        others = sorted({each.parent.name for each in path.rglob("sample.json")})
+        known = f" It has {', '.join(others)}: write {path}@{others[0]}." if others else ""
+        raise UsageError(f"{path} holds no results of Criterion called {baseline!r}.{known}")
+    found = []
+    for each in files:
+        try:
+            values = _repetitions(json.loads(each.read_bytes()))
+            found.append(Benchmark(_name(each), values))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{each} looks like Criterion's, but cannot be read: {error}.") from None
+    try:
+        return study_of(found, "Criterion")
+    except ValueError as error:
+        raise UsageError(f"{path} looks like Criterion's, but cannot be read: {error}.") from None
+
+
+def _name(sample: Path) -> str:
+    described = json.loads((sample.parent / "benchmark.json").read_bytes())
+    return str(described.get("full_id") or described["title"])
+
+
+def _repetitions(value: dict[str, Any]) -> list[Repetition]:
+    pairs = zip(value["iters"], value["times"], strict=True)
+    if not all(float(iterations) > 0 for iterations in value["iters"]):
+        raise ValueError("a sample of no iterations")
+    return [Repetition(float(ns) / float(iterations), float(ns) / 1e9) for iterations, ns in pairs]

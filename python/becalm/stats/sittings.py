@@ -1,0 +1,76 @@
+"""Comparing with runs of other times: how far sittings of the same program shift, from those that were repeated.
+
+A sitting is all that was measured in a row. Its runs tell how well *it* is known (`becalm.stats.unpaired`), and nothing
+of the next one: memory layout, temperature and neighbours are drawn anew for each. Where a side has several sittings,
+they are the unit, not their runs: k sittings are k values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+from becalm.stats.arrays import level, series
+from becalm.stats.effective_sample_size import mean_error
+from becalm.stats.huber import location
+from becalm.stats.power import detectable
+
+
+@dataclass(frozen=True, slots=True)
+class SittingsEstimate:
+    """log(candidate / reference) over sittings; all but `df` and `p_value` in log units.
+
+    `between`: standard deviation from one sitting to the next of the same program, what their runs leave unsure
+    included. `detectable`: the true difference that would have been called with probability 0.8.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    between: float
+    detectable: float
+    p_value: float
+    df: float
+
+
+def over_sittings(
+    reference: Sequence[npt.ArrayLike], candidate: Sequence[npt.ArrayLike], alpha: float = 0.05
+) -> SittingsEstimate:
+    """Difference of two groups of sittings, each a series of log times, shape (n,), in the order it was run.
+
+    Student's two-sample t of the sittings' Huber locations with a common variance, since sittings of both sides shift
+    alike and there are few; with one sitting on a side it is the prediction of a further one. The standard error is
+    never below what the runs alone leave unsure, so that sittings that agree by chance prove nothing. Raises
+    ValueError when no side has two sittings, and for an empty series or one of something else than finite numbers.
+    """
+    level(alpha)
+    groups = [[location(series(each, "A sitting")) for each in side] for side in (reference, candidate)]
+    counts = [len(side) for side in groups]
+    df = sum(counts) - 2
+    if min(counts) < 1 or df < 1:
+        raise ValueError(f"{counts[0]} and {counts[1]} sittings: one side needs two to tell how far they shift.")
+    places = [np.array([each.estimate for each in side]) for side in groups]
+    estimate = float(places[1].mean() - places[0].mean())
+    variance = sum(float(((each - each.mean()) ** 2).sum()) for each in places) / df
+    error = math.sqrt(variance * sum(1 / count for count in counts))
+    within = math.sqrt(sum((mean_error(each.influence)[0] / len(side)) ** 2 for side in groups for each in side))
+    # A sitting of one run says nothing of itself: its own error is in the distance to the others.
+    error = max(error, within if math.isfinite(within) else 0.0)
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    p_value = 2 * float(stdtr(df, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
+    return SittingsEstimate(
+        estimate=estimate,
+        low=estimate - critical * error,
+        high=estimate + critical * error,
+        standard_error=error,
+        between=math.sqrt(variance),
+        detectable=detectable(error, critical),
+        p_value=p_value,
+        df=df,
+    )

@@ -1,0 +1,177 @@
+"""`becalm check`: does a change make anything slower? Two builds in turn, benchmark by benchmark, or stored results.
+
+Made of `compare` and `compare_stored`: each benchmark is a study of its own, and all intervals hold together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack, cast
+
+from becalm.errors import UsageError
+from becalm.nouns.check import Checked, CheckResult, together
+from becalm.nouns.metric import Response, Work
+from becalm.nouns.option import options
+from becalm.nouns.options.check import CheckOptions
+from becalm.nouns.signature import takes
+from becalm.nouns.stored_comparison import StoredComparison
+from becalm.nouns.verdict import Gate, Stopped, Verdict
+from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.stats.multiplicity import simultaneous_alpha
+from becalm.study.session_options import (
+    ProfileKeywords,
+    ResponseKeywords,
+    SessionKeywords,
+    SessionOptions,
+    WithProfile,
+    asked,
+)
+from becalm.verbs.compare import compare
+from becalm.verbs.compare_stored import compare_stored
+from becalm.wording import check as words
+
+BUILD = "{build}"
+"""Where the directory of a build stands in a command."""
+
+STORED = ("more_old", "more_new", "shift")
+"""Options for stored results alone."""
+
+
+class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `check` as type checkers see them."""
+
+    more_old: Sequence[str | int]
+    more_new: Sequence[str | int]
+    shift: float | str | None
+    confidence: float | str
+    fail_above: float | str
+    undecided: str
+    old_build: str | None
+    new_build: str | None
+    budget: float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One benchmark before and after a change."""
+
+    name: str
+    old: str
+    new: str
+
+
+@takes(CheckOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
+def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[CheckKeywords]) -> CheckResult:
+    """Check whether a change makes benchmarks slower than a limit.
+
+    Arguments:
+        commands: the old and the new command line; with `old_build` and `new_build` any number of command lines with
+            {build} in them, each of which is compared between the two; with `stored` two sources as of
+            `compare_stored`.
+        stored: compare what was measured before.
+
+    `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
+    StoreError.
+    """
+    made, session, _ = asked(CheckOptions, given, WithProfile, Response, Work)
+    if stored:
+        return words.worded(_stored(list(commands), made, session, cast(dict[str, Any], given)))
+    if other := [name for name in STORED if given.get(name)]:
+        raise UsageError(
+            f"--{other[0].replace('_', '-')} belongs to --stored, which compares what was measured before."
+        )
+    pairs = _pairs(list(commands), made)
+    alpha = simultaneous_alpha(1 - made.confidence, len(pairs))
+    own = set(options(CheckOptions))
+    passed: Any = {name: value for name, value in given.items() if name not in own}
+    checks, failed = [], False
+    for pair in pairs:
+        found = compare(
+            [pair.old, pair.new],
+            names=[f"{pair.name} (old)", f"{pair.name} (new)"],
+            fail_above=made.fail_above,
+            undecided=made.undecided,
+            confidence=1 - alpha,
+            budget="none" if made.budget_ns is None else made.budget_ns / 1e9,
+            **passed,
+        )
+        failed = failed or found.stopped is Stopped.FAILED
+        checks.append(_checked(pair, found))
+        if found.stopped is Stopped.INTERRUPTED:
+            break
+    checks += [Checked(each.name, Gate.UNDECIDED, failure="not measured") for each in pairs[len(checks) :]]
+    return words.worded(
+        CheckResult(
+            tuple(checks), made.fail_above, made.confidence, made.undecided, together(tuple(checks)), failed=failed
+        )
+    )
+
+
+def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
+    """What is compared with what. Raises UsageError."""
+    if (made.old_build is None) != (made.new_build is None):
+        raise UsageError("--old-build and --new-build belong together: they are what {build} stands for.")
+    if made.old_build is None or made.new_build is None:
+        if len(commands) != 2:
+            raise UsageError(
+                "A check takes the old and the new command: becalm check './old/prog x' './new/prog x'. For several "
+                "benchmarks: becalm check --old-build old --new-build new '{build}/prog x' '{build}/prog y'"
+            )
+        return [_Pair(commands[1], *commands)]
+    if not commands:
+        raise UsageError("Which benchmarks? For example: becalm check --old-build old --new-build new '{build}/prog x'")
+    if without := [each for each in commands if BUILD not in each]:
+        raise UsageError(f"{without[0]!r} has no {BUILD}, so it is the same before and after the change. Write it in.")
+    names = [each.replace(f"{BUILD}/", "").replace(BUILD, "") for each in commands]
+    if twice := [each for each in names if names.count(each) > 1]:
+        raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
+    return [
+        _Pair(name.strip(), text.replace(BUILD, made.old_build), text.replace(BUILD, made.new_build))
+        for name, text in zip(names, commands, strict=True)
+    ]
+
+
+def _checked(pair: _Pair, found: Verdict) -> Checked:
+    difference = found.differences[0] if found.differences else None
+    failure = ""
+    if found.stopped is Stopped.FAILED:
+        failure = next((each.sentence for each in found.findings if each.kind == "failure"), "a program failed")
+    # What a program did before it failed proves nothing of the whole.
+    gate = Gate.UNDECIDED if failure or found.gate is None else found.gate
+    shown = [words.typical(each) for each in found.summaries]
+    old, new = shown if len(shown) == 2 else ("", "")
+    return Checked(pair.name, gate, difference, old, new, failure, found.study)
+
+
+def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, given: dict[str, Any]) -> CheckResult:
+    """Of what was measured before."""
+    if len(sources) != 2:
+        raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
+    known = {*options(CheckOptions)} - {"old_build", "new_build", "budget"}
+    if other := [name for name in given if name not in {*known, "listener", "store"} and given[name] not in (None, ())]:
+        raise UsageError(
+            f"--{other[0].replace('_', '-')} is for programs that are measured; with --stored nothing is. Leave it out."
+        )
+    chosen: Any = {name: value for name, value in given.items() if name in known}
+    found: StoredComparison = compare_stored(
+        sources[0],
+        sources[1],
+        warned=session.listener.warned,
+        store=session.place,
+        **{**chosen, "fail_above": made.fail_above},
+    )
+    checks = tuple(words.of_stored(each, found) for each in found.benchmarks)
+    checks += tuple(
+        Checked(name, Gate.UNDECIDED, failure=f"was {old} and is {new} now") for name, old, new in found.units
+    )
+    checks += tuple(Checked(name, Gate.UNDECIDED, failure=why) for name, why in found.unusable)
+    return CheckResult(
+        checks,
+        made.fail_above,
+        made.confidence,
+        made.undecided,
+        together(checks),
+        basis=words.basis(found),
+        missing=(*(f"{name} (gone)" for name in found.gone), *(f"{name} (new)" for name in found.added)),
+    )

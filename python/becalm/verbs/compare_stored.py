@@ -1,0 +1,62 @@
+"""`becalm compare --stored`: runs of two times against each other, and how far they can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from becalm.analysis.stored_comparison import compare_sittings
+from becalm.errors import UsageError
+from becalm.nouns.option import refuse_unknown
+from becalm.nouns.options.compare_stored import CompareStoredOptions
+from becalm.nouns.signature import takes
+from becalm.nouns.stored_comparison import StoredComparison
+from becalm.study.sittings import sitting
+from becalm.study.stored import Warned
+from becalm.wording import stored_comparison as words
+
+
+class CompareStoredKeywords(TypedDict, total=False):
+    """The options of `compare_stored` as type checkers see them."""
+
+    more_old: Sequence[str | int]
+    more_new: Sequence[str | int]
+    shift: float | str | None
+    confidence: float | str
+    fail_above: float | str | None
+    undecided: str
+    store: str | None
+
+
+@takes(CompareStoredOptions)
+def compare_stored(
+    old: str | int, new: str | int, *, warned: Warned | None = None, **given: Unpack[CompareStoredKeywords]
+) -> StoredComparison:
+    """Compare runs of two times, benchmark by benchmark, by name.
+
+    Arguments:
+        old, new: a study's number, "last" or title, or a file of becalm, pyperf, hyperfine, Google Benchmark,
+            pytest-benchmark; for Criterion the directory `target/criterion`, with `@BASELINE` for one of that name.
+        warned: told in a sentence what was recovered from killed becalms meanwhile.
+
+    All intervals hold together at `confidence`. With further sittings of the same programs they take into account how
+    far sittings shift by themselves; without, they do not, and a limit stays undecided unless `shift` bounds it.
+
+    Raises UsageError for a source that does not exist, cannot be read, or is named twice; StoreError.
+    """
+    refuse_unknown(dict(given), CompareStoredOptions)
+    options = CompareStoredOptions.of(given)
+    sources: list[list[str | int]] = [[old, *options.more_old], [new, *options.more_new]]
+    named = [str(each) for side in sources for each in side]
+    if twice := [each for each in named if named.count(each) > 1]:
+        raise UsageError(f"{twice[0]} is named twice: a sitting compared with itself says nothing. Name another one.")
+    sides = [[sitting(each, options.store, warned=warned) for each in side] for side in sources]
+    found = compare_sittings(
+        sides[0],
+        sides[1],
+        confidence=options.confidence,
+        shift=options.shift,
+        fail_above=options.fail_above,
+        undecided=options.undecided,
+    )
+    return words.worded(found)

@@ -1,0 +1,138 @@
+"""Sentences about runs of two times: what differs, and how far that can be believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
+from becalm.nouns.verdict import Difference, Gate
+from becalm.wording.measurement import counted, duration, listed, percent
+from becalm.wording.metric import quantity
+
+SAID = 3
+"""So many differences are said one by one; the table has all."""
+
+
+def worded(found: StoredComparison) -> StoredComparison:
+    """The same with its sentences."""
+    each = tuple(replace(one, difference=replace(one.difference, sentence=difference(one))) for one in found.benchmarks)
+    return replace(found, benchmarks=each, sentence=comparison(replace(found, benchmarks=each)))
+
+
+def value(found: BenchmarkDifference) -> Callable[[float], str]:
+    """How values of a benchmark are written."""
+    if found.unit == "ns":
+        return lambda ns: duration(ns) if ns >= 100 else f"{ns:.3g} ns"
+    return partial(quantity, unit=found.unit)
+
+
+def difference(found: BenchmarkDifference) -> str:
+    """One benchmark."""
+    d, shown = found.difference, value(found)
+    level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
+    change = f"{shown(found.old)} → {shown(found.new)}"
+    if not math.isfinite(half):
+        return f"{found.name}: {change}; too few runs to say whether it differs."
+    span = ends(d)
+    if d.worse is None and d.low <= 0 <= d.high:
+        bound = percent(max(abs(d.low), abs(d.high)), half)
+        return f"{found.name}: no difference above {bound} % ({level}: {span}); {change}."
+    return f"{found.name}: {percent(abs(d.estimate), half)} % {d.answer} ({level}: {span}); {change}."
+
+
+def ends(d: Difference) -> str:
+    """An interval."""
+    half = (d.high - d.low) / 2
+    if not math.isfinite(half):
+        return "not yet known"
+    return f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
+
+
+def comparison(found: StoredComparison) -> str:
+    """The whole, one line a statement."""
+    return "\n".join(line for line in (*_answer(found), *standing(found), *_left(found), *_limit(found)) if line)
+
+
+def _answer(found: StoredComparison) -> list[str]:
+    old, new = listed(found.old), listed(found.new)
+    if not found.benchmarks:
+        return [f"{old} and {new} have no benchmark in common that could be compared."]
+    worse = [each for each in found.benchmarks if each.difference.worse]
+    better = [each for each in found.benchmarks if each.difference.worse is False]
+    many = counted(len(found.benchmarks), "benchmark")
+    if len(found.benchmarks) == 1:
+        return [f"{new} compared with {old}.", found.benchmarks[0].difference.sentence]
+    sure = "differ" if found.bounded else "differ by their runs"
+    rest = f"; of the others none is known to {sure}" if len(worse) + len(better) < len(found.benchmarks) else ""
+    are = "is" if len(worse) == 1 else "are"
+    head = f"{new} compared with {old}: of {many} {len(worse)} {are} worse, {len(better)} better{rest}."
+    order = sorted((*worse, *better), key=lambda each: -abs(math.log1p(each.difference.estimate)))
+    lines = [each.difference.sentence for each in order[:SAID]]
+    return [head, *lines]
+
+
+def standing(found: StoredComparison) -> list[str]:
+    """What the intervals rest on."""
+    if not found.benchmarks:
+        return []
+    if found.shift is not None and any(each.shift is None for each in found.benchmarks):
+        return [
+            f"Measured at different times: intervals are wider by {percent(found.shift)} % to each side, the shift "
+            "between sittings that --shift allows for. Weaker than measuring both in turn."
+        ]
+    if found.bounded:
+        most = max((each.shift or 0.0) for each in found.benchmarks)
+        sittings = f"{counted(len(found.old), 'sitting')} against {len(found.new)}"
+        return [
+            f"Measured at different times: intervals come from how far repeated sittings of the same program differ "
+            f"(standard deviation {'' if len(found.benchmarks) == 1 else 'up to '}{percent(most)} %; {sittings}). "
+            "Weaker than measuring both in turn."
+        ]
+    return [
+        "These intervals hold for the runs alone. Sittings of the same program differ, too, and by how much is not "
+        "known here: equal programs are often called different this way. Add sittings (--more-old, --more-new), bound "
+        "the shift (--shift 3%), or measure both in turn: becalm compare OLD NEW."
+    ]
+
+
+def _left(found: StoredComparison) -> list[str]:
+    lines = []
+    for names, what in ((found.gone, "gone"), (found.added, "new")):
+        if names:
+            lines.append(f"Not compared, {what}: {listed(names)}.")
+    if found.renamed:
+        lines.append(f"Perhaps renamed: {listed(f'{one} → {other}' for one, other in found.renamed)}.")
+    lines += [f"Not compared: {name} was {old} and is {new} now." for name, old, new in found.units]
+    lines += [f"Not compared: {name}: {why}." for name, why in found.unusable]
+    return lines
+
+
+def _limit(found: StoredComparison) -> list[str]:
+    if found.gate is None or found.fail_above is None:
+        return []
+    bound = f"{percent(found.fail_above)} %"
+    if found.gate is Gate.WITHIN:
+        return [f"Within the limit: no slowdown above {bound}."]
+    if found.gate is Gate.ABOVE:
+        worst = max(found.benchmarks, key=lambda each: each.difference.harm[1])
+        return [f"Over the limit: {worst.name} is worse by more than {bound}."]
+    counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
+    if not found.benchmarks:
+        why = "there is nothing to compare"
+    elif not found.bounded:
+        why = "how far sittings shift by themselves is not known (--more-old, --more-new, --shift)"
+    else:
+        open_ = [
+            each.name
+            for each in found.benchmarks
+            if each.difference.harm[1] <= found.fail_above < each.difference.harm[2]
+        ]
+        why = (
+            f"a slowdown of {listed(open_)} above {bound} is neither shown nor ruled out"
+            if open_
+            else "not all could be compared"
+        )
+    return [f"Undecided: {why}. {counts}"]

@@ -1,0 +1,147 @@
+"""Small things that people look for: sorted tables, one unit, hooks for each program, shells, man, hints."""
+
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+from tests.needs import need
+
+import becalm
+from becalm.cli import completion, manual
+from becalm.cli.main import _hint
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+from becalm.nouns.workload import Workload, split
+from becalm.report import shown
+from becalm.verbs.compare import _programs
+from becalm.wording import numbers
+
+
+@pytest.fixture(autouse=True)
+def as_usual(store):
+    yield
+    shown.sort_by("auto")
+    numbers.time_unit("")
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+
+
+def invoke(*words):
+    return CliRunner().invoke(group, list(words))
+
+
+COMPARED = ("compare", "--host", "sim:normal", "--seed", "1", "--runs", "8", "spin 30ms", "spin 10ms", "spin 20ms")
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"), [("given", "spin 30ms"), ("name", "spin 10ms"), ("time", "spin 10ms"), ("auto", "spin 10ms")]
+)
+def test_tables_are_sorted_as_asked(sort, first):
+    text = invoke(*COMPARED, "--sort", sort, "--markdown").output
+    rows = [line for line in text.splitlines() if line.startswith("| `spin")]
+    assert rows[0].startswith(f"| `{first}`")
+
+
+def test_times_in_one_unit():
+    text = invoke(*COMPARED, "--time-unit", "us", "--markdown").output
+    assert "µs" in text
+    assert " ms " not in text.split("## ")[0].partition("| program")[2]
+    # The next command has its own.
+    assert " ms " in invoke(*COMPARED, "--markdown").output
+
+
+def test_one_prepare_for_all_or_one_for_each():
+    def prepared(commands, **given):
+        return [each.prepare for each in _programs(commands, given, {})]
+
+    assert prepared(["a", "b"], prepares=["sync now"]) == [("sync", "now")] * 2
+    assert prepared(["a", "b"], prepares=["one", "two"]) == [("one",), ("two",)]
+    assert prepared(["a {n}"], parameters={"n": "1,2"}, prepares=["clean {n}"]) == [("clean", "1"), ("clean", "2")]
+    with pytest.raises(UsageError, match="3 programs but 2 prepare commands"):
+        prepared(["a", "b", "c"], prepares=["one", "two"])
+    with pytest.raises(UsageError, match="Leave one out"):
+        prepared(["a", "b"], prepares=["one"], prepare="two")
+
+
+def test_a_name_for_all_variants():
+    made = _programs(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
+    assert [each.name for each in made] == ["level 1", "level 2", "level 3"]
+    with pytest.raises(UsageError, match="3 programs but 1 names"):
+        _programs(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level"]}, {})
+
+
+def test_another_shell_runs_commands_and_hooks():
+    found = Workload.of("a | b", shell_program="bash -o pipefail", prepare="c > d")
+    assert found.argv == ("bash", "-o", "pipefail", "-c", "a | b")
+    assert found.prepare == ("bash", "-o", "pipefail", "-c", "c > d")
+    assert Workload.of("a | b", shell=True).argv == ("/bin/sh", "-c", "a | b")
+    assert split("a b") == ("a", "b")
+    for given, said in ((" ", "names no shell"), ("'", "cannot be split")):
+        with pytest.raises(UsageError, match=said):
+            Workload.of("a", shell_program=given)
+
+
+def test_setup_travels_and_is_kept():
+    found = Workload.of("a", setup="make data")
+    assert found.to_wire()["setup"] == ["make", "data"]
+    assert Workload.from_json(found.to_json()) == found
+    assert "setup" not in Workload.of("a").to_wire()
+
+
+def test_the_manual_page_has_every_verb_and_option_and_man_reads_it(tmp_path):
+    text = manual.page(group)
+    for verb in ("compare", "run", "tune", "design central"):
+        assert f".SS becalm {verb}" in text
+    assert "\\-\\-fail\\-above" in text
+    # Nothing of a help text is taken for a request.
+    requests = {line.split()[0] for line in text.splitlines() if line.startswith((".", "'"))}
+    assert requests <= {".TH", ".SH", ".SS", ".B", ".I", ".TP", ".PP", ".nf", ".fi", ".RS", ".RE"}
+    need("man")
+    path = tmp_path / "becalm.1"
+    path.write_text(text)
+    done = subprocess.run(
+        ["man", "--warnings", "-l", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0
+    assert "--fail-above" in done.stdout.replace("\u2010", "-")
+    assert not done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "prog", "--level"), "run … -- PROGRAM"),
+        (("watch", "prog", "--level"), "watch … -- PROGRAM"),
+        (("tune", "prog", "--level"), "tune … -- PROGRAM"),
+        (("survey", "prog", "--level"), "survey … -- PROGRAM"),
+        (("apply", "prog", "--level"), "apply … -- PROGRAM"),
+        (("simulate", "prog", "--level"), "simulate … -- PROGRAM"),
+        (("load", "prog", "--level"), "load … -- PROGRAM"),
+        (("compare", "a", "b", "--level"), "'PROGRAM …' 'PROGRAM …'"),
+    ],
+)
+def test_an_unknown_option_says_where_those_of_a_program_belong(words, said):
+    done = CliRunner().invoke(group, list(words), standalone_mode=False)
+    assert said in _hint(done.exception)
+
+
+def test_a_command_without_a_program_says_nothing_of_one():
+    done = CliRunner().invoke(group, ["list", "--level"], standalone_mode=False)
+    assert "PROGRAM" not in _hint(done.exception)
+
+
+def test_completion_of_studies_methods_and_hosts():
+    becalm.run("spin 20ms", host="sim:normal", runs=3, seed=1)
+    assert [each.value for each in completion.studies("")] == ["last", "1"]
+    assert completion.studies("1")[0].help == "run: spin 20ms"
+    assert "race" in [each.value for each in completion.methods("ra")]
+    becalm.add_host("lab", "ssh://ada@lab")
+    assert [each.value for each in completion.hosts("l")] == ["lab", "local"]

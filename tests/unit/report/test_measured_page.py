@@ -1,0 +1,133 @@
+"""The page of `run` and `compare`, a notebook, columns: complete, escaped, for one program and for many."""
+
+import html.parser
+import re
+import sys
+import types
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError
+from becalm.report import drawn
+from becalm.report.measured_figures import MOST
+from becalm.wording.printable import cut, distinct, width_of
+
+HOSTILE = ("<script>alert(1)</script>", "a & b 'c' \"d\"", "\x1b[31mred", "no UTF-8: \udcff", "x" * 300)
+
+
+class Elements(html.parser.HTMLParser):
+    """Counts elements and collects text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.counts, self.text = {}, ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def compared(count=3, names=(), runs=12, **given):
+    return becalm.compare(
+        [f"spin {20 + index % 5}ms" for index in range(count)],
+        names=names or [f"program {index}" for index in range(count)],
+        host="sim:normal", runs=runs, seed=1, store=False, **given,
+    )  # fmt: skip
+
+
+def test_a_comparison_has_all_pictures():
+    found = Elements(drawn.as_html(compared()))
+    # Forest, violins, the distribution of each but the reference, the course of each.
+    assert found.counts["svg"] == 2 + 2 + 3
+    assert "program 2" in found.text
+    assert "script" not in found.counts
+
+
+def test_one_program_has_no_forest():
+    found = Elements(drawn.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
+    assert found.counts["svg"] == 3
+
+
+def test_of_very_many_programs_the_first_are_drawn_and_all_are_in_the_table():
+    found = drawn.as_html(compared(MOST + 3, runs=2))
+    assert f"The first {MOST} of {MOST + 3} programs." in found
+    assert all(f"program {index}<" in found for index in range(MOST + 3))
+
+
+def test_names_of_all_kinds_are_escaped():
+    page = drawn.as_html(compared(len(HOSTILE), names=HOSTILE))
+    assert "<script" not in page
+    assert "\x1b" not in page
+    fragment = compared(len(HOSTILE), names=HOSTILE)._repr_html_()
+    assert "<script" not in fragment
+    assert "\x1b" not in fragment
+    Elements(fragment)
+
+
+def test_ids_of_pictures_are_unique():
+    page = drawn.as_html(compared(4))
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
+    value = compared().to_json()
+    for each in value["summaries"]:
+        del each["quantiles"], each["course"]
+    found = becalm.nouns.verdict.from_json({**value, "runs": {}})
+    assert Elements(drawn.as_html(found)).counts["svg"] == 1
+
+
+def test_json_keeps_what_is_drawn():
+    found = compared()
+    again = becalm.nouns.verdict.from_json(found.to_json())
+    assert again.summaries[0].quantiles == found.summaries[0].quantiles
+    assert again.summaries[0].course == found.summaries[0].course
+
+
+def test_a_notebook_without_matplotlib_has_tables(monkeypatch):
+    found = compared()
+    assert "<svg" in found._repr_html_()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "<table" in found._repr_html_()
+    assert "<svg" not in found._repr_html_()
+
+
+def test_columns_and_data_frames(tmp_path, monkeypatch):
+    store = str(tmp_path / "runs.db")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=5, seed=1, store=store)
+    assert becalm.columns(found)["name"] == ["spin 20ms", "spin 21ms"]
+    assert becalm.columns(found, "differences")["answer"] == [str(found.differences[0].answer)]
+    runs = becalm.columns(found, "runs", store=store)
+    assert len({len(each) for each in runs.values()}) == 1
+    assert set(runs["program"]) == {"spin 20ms", "spin 21ms"}
+    with pytest.raises(UsageError, match="not of 'nothing'"):
+        becalm.columns(found, "nothing")
+    with pytest.raises(UsageError, match="not kept"):
+        becalm.columns(compared(), "runs")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="install pandas"):
+        becalm.data_frame(found)
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=lambda made: ("frame", made)))
+    assert becalm.data_frame(found) == ("frame", dict(becalm.columns(found)))
+
+
+@pytest.mark.parametrize("width", [4, 10, 34, 40])
+def test_names_that_are_cut_stay_different(width):
+    names = ["a" * 100 + "x" * 50, "a" * 100 + "y" + "x" * 49, "a" * 30 + "b" * 90 + "x" * 30, "short", "日本" * 40]
+    found = distinct(names, width)
+    assert len(set(found)) == len(names)
+    assert found[3] == cut("short", width)
+    assert all(width_of(each) <= max(width, 5) for each in found)
+
+
+def test_equal_names_stay_equal_and_numbers_never_collide():
+    assert distinct(["a" * 50] * 2, 10)[0] == distinct(["a" * 50] * 2, 10)[1]
+    names = ["aaaa" + "b" * 50 + "cccc", "aaaa" + "d" * 50 + "cccc", cut("aaaa" + "b" * 50 + "cccc", 6) + " [1]"]
+    assert len(set(distinct(names, 10))) == 3

@@ -1,0 +1,214 @@
+"""A change checked: three outcomes and their codes, comments and annotations in which hostile names stay names."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+from tests.places import ROOT
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+from becalm.nouns.check import Checked, CheckResult, together
+from becalm.nouns.verdict import Answer, Difference, Gate
+from becalm.report import annotations, drawn
+from becalm.report.check import LONGEST, MARK
+from becalm.wording import check as words
+
+DATA = ROOT / "tests/data/benchmarks"
+SIM = {"host": "sim:normal", "seed": 1, "budget": "2s", "store": False}
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("new", "limit", "gate", "code"),
+    [
+        ("spin 20ms", "20%", Gate.WITHIN, 0),
+        ("spin 30ms", "5%", Gate.ABOVE, 1),
+        ("spin 20ms", "0.01%", Gate.UNDECIDED, 5),
+    ],
+)
+def test_three_outcomes(new, limit, gate, code):
+    found = becalm.check(["spin 20ms", new], fail_above=limit, **SIM)
+    assert (found.gate, found.exit_code) == (gate, code)
+    drawn.tried(found)
+
+
+def test_undecided_may_pass():
+    found = becalm.check(["spin 20ms", "spin 20ms"], fail_above="0.01%", undecided="pass", **SIM)
+    assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 0)
+
+
+def test_two_builds_of_several_benchmarks_hold_together():
+    found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", fail_above="5%", **SIM)
+    assert [each.gate for each in found.checks] == [Gate.ABOVE] * 2
+    # Each at 97.5 %, so that both hold at 95 %.
+    assert {round(each.difference.confidence, 6) for each in found.checks} == {0.975}
+
+
+def test_stored_results_are_undecided_until_the_shift_is_known():
+    files = [str(DATA / f"pyperf-{number}.json") for number in (1, 2)]
+    found = becalm.check(files, stored=True, fail_above="95%")
+    assert found.gate is Gate.UNDECIDED
+    assert "runs alone" in found.sentence
+    assert becalm.check(files, stored=True, fail_above="95%", shift="1%").gate is Gate.WITHIN
+
+
+@pytest.mark.parametrize(
+    ("commands", "given", "said"),
+    [
+        (["a"], {}, "old and the new command"),
+        (["a", "b"], {"old_build": "x"}, "belong together"),
+        (["prog"], {"old_build": "x", "new_build": "y"}, r"has no \{build\}"),
+        (["{build}/a", "{build}/a"], {"old_build": "x", "new_build": "y"}, "Two benchmarks are 'a'"),
+        ([], {"old_build": "x", "new_build": "y"}, "Which benchmarks"),
+        (["a", "b"], {"shift": "3%"}, "--shift belongs to --stored"),
+        (["a", "b"], {"stored": True, "warmup": 3}, "no option 'warmup'"),
+        (["a", "b"], {"stored": True, "prepare": "x"}, "--prepare is for programs that are measured"),
+        (["a"], {"stored": True}, "--stored takes the old and the new"),
+    ],
+)
+def test_bad_input_is_a_sentence(commands, given, said):
+    with pytest.raises(UsageError, match=said):
+        becalm.check(commands, **given)
+
+
+def test_what_is_above_one_limit_is_above_all_and_nothing_is_no_success():
+    gates = [Checked("a", gate) for gate in (Gate.WITHIN, Gate.UNDECIDED, Gate.ABOVE)]
+    assert together(tuple(gates)) is Gate.ABOVE
+    assert together(tuple(gates[:2])) is Gate.UNDECIDED
+    assert together(()) is Gate.UNDECIDED
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "x --> <script>alert(1)</script>",
+    "a | b | c",
+    "@everyone look at #1 [here](http://evil)",
+    "one\n::error file=x::two",
+    "%0A::set-env name=PATH::/evil",
+    "file=a,line=1::b:c",
+    "\x1b[31mred \u202e back",
+    "no UTF-8: \udcff",
+    "`code` **bold** ~~x~~ </details>",
+    "x" * 5000,
+)
+
+
+def difference(name):
+    return Difference(name, "old", 0.1, 0.05, 0.15, 0.95, 9, 0.01, 0.001, Answer.SLOWER, 0.01)
+
+
+def result(names, gate=Gate.ABOVE):
+    checks = tuple(Checked(name, gate, difference(name), "1 ms", "2 ms") for name in names)
+    return words.worded(CheckResult(checks, 0.02, 0.95, "fail", gate, missing=tuple(names)))
+
+
+def test_in_a_comment_nothing_of_a_name_is_markup():
+    text = drawn.as_markdown(result(HOSTILE))
+    assert text.startswith(f"{MARK}\n")
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    own = page.replace(MARK, "")
+    assert set(re.findall(r"<(/?\w+)", own)) <= {
+        each for tag in ("h3", "p", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "sub", "strong")
+        for each in (tag, f"/{tag}")
+    }  # fmt: skip
+    assert own.count("<tr>") == 1 + len(HOSTILE)
+    assert "href" not in own
+    # Nobody is called and no issue is linked to.
+    assert not re.search(r"@[a-z]", text.replace("@\u200b", ""))
+    assert "\x1b" not in text
+    text.encode("utf-8")
+
+
+def test_long_names_are_cut_and_many_are_counted():
+    text = drawn.as_markdown(result([f"{index} " + "x" * 1000 for index in range(300)]))
+    assert "100 more are in the JSON" in text
+    cells = [cell for line in text.splitlines() if line.startswith("|") for cell in line.split("|")]
+    assert max(map(len, cells)) < LONGEST + 20
+    assert len(text) < 65_536
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:12]))
+def test_a_name_begins_no_command_of_its_own(name):
+    lines = annotations.github(result([name]), "src/a,b.c").splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("::error file=src/a%2Cb.c,line=1,title=becalm%3A ")
+    properties, _, said = lines[0][2:].partition("::")
+    # As the runner reads it: properties are split at commas, and unescaped afterwards.
+    assert [each.partition("=")[0] for each in properties.split(" ", 1)[1].split(",")] == ["file", "line", "title"]
+    assert "\x1b" not in said
+
+
+def test_annotations_are_of_what_is_not_within_and_ten_of_a_kind():
+    assert annotations.github(result(["a"], Gate.WITHIN)) == ""
+    assert annotations.github(result(["a"], Gate.UNDECIDED)).startswith("::warning ")
+    assert len(annotations.github(result([f"b{index}" for index in range(40)])).splitlines()) == 10
+
+
+def test_the_report_for_gitlab_has_what_its_format_asks_for():
+    issues = json.loads(annotations.gitlab(result(HOSTILE)))
+    assert len({each["fingerprint"] for each in issues}) == len(HOSTILE)
+    for each in issues:
+        assert set(each) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert each["severity"] == "major"
+        assert each["location"]["lines"]["begin"] == 1
+
+
+def test_who_runs_it_is_told_by_its_own_variable():
+    assert annotations.chosen("auto", {"GITHUB_ACTIONS": "true"}) == "github"
+    assert annotations.chosen("auto", {"GITLAB_CI": "true"}) == "gitlab"
+    assert annotations.chosen("auto", {}) == "none"
+    assert annotations.chosen("none", {"GITHUB_ACTIONS": "true"}) == "none"
+
+
+def invoke(*given, **environment):
+    return CliRunner().invoke(group, ["check", *given], env=environment)
+
+
+SIMULATED = ("--host", "sim:normal", "--seed", "1", "--budget", "1s", "--fail-above", "5%", "spin 20ms", "spin 30ms")
+
+
+def test_on_github(tmp_path):
+    summary = tmp_path / "summary"
+    done = invoke("--json", "--comment", "c.md", *SIMULATED, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["gate"] == "above"
+    assert "::error title=becalm%3A spin 30ms::" in done.stderr
+    assert summary.read_text() == Path("c.md").read_text()
+
+
+def test_on_gitlab():
+    assert invoke(*SIMULATED, GITLAB_CI="true").exit_code == 1
+    assert json.loads(Path("gl-code-quality-report.json").read_text())[0]["check_name"] == "becalm"
+
+
+def test_places_that_cannot_be_written_are_refused_before_anything_is_measured():
+    done = invoke("--comment", "nowhere/c.md", *SIMULATED)
+    assert "There is no directory nowhere" in str(done.exception)
+    assert "--annotations" in str(invoke("--annotations", "x.json", *SIMULATED).exception)
+
+
+def test_the_files_of_the_guide_are_yaml_and_run_no_text_of_others():
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / "docs/how-to/check.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        assert isinstance(yaml.safe_load(block), dict)
+        # Titles, branches and names of a proposed change are text of strangers: a shell must not read them.
+        for line in block.splitlines():
+            assert not re.search(
+                r"\$\{\{\s*github\.(event\.(pull_request\.(title|body|head\.ref)|issue)|head_ref)", line
+            )

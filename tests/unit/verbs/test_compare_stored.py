@@ -1,0 +1,246 @@
+"""Runs of two times compared: real files of each tool, sittings that shift, names and units that do not fit."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.places import ROOT
+
+import becalm
+from becalm.analysis.stored_comparison import compare_sittings
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
+from becalm.nouns.metric import Better
+from becalm.nouns.stored_comparison import Sitting, SittingSeries
+from becalm.nouns.verdict import Answer, Gate
+from becalm.report import drawn
+from becalm.wording.stored_comparison import worded
+
+DATA = ROOT / "tests/data/benchmarks"
+CRITERION = DATA / "criterion"
+REAL = {
+    "Google Benchmark": (DATA / "google-benchmark-1.json", DATA / "google-benchmark-2.json",
+                         {"BM_Sum/100", "BM_Sum/10000", "BM_Ms"}),
+    "pytest-benchmark": (DATA / "pytest-benchmark-1.json", DATA / "pytest-benchmark-2.json",
+                         {"test_b.py::test_sort", "test_b.py::test_sum"}),
+    "hyperfine": (DATA / "hyperfine-1.json", DATA / "hyperfine-2.json", {"sleep 0.002", "gzip --version"}),
+    "pyperf": (DATA / "pyperf-1.json", DATA / "pyperf-2.json", {"sort", "len"}),
+    "Criterion": (f"{CRITERION}@old", CRITERION, {"fold 100", "sizes/10", "sizes/1000"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", REAL)
+def test_the_real_output_of_a_tool(tool):
+    old, new, names = REAL[tool]
+    found = becalm.compare_stored(str(old), str(new))
+    assert {each.name for each in found.benchmarks} == names
+    assert not found.bounded
+    assert "runs alone" in found.sentence
+    for each in found.benchmarks:
+        d = each.difference
+        assert each.unit == "ns"
+        # Nanoseconds of one iteration keep their fractions.
+        assert math.isclose(math.log(each.new / each.old), math.log1p(d.estimate), abs_tol=1.0)
+        assert (d.low, d.high) == each.by_runs
+        assert d.weak
+    drawn.tried(found)
+
+
+def test_values_are_those_of_the_files():
+    from becalm.study.sittings import sitting as read
+
+    def values(path):
+        return {name: each.values for name, each in read(str(path)).series.items()}
+
+    google = json.loads((DATA / "google-benchmark-1.json").read_text())["benchmarks"]
+    milliseconds = [1e6 * each["real_time"] for each in google if each["name"] == "BM_Ms"]
+    assert np.allclose(values(DATA / "google-benchmark-1.json")["BM_Ms"], milliseconds[:8])
+    rounds = json.loads((DATA / "pytest-benchmark-1.json").read_text())["benchmarks"][0]["stats"]["data"]
+    assert np.allclose(values(DATA / "pytest-benchmark-1.json")["test_b.py::test_sort"], 1e9 * np.array(rounds))
+    sample = json.loads((CRITERION / "sizes/10/old/sample.json").read_text())
+    expected = np.array(sample["times"]) / sample["iters"]
+    assert np.allclose(values(f"{CRITERION}@old")["sizes/10"], expected)
+    runs = json.loads((DATA / "pyperf-1.json").read_text())["benchmarks"][1]["runs"]
+    seconds = [each for run in runs for each in run.get("values", ())]
+    assert np.allclose(values(DATA / "pyperf-1.json")["len"], 1e9 * np.array(seconds))
+
+
+def sitting(title, metric="time", unit="ns", better=Better.LOWER, **series):
+    made = {name: SittingSeries(unit, better, metric, np.asarray(each, float)) for name, each in series.items()}
+    return Sitting(title, made)
+
+
+def runs(mean, noise=0.01, n=30, seed=0):
+    return mean * np.exp(noise * np.random.default_rng(seed).standard_normal(n))
+
+
+def compared(old, new, **given):
+    given = {"confidence": 0.95, "shift": None, "fail_above": None, "undecided": "fail", **given}
+    return worded(compare_sittings(old, new, **given))
+
+
+def test_a_shift_between_sittings_is_no_difference_when_sittings_were_repeated():
+    shifts = (1.0, 1.05, 0.96)
+    old = [sitting(f"old {k}", a=runs(1000 * s, seed=k)) for k, s in enumerate(shifts)]
+    new = [sitting("new", a=runs(1060, seed=9))]
+    alone = compared(old[:1], new)
+    assert alone.benchmarks[0].difference.answer is Answer.SLOWER
+    repeated = compared(old, new)
+    each = repeated.benchmarks[0]
+    assert each.difference.answer is Answer.NO_DIFFERENCE_DETECTED
+    assert each.shift == pytest.approx(np.std(np.log(shifts), ddof=1), abs=0.01)
+    assert repeated.bounded
+    far = compared(old, [sitting("far", a=runs(2000, seed=9))])
+    assert far.benchmarks[0].difference.answer is Answer.SLOWER
+
+
+def test_a_limit_needs_to_know_how_far_sittings_shift():
+    old, new = [sitting("old", a=runs(1000))], [sitting("new", a=runs(1300, seed=1))]
+    found = compared(old, new, fail_above=0.05)
+    assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 5)
+    assert "--shift" in found.sentence
+    assert compared(old, new, fail_above=0.05, undecided="pass").exit_code == 0
+    assert compared(old, new, fail_above=0.05, shift=0.1).exit_code == 1
+    assert compared(old, [sitting("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.01).exit_code == 0
+    assert compared(old, [sitting("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.06).exit_code == 5
+
+
+def test_a_shift_that_is_vouched_for_widens_the_interval_by_as_much():
+    old, new = [sitting("old", a=runs(1000))], [sitting("new", a=runs(1000, seed=1))]
+    narrow, wide = (compared(old, new, shift=shift).benchmarks[0] for shift in (None, 0.03))
+    assert (1 + wide.difference.high) / (1 + narrow.difference.high) == pytest.approx(1.03)
+    assert (1 + narrow.difference.low) / (1 + wide.difference.low) == pytest.approx(1.03)
+    assert wide.by_runs == narrow.by_runs
+
+
+def test_intervals_of_many_hold_together():
+    names = [f"b{k}" for k in range(50)]
+    many = compared([sitting("o", **{n: runs(1000, seed=1) for n in names})],
+                    [sitting("n", **{n: runs(1000, seed=2) for n in names})])  # fmt: skip
+    one = compared([sitting("o", b0=runs(1000, seed=1))], [sitting("n", b0=runs(1000, seed=2))])
+    wide, narrow = (each.benchmarks[0].difference for each in (many, one))
+    assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
+
+
+def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
+    old = [Sitting("old", {**sitting("", stays=runs(10), sort_small=runs(10), left=runs(5)).series,
+                           **sitting("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
+    new = [sitting("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]
+    found = compared(old, new, fail_above=0.5, shift=0.01)
+    assert [each.name for each in found.benchmarks] == ["stays"]
+    assert set(found.gone) == {"sort_small", "left"}
+    assert set(found.added) == {"sort_smaller", "brand_new"}
+    assert found.renamed == (("sort_small", "sort_smaller"),)
+    assert found.units == (("size", "memory in B", "time in ns"),)
+    for said in ("gone: sort_small and left", "Perhaps renamed: sort_small → sort_smaller", "size was memory in B"):
+        assert said in found.sentence
+    # What could not be compared may hide a slowdown.
+    assert found.gate is Gate.UNDECIDED
+
+
+def test_one_program_a_side_is_compared_whatever_it_is_called():
+    found = compared([sitting("o", **{"./old": runs(10)})], [sitting("n", **{"./new": runs(20)})])
+    assert [each.name for each in found.benchmarks] == ["./old → ./new"]
+    assert not found.gone
+    assert not found.added
+
+
+def test_more_is_better_where_the_metric_says_so():
+    old, new = (
+        [sitting(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]
+        for title, mean in (("old", 1000), ("new", 800))
+    )
+    found = compared(old, new, fail_above=0.1, shift=0.01)
+    assert found.benchmarks[0].difference.worse
+    assert found.gate is Gate.ABOVE
+
+
+def test_studies_by_number_title_and_last(store):
+    for seed, title in ((1, "before"), (2, "after")):
+        becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=20, seed=seed, title=title)
+    by_number, by_title = becalm.compare_stored(1, "last"), becalm.compare_stored("before", "after")
+    assert [each.name for each in by_number.benchmarks] == ["spin 20ms", "spin 21ms"]
+    assert by_number.benchmarks == by_title.benchmarks
+    assert by_title.old == ("before (study 1)",)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+
+
+AGGREGATES = {"context": {}, "benchmarks": [{"name": "a_mean", "run_type": "aggregate", "real_time": 1}]}
+BAD = {
+    "summaries alone": (AGGREGATES, "holds summaries only"),
+    "no benchmarks": ({"context": {}, "benchmarks": []}, "no benchmark with values"),
+    "unknown unit": ({"context": {}, "benchmarks": [{"name": "a", "real_time": 1, "time_unit": "h", "iterations": 1}]},
+                     "times in 'h'"),
+    "negative": ({"context": {}, "benchmarks": [{"name": "a", "real_time": -1, "iterations": 1}]}, "is not above zero"),
+    "no rounds": ({"machine_info": {}, "version": "5", "benchmarks": [{"name": "a", "stats": {"mean": 1}}]},
+                  "holds no rounds"),
+    "half written": ({"iters": [1, 2], "times": [3]}, "cannot be read"),
+    "no iterations": ({"iters": [0], "times": [3]}, "cannot be read"),
+    "units of one pyperf benchmark": ({"version": "1.0", "benchmarks": [{"runs": [
+        {"values": [1], "metadata": {"unit": "byte"}}, {"values": [1]}]}]}, "values in byte and second"),
+    "another thing": ({"benchmarks": {}}, "none that becalm knows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_files_that_cannot_be_used_are_refused_in_a_sentence(name, tmp_path):
+    value, said = BAD[name]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(UsageError, match=said):
+        becalm.compare_stored(str(path), str(DATA / "hyperfine-1.json"))
+
+
+def test_a_half_written_file_of_each_tool_is_refused(tmp_path):
+    for old, _, _ in REAL.values():
+        if str(old).endswith(".json"):
+            text = (DATA / old).read_bytes()
+            (tmp_path / "half.json").write_bytes(text[: len(text) // 2])
+            with pytest.raises(UsageError, match="not JSON"):
+                becalm.compare_stored(str(tmp_path / "half.json"), str(old))
+
+
+def test_sources_that_do_not_exist_say_what_there_is(store, tmp_path):
+    with pytest.raises(UsageError, match="neither a file nor a study"):
+        becalm.compare_stored("nonesuch", "last")
+    with pytest.raises(UsageError, match="It has new, old"):
+        becalm.compare_stored(f"{CRITERION}@older", str(CRITERION))
+    with pytest.raises(UsageError, match="named twice"):
+        becalm.compare_stored(DATA / "pyperf-1.json", DATA / "pyperf-1.json")
+    with pytest.raises(UsageError, match="no results of Criterion"):
+        becalm.compare_stored(str(tmp_path), str(CRITERION))
+
+
+def invoke(*words):
+    return CliRunner().invoke(group, ["compare", *map(str, words)])
+
+
+def test_on_the_command_line(store):
+    old, new, _ = REAL["pyperf"]
+    done = invoke("--stored", "--json", old, new)
+    found = json.loads(done.output)
+    assert (found["kind"], len(found["benchmarks"])) == ("stored comparison", 2)
+    assert invoke("--stored", old, new, "--fail-above", "5%").exit_code == 5
+    more = invoke("--stored", old, new, "--more-old", CRITERION, "--markdown")
+    assert more.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--stored", "1"), "--stored takes the old and the new"),
+        (("--stored", "1", "2", "--runs", "3"), "--runs is for programs that are measured"),
+        (("--shift", "3%", "a", "b"), "--shift belongs to --stored"),
+    ],
+)
+def test_no_option_is_ignored(words, said, store):
+    done = invoke(*words)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
