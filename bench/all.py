@@ -75,7 +75,7 @@ TABLE = (
     Bench("bisection", 1, (), "docs/how-to/bisect.md"),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),
-    Bench("coverage", 4, ("--seeds", "400"), STATISTICS),
+    Bench("coverage", 3, ("--seeds", "300"), STATISTICS),
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),
     Bench("spread", 3, ("--series", "1000"), "docs/reference/tune-report.md"),
     Bench("search", 8, ("--seeds", "200", "--random", "300"), "docs/explanation/methods.md"),

@@ -3,7 +3,7 @@
 import pytest
 
 import becalm
-from becalm.nouns.verdict import Stopped
+from becalm.errors import WorkloadError
 
 
 @pytest.fixture
@@ -25,6 +25,5 @@ def test_once_before_the_first_run_and_prepare_before_each(tmp_path, store):
 
 
 def test_a_setup_that_fails_is_said(store):
-    found = becalm.run("true", runs=3, store=store, setup="false")
-    assert found.stopped is Stopped.FAILED
-    assert "The setup command failed" in found.findings[0].sentence
+    with pytest.raises(WorkloadError, match="The setup command failed"):
+        becalm.run("true", runs=3, store=store, setup="false")

@@ -44,10 +44,9 @@ def test_what_it_takes_of_the_package_is_public(path):
     assert used - {"main"} <= set(becalm.__all__)
 
 
-DISPLAY = {"as_json", "markdown", "quiet", "plain", "report"}
+DISPLAY = {"as_json", "markdown", "quiet", "plain", "report", "sort", "time_unit"}
 ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
-    "compare": {"commands", "regions", "against"},
     "clock": {"compare"},
     "compare": {"commands", "regions", "against", "stored"},
     "check": {"comment", "annotate", "annotations", "file"},

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from becalm.errors import UsageError, install
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.stored_comparison import StoredComparison
 from becalm.nouns.verdict import Verdict
 from becalm.study.stored import stored
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Columns = Mapping[str, list[Any]]
 
@@ -39,13 +42,13 @@ def columns(found: Verdict | StoredComparison, what: str = "programs", *, store:
     raise UsageError(f"There are the columns of programs, differences and runs, not of {what!r}.")
 
 
-def data_frame(found: Verdict | StoredComparison, what: str = "programs", *, store: str | None = None) -> Any:
+def data_frame(found: Verdict | StoredComparison, what: str = "programs", *, store: str | None = None) -> DataFrame:
     """The same as a pandas DataFrame. Raises UsageError where pandas is not installed, and as `columns` does."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:
         raise UsageError(f"Data frames need pandas: {install('pandas')}. Or take becalm.columns.") from None
-    return pandas.DataFrame(dict(columns(found, what, store=store)))
+    return cast("DataFrame", pandas.DataFrame(dict(columns(found, what, store=store))))
 
 
 def _programs(found: Verdict | StoredComparison) -> Columns:

@@ -1,7 +1,7 @@
 """Google Benchmark's JSON (`--benchmark_out_format=json`): time of one iteration, one entry a repetition.
 
-docs/user_guide.md of google/benchmark. Means, medians and deviations of its own ("aggregate") are left out: becalm
-makes its own of the repetitions. A benchmark that reported an error or was skipped has no values.
+The user guide of google/benchmark describes it. Means, medians and deviations of its own ("aggregate") are left out:
+becalm makes its own of the repetitions. A benchmark that reported an error or was skipped has no values.
 """
 
 from __future__ import annotations
