@@ -6,6 +6,7 @@ import ast
 import enum
 import functools
 import importlib
+import importlib.util
 import inspect
 import types
 import typing
@@ -69,7 +70,10 @@ def _hints(each: object) -> Iterable[object]:
 
 @functools.cache
 def _for_type_checkers(module: str) -> dict[str, object]:
-    """What a module of becalm imports under `if TYPE_CHECKING`: its annotations name that, too."""
+    """What a module of becalm imports under `if TYPE_CHECKING`: its annotations name that, too.
+
+    A package that need not be installed, as pandas, has no page here: what is taken from it stands for anything.
+    """
     if not module.startswith("becalm."):
         return {}
     tree = ast.parse(inspect.getsource(importlib.import_module(module)))
@@ -77,6 +81,8 @@ def _for_type_checkers(module: str) -> dict[str, object]:
     lines = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     return {
         each.asname or each.name: getattr(importlib.import_module(node.module or ""), each.name)
+        if importlib.util.find_spec((node.module or "").partition(".")[0])
+        else typing.Any
         for node in lines
         for each in node.names
     }

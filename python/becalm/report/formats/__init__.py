@@ -18,7 +18,6 @@ from typing import Any, Protocol, cast
 from becalm.errors import UsageError
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
-from becalm.report.formats import criterion
 
 
 class Reader(Protocol):
@@ -96,6 +95,8 @@ def read(path: Path) -> list[Document]:
 
     A directory is Criterion's. Raises UsageError with the path and what was expected.
     """
+    from becalm.report.formats import criterion
+
     if (found := criterion.directory(str(path))) is not None:
         return criterion.read_directory(*found)
     try:

@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_forest_is_stopped_where_it_takes_good_measurements() {
         // Uniform noise has no odd ones; the published threshold takes its edges, and says how much that would be.
-        let criteria = Criteria { filter: Filter::Forest { seed: 7 }, longest: 24, many: 1_000, ..quick() };
+        let criteria = Criteria { filter: Filter::Forest { seed: 7 }, longest: 512, many: 1_000, ..quick() };
         let found = grid(&mut noisy(5, 4.0), &criteria);
         assert!(matches!(found, Err(Unmeasurable::TooMuchRemoved { removed }) if removed < 0.2), "{found:?}");
     }
