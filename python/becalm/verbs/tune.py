@@ -46,6 +46,7 @@ class _Own(TypedDict, total=False):
     budget: float | str | None
     confidence: float | str
     method: str | None
+    design: str
     minimize: str
     objective: str
     threshold: float | str | None

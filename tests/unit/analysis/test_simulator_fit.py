@@ -6,15 +6,23 @@ from becalm.analysis.simulator_fit import fit, r_squared
 from becalm.nouns.calibration import USUAL, Costs, Size
 
 
-def model(costs, groups):
+def model(costs, groups, switching=1.0):
     """Messages and switches grow with the groups, wake-ups with their square root."""
-    return 2000 * groups * costs.message_ns + 300 * groups**0.5 * costs.wakeup_ns + 40 * groups**1.5 * costs.switch_ns
+    switches = 40 * switching * groups**1.5
+    return 2000 * groups * costs.message_ns + 300 * groups**0.5 * costs.wakeup_ns + switches * costs.switch_ns
+
+
+def either(costs, case):
+    """Tasks that preempt nobody when they wake switch a tenth as often."""
+    groups, policy = case
+    return model(costs, groups, 0.1 if policy == "batch" else 1.0)
 
 
 def test_the_fit_predicts_what_it_has_not_seen():
     true = Costs(2500.0, 1200.0, 1500.0)
-    measured = {groups: (model(true, groups), 0.01 * model(true, groups)) for groups in (2, 6)}
-    found = fit(measured, model)
+    cases = [(groups, policy) for groups in (2, 6) for policy in ("other", "batch")]
+    measured = {case: (either(true, case), 0.01 * either(true, case)) for case in cases}
+    found = fit(measured, either)
     assert found.message_ns == pytest.approx(2500, rel=0.05)
     for groups in (4, 10, 20):
         assert model(found, groups) == pytest.approx(model(true, groups), rel=0.03)

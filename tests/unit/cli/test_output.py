@@ -134,7 +134,7 @@ def test_json_is_one_object_that_says_what_it_is_and_nothing_else(verb, here):
 @pytest.mark.parametrize("verb", REPORTS)
 def test_markdown_is_what_is_printed_and_what_a_report_holds(verb, here):
     printed = said(verb, *with_option(verb, "--markdown"))
-    assert printed.startswith(("**", "# ", "## ", "|"))
+    assert printed.startswith(("**", "# ", "## ", "|", "<!-- becalm check -->\n### "))
     again = said(verb, *with_option(verb, "--markdown", "--report", "a.md"))
     assert (here / "a.md").read_text() == again, "beside what is printed, and the same"
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
 from tests.places import ROOT
@@ -201,7 +202,6 @@ def test_places_that_cannot_be_written_are_refused_before_anything_is_measured()
 
 
 def test_the_files_of_the_guide_are_yaml_and_run_no_text_of_others():
-    yaml = pytest.importorskip("yaml")
     text = (ROOT / "docs/how-to/check.md").read_text()
     blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == 2
