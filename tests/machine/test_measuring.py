@@ -284,6 +284,6 @@ def test_seed_repeats_the_order(store):
 def test_without_an_agent_the_way_out_is_named(store, monkeypatch, tmp_path):
     import becalm.hosts.agent as agent
 
-    monkeypatch.setattr(agent.importlib.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(agent, "__file__", str(tmp_path / "hosts" / "agent.py"))
     with pytest.raises(MachineError, match="pip install"):
         becalm.run("true", runs=1)

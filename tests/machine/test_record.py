@@ -6,7 +6,7 @@ import becalm
 from becalm.errors import WorkloadError
 
 
-def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(agent):
+def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(agent, own_directories):
     place = {"project": "of test_record", "commit": "c", "runs": 3}
     found = becalm.record(["true", "false"], references=["sleep 0.001"], **place)
     assert [(each.name, each.runs) for each in found.summaries] == [("true", 3), ("sleep 0.001", 3)]
