@@ -203,7 +203,7 @@ def test_a_candidate_without_what_it_needs_is_not_tried(row):
 def test_forty_candidates_are_no_trouble(row):
     search, asks, _ = conduct(row, a_space({"essential": 5, "isolation": 5, "normal": 20, "dangerous": 10}))
     assert search.choice is not None
-    # A race goes on while rivals are undecided; how long hangs on the last digit, and so on the processor: 4,850 on one.
+    # A race goes on while rivals are undecided; how long hangs on the last digit, and so on the processor.
     assert cost(asks) < 6000
 
 
