@@ -14,9 +14,11 @@ use super::request::{Event, Refused};
 use super::timer::measure::Measure;
 use super::timer::{Description, Unit};
 
-/// Rounds of the self-check, and how often it is tried: other load on the machine may spoil one.
+/// Rounds of the self-check, how often it is tried, and the rest before it is tried again: other load on the machine, most of
+/// all on the other thread of the same core, may spoil several in a row.
 const CHECKS: usize = 101;
-const TRIES: usize = 5;
+const TRIES: usize = 20;
+const REST: Duration = Duration::from_millis(50);
 /// The share of the budget that the first round may take: a cell that is disturbed for all of its time gets another.
 const FIRST_SHARE: f64 = 0.75;
 /// Rounds, the first among them. Each halves what the one before it left, at most.
@@ -179,7 +181,10 @@ const WAKING: Duration = Duration::from_millis(500);
 /// The chain of additions, if it is one.
 pub fn checked() -> Result<Check, Refused> {
     let mut ratio = 0.0;
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            std::thread::sleep(REST);
+        }
         let check = chain::check(portable::now_ns, CHECKS);
         if check.passed() {
             return Ok(check);
