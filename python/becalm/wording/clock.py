@@ -64,7 +64,11 @@ def length(found: WorkLength | None) -> str:
     if found is None:
         return UNKNOWN
     low, high = found.range_ns
-    return duration(found.ns) if high - low < 0.05 * found.ns else f"{duration(found.ns)} ({low:.3g} to {high:.3g})"
+    if high - low < 0.05 * found.ns:
+        return duration(found.ns)
+    # In ns without saying so again, as long as both are read at a glance.
+    ends = f"{low:.3g} to {high:.3g}" if high < 999.5 and found.ns < 999.5 else f"{duration(low)} to {duration(high)}"
+    return f"{duration(found.ns)} ({ends})"
 
 
 def shortest(cell: TimerCell) -> str:
