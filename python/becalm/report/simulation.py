@@ -66,7 +66,7 @@ def as_html(found: Simulation) -> str:
     parts.append(Part("Where the time of the CPUs went", (), shares))
     title, *lines = found.sentence.splitlines()
     return filled(
-        "simulation.html",
+        "parts.html",
         "--report FILE.md",
         title=title,
         lines=(*lines, counts(found), f"Not modelled: {NOT_MODELLED}."),

@@ -15,7 +15,7 @@ def page(found: ClockReport) -> str:
     parts = [Part(table.title, table=table) for table in tables.tables(found)]
     parts[1:1] = [part for flush in flushes if (part := _part(found, flush)).pictures]
     return filled(
-        "clock/page.html",
+        "parts.html",
         "--report FILE.md",
         title=title,
         lines=lines,

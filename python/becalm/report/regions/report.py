@@ -56,7 +56,7 @@ def as_html(found: RegionReport) -> str:
             )
             parts.append(Part(name, (Picture(figures.lengths(each, found), left + right),)))
     return filled(
-        "regions/page.html",
+        "parts.html",
         "--report FILE.md",
         title=first,
         lines=rest,
