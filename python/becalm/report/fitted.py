@@ -15,6 +15,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from becalm.report.table import Table as Cells
+from becalm.report.table import explained
 from becalm.wording.printable import distinct
 
 LEAST = 16
@@ -45,19 +47,8 @@ class Fitted:
         """The table for so many columns of a terminal."""
         table = copy.deepcopy(self.table)
         natural = [_width(table, index) for index in range(len(table.columns))]
-        left = list(range(len(natural)))
-        _, right, _, before = table.padding
-
-        def needed() -> int:
-            fixed = (natural[index] for index in left if index not in self.names)
-            cut = (min(natural[index], self.least) for index in left if index in self.names)
-            return sum(fixed) + sum(cut) + (right + before) * (len(left) - 1)
-
-        for index in self.spare:
-            if needed() <= width:
-                break
-            left.remove(index)
-        room = max(0, width - needed())
+        left, needed = self._left(natural, width)
+        room = max(0, width - needed)
         for index in (each for each in left if each in self.names):
             most = min(natural[index], self.least) + room
             room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
@@ -69,6 +60,40 @@ class Fitted:
             # By its number rich knows which is the last one, that has no space behind it.
             column._index = place
         return table
+
+    def columns(self, width: int) -> list[int]:
+        """The columns that there is room for."""
+        return self._left([_width(self.table, index) for index in range(len(self.table.columns))], width)[0]
+
+    def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int]:
+        """These columns, and the room that they need at least."""
+        left = list(range(len(natural)))
+        _, right, _, before = self.table.padding
+
+        def needed() -> int:
+            fixed = (natural[index] for index in left if index not in self.names)
+            cut = (min(natural[index], self.least) for index in left if index in self.names)
+            return sum(fixed) + sum(cut) + (right + before) * (len(left) - 1)
+
+        for index in self.spare:
+            if needed() <= width:
+                break
+            left.remove(index)
+        return left, needed()
+
+
+class Explained:
+    """The legend of a fitted table: what the columns mean that there is room for."""
+
+    def __init__(self, drawn: Fitted, table: Cells, style: str) -> None:
+        self.drawn = drawn
+        self.table = table
+        self.style = style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """As rich asks for it."""
+        heads = [self.table.head[index] for index in self.drawn.columns(options.max_width)]
+        yield Text(explained(self.table.legend, heads), self.style)
 
 
 def _width(table: Table, index: int) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+Legend = tuple[tuple[str, str], ...]
+"""Columns by their heads, and a sentence or a part of one for each; "" stands for what holds for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
-    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first."""
+    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first. `legend`: the note column
+    by column, so that such a terminal explains what it shows."""
 
     title: str
     head: tuple[str, ...]
@@ -17,3 +22,10 @@ class Table:
     note: str = ""
     codes: int | None = None
     spare: tuple[int, ...] = ()
+    legend: Legend = ()
+
+
+def explained(legend: Legend, shown: Collection[str] | None = None) -> str:
+    """A legend as a note; `shown`: the heads of the columns that there are, None: all."""
+    said = [text for head, text in legend if not head or shown is None or head in shown]
+    return " ".join(said)

@@ -76,21 +76,22 @@ def shortest(cell: TimerCell) -> str:
     return length(cell.t_min) + ("*" if cell.quantum_binds and cell.t_min is not None else "")
 
 
-def why_not(cell: TimerCell) -> str:
-    """Why a cell has no t_min, or no t_diff, and what can be said all the same; empty where it has both."""
-    if cell.t_min is not None and cell.no_t_diff:
-        return f"t_diff: {cell.no_t_diff}"
-    if cell.no_t_min is None:
-        return ""
-    return f"{cell.no_t_min}. At {cell.reference_additions} additions it varies by {share(cell.cleaned_variation)}"
-
-
 def place(flush: str) -> str:
     """Where code and timer come from, as a heading."""
     near = PLACES.get(flush, "from memory")
     return f"{near[0].upper()}{near[1:]} ({flush})"
 
 
+COLUMNS = (
+    ("t_min", "t_min: the shortest work that varies by less than 1 %."),
+    ("t_min", "*: that of the counter's step, so no timer that reads it can do better."),
+    ("t_diff", "t_diff: the smallest difference seen from there on."),
+    ("raw", "raw: coefficient of variation at t_min."),
+    ("cleaned", "cleaned: coefficient of variation at t_min, without what the operating system added."),
+    ("removed", "removed: the share that was taken out as the operating system's."),
+    ("sets", "sets: measurements of a set × searches."),
+)
+"""The columns of the table of timers."""
 EXCEEDED = (
     "How likely a measurement is at least so long, of work that never varies. A steady timer falls at once; a flat end "
     "to the right is what the operating system, or another machine on the same processor, adds now and then. Nothing "

@@ -56,6 +56,16 @@ def _varying(each: RegionSummary, name: str) -> str:
     return f"{usual}, {span}{beyond}."
 
 
+def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
+    """What the columns of the table mean."""
+    return (
+        ("spread", "spread: from the 5th to the 95th percentile."),
+        ("varies", "varies: whether the spread (5th to 95th percentile) is more than the timer can show."),
+        ("outliers", "outliers: far above the median, and no more than one region in a hundred."),
+        ("", f"The clock's own cost, {fine(cost_ns[0])} and mostly {fine(cost_ns[1])}, is in every length."),
+    )
+
+
 def with_comparison(found: RegionComparison) -> RegionComparison:
     """The comparison with its sentence."""
     return replace(found, sentence="\n".join(_compared(found)))

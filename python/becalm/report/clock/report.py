@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.nouns.timer import ClockReport
-from becalm.report.clock.tables import tables
+from becalm.report.clock.tables import grouped, results
+from becalm.report.clock.tables import tables as tables
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
@@ -16,7 +17,7 @@ from becalm.report.terminal import apart
 
 def on_terminal(found: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees."""
-    return headed(found.sentence, tables(found), plain)
+    return headed(found.sentence, (*results(found), *grouped(found)), plain)
 
 
 def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType:

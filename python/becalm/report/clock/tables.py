@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from becalm.nouns.timer import ClockReport
-from becalm.report.table import Table
+from becalm.report.table import Table, explained
 from becalm.wording import clock as words
+from becalm.wording import clock_reasons
 
 
 def tables(found: ClockReport) -> Iterator[Table]:
-    """What the clock is worth, what each timer can show, what was left out and why."""
+    """For Markdown and the page: what the clock is worth, what each timer can show, what was left out and why."""
+    yield from results(found)
+    yield from missing(found)
+
+
+def results(found: ClockReport) -> Iterator[Table]:
+    """What the clock is worth, what each timer can show."""
     yield Table("What the clock is worth", ("", ""), tuple(words.trusted(found.trust)))
     if found.cells:
         head = ("timer", "from", "cost", "step", "t_min", "t_diff", "raw", "cleaned", "removed", "sets")
@@ -29,13 +36,20 @@ def tables(found: ClockReport) -> Iterator[Table]:
             )
             for cell in found.cells
         )
-        note = (
-            "t_min: the shortest work that varies by less than 1 %; *: that of the counter's step, so no timer that "
-            "reads it can do better. t_diff: the smallest difference seen from there on. raw, cleaned: coefficient of "
-            "variation at t_min. sets: measurements of a set × searches."
-        )
-        yield Table("Timers", head, rows, tuple(range(2, 10)), note, spare=(9, 8, 6, 3, 7, 2))
-    reasons = [(f"{cell.timer}, {cell.flush}", words.why_not(cell)) for cell in found.cells]
-    reasons += [(", ".join(filter(None, (each.timer, each.flush))), each.reason) for each in found.absences]
-    if any(reason for _, reason in reasons):
-        yield Table("Not measured", ("", "why"), tuple(row for row in reasons if row[1]))
+        legend = words.COLUMNS
+        note, spare = explained(legend), (9, 8, 6, 3, 7, 2)
+        yield Table("Timers", head, rows, tuple(range(2, 10)), note, spare=spare, legend=legend)
+
+
+def missing(found: ClockReport) -> Iterator[Table]:
+    """What was not measured and why: each cell."""
+    rows = tuple((each.name, each.said) for each in clock_reasons.reasons(found))
+    if rows:
+        yield Table("Not measured", ("", "why"), rows)
+
+
+def grouped(found: ClockReport) -> Iterator[Table]:
+    """The same with one row a reason: the cells that it holds for, with what their figures lie between."""
+    rows = tuple(clock_reasons.grouped(found))
+    if rows:
+        yield Table("Not measured", ("", "why"), rows, note=clock_reasons.hints(found))

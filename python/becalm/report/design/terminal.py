@@ -11,7 +11,7 @@ from rich.text import Text
 
 from becalm.nouns.design_fit import DesignFit
 from becalm.report.design import tables
-from becalm.report.fitted import Fitted
+from becalm.report.fitted import Explained, Fitted
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 
@@ -35,7 +35,8 @@ def _parts(found: DesignFit, plain: bool) -> Iterator[RenderableType]:
 
 def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
     """A table of text. `least`: characters that a name keeps where others are left out instead."""
-    made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="" if plain else "dim")
+    style = "" if plain else "dim"
+    made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=style, show_header=any(table.head))
     for index, head in enumerate(table.head):
         justify: Literal["left", "right"] = "right" if index in table.numbers else "left"
         made.add_column(
@@ -46,7 +47,11 @@ def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
     title = Text(table.title, "" if plain else "bold")
     names = () if 0 in table.numbers else (0,)
     drawn = Fitted(made, names, table.spare, least) if table.spare else made
-    return Group(title, drawn, *([Text(_ascii(table.note, plain), "" if plain else "dim")] if table.note else []))
+    if not table.note:
+        return Group(title, drawn)
+    if isinstance(drawn, Fitted) and table.legend:
+        return Group(title, drawn, Explained(drawn, table, style))
+    return Group(title, drawn, Text(_ascii(table.note, plain), style))
 
 
 def _ascii(text: str, plain: bool) -> str:

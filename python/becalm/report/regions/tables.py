@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport
-from becalm.report.table import Table
+from becalm.report.table import Table, explained
+from becalm.wording import regions as words
 from becalm.wording.measurement import percent
 from becalm.wording.regions import fine
 
@@ -27,12 +28,10 @@ def regions(found: RegionReport) -> Iterator[Table]:
         )
         for each in ordered
     )
-    note = (
-        "spread: from the 5th to the 95th percentile. varies: whether that is more than the timer can show. The "
-        f"clock's own cost, {fine(found.cost_ns[0])} and mostly {fine(found.cost_ns[1])}, is in every length."
-    )
+    legend = words.columns(found.cost_ns)
     if rows:
-        yield Table("Regions", head, rows, (*range(1, 8), 9), note, codes=0, spare=(3, 5, 7, 4, 6, 1, 8))
+        numbers, spare = (*range(1, 8), 9), (3, 5, 7, 4, 6, 1, 8)
+        yield Table("Regions", head, rows, numbers, explained(legend), codes=0, spare=spare, legend=legend)
 
 
 def comparison(found: RegionComparison) -> Iterator[Table]:

@@ -1,0 +1,130 @@
+"""Why timers have no result: cell by cell for a report, and for a terminal one line for all cells of one reason.
+
+Reasons are the engine's sentences (crates/becalm-core/src/clock/search/mod.rs). Those that differ in their numbers alone
+are one reason, said with what each number lies between.
+
+Public: Reason, reasons, grouped, hints, merged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from becalm.nouns.timer import ClockReport, TimerCell
+from becalm.wording.clock import share
+from becalm.wording.measurement import counted
+
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+HINTS = (
+    (
+        "noise:",
+        "noise: what else the machine does, or others do on its processor, disturbs more than the timer itself. An idle "
+        "machine or another processor (--cpu) helps.",
+    ),
+    (
+        "two lengths overlap",
+        "They overlap: more than 5 % of the longer work's measurements are not above the largest of the shorter work's.",
+    ),
+    ("budget:", "budget: more time helps (--budget 15min), or fewer cells (--timer, --flush)."),
+)
+"""What a reason has in it, and what to know of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why there is no figure of a cell. `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that is
+    left out. `cell`: None for what is left out, which `name` then names."""
+
+    figure: str
+    name: str
+    text: str
+    cell: TimerCell | None = None
+
+    @property
+    def said(self) -> str:
+        """In full, of this cell alone."""
+        figure = "t_diff: " if self.figure == "t_diff" else ""
+        return f"{figure}{self.text}{_steadiness([self])}"
+
+
+def reasons(found: ClockReport) -> list[Reason]:
+    """Of every cell, then of what was left out."""
+    said = []
+    for cell in found.cells:
+        name = f"{cell.timer}, {cell.flush}"
+        if cell.no_t_min is not None:
+            said.append(Reason("t_min", name, cell.no_t_min, cell))
+        elif cell.no_t_diff:
+            said.append(Reason("t_diff", name, cell.no_t_diff, cell))
+    left_out = ((", ".join(filter(None, (each.timer, each.flush))), each.reason) for each in found.absences)
+    return [*said, *(Reason("", name, text) for name, text in left_out)]
+
+
+def grouped(found: ClockReport) -> Iterator[tuple[str, str]]:
+    """Of how many cells, and why, and which ones they are."""
+    alike: dict[tuple[str, str], list[Reason]] = {}
+    for each in reasons(found):
+        alike.setdefault((each.figure, _NUMBER.sub("#", each.text)), []).append(each)
+    for (figure, _), mine in alike.items():
+        text = f"{merged([each.text for each in mine])}{_steadiness(mine)}"
+        if figure:
+            yield f"{figure} of {counted(len(mine), 'cell')}", f"{text}\n{_cells(mine, found)}"
+        elif len(mine) == 1:
+            yield mine[0].name, text
+        else:
+            yield f"{len(mine)} left out", f"{text}\n{'; '.join(each.name for each in mine)}"
+
+
+def hints(found: ClockReport) -> str:
+    """What the words of the reasons mean, and what helps."""
+    said = [each.text for each in reasons(found)]
+    return " ".join(hint for word, hint in HINTS if any(word in text for text in said))
+
+
+def merged(texts: Sequence[str]) -> str:
+    """One sentence for several that differ in their numbers alone: each number, or what it lies between.
+
+    Raises ValueError for sentences that differ in more.
+    """
+    between = _NUMBER.split(texts[0])
+    if any(_NUMBER.split(text) != between for text in texts):
+        raise ValueError("These sentences differ in more than their numbers.")
+    numbers = [_range(each) for each in zip(*map(_NUMBER.findall, texts), strict=True)]
+    return "".join(word for pair in zip(between, [*numbers, ""], strict=True) for word in pair)
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = (chosen(numbers, key=_value) for chosen in (min, max))
+    return low if _value(low) == _value(high) else f"{low} to {high}"
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
+
+
+def _steadiness(mine: Sequence[Reason]) -> str:
+    """What can be said all the same where there is no t_min."""
+    cells = [each.cell for each in mine if each.cell is not None and each.figure == "t_min"]
+    if not cells:
+        return ""
+    verb = "it varies" if len(cells) == 1 else "they vary"
+    return ". " + merged(
+        [f"At {cell.reference_additions} additions {verb} by {share(cell.cleaned_variation)}" for cell in cells]
+    )
+
+
+def _cells(mine: Sequence[Reason], found: ClockReport) -> str:
+    """Which cells: timers by flush, flushes with the same timers together."""
+    flushes: dict[str, list[str]] = {}
+    for each in mine:
+        if each.cell is not None:
+            flushes.setdefault(each.cell.flush, []).append(each.cell.timer)
+    together: dict[tuple[str, ...], list[str]] = {}
+    for flush, timers in flushes.items():
+        all_ = [cell.timer for cell in found.cells if cell.flush == flush]
+        named = ("all timers",) if len(all_) > 1 and timers == all_ else tuple(timers)
+        together.setdefault(named, []).append(flush)
+    return "; ".join(f"{', '.join(names)}: {', '.join(timers)}" for timers, names in together.items())
