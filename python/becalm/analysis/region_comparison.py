@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 
 from becalm.analysis.region_lengths import Lengths, timed
 from becalm.analysis.region_variation import trimmed
-from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, TimerLimit
+from becalm.nouns.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, TimerLimit
 from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.classical_tests import welch_t
@@ -35,6 +35,11 @@ LEAST = 10
 
 WANTED = 5
 """Files a side from which on their scatter is known well enough to be of use."""
+
+PRECISIONS = (0.01, 0.02, 0.05, 0.1, 0.2)
+"""Half widths of an interval that are aimed at: the smallest one that AFFORDABLE files a side would give."""
+
+AFFORDABLE = 20
 
 Side = Mapping[str, Sequence[Floats]]
 """By name, the lengths of its timed regions in ns, file by file."""
@@ -68,7 +73,16 @@ def compare(
     findings = tuple(_findings(old, new, before, after, by_file, differences, timer, fail_above))
     gate = None if fail_above is None else _gate(differences, fail_above, timer)
     found = RegionComparison(
-        tuple(titles[0]), tuple(titles[1]), confidence, timer, differences, findings, fail_above, gate, undecided
+        old=tuple(titles[0]),
+        new=tuple(titles[1]),
+        confidence=confidence,
+        timer=timer,
+        differences=differences,
+        findings=findings,
+        fail_above=fail_above,
+        gate=gate,
+        undecided=undecided,
+        files_wanted=_wanted({name: values[name] for name in known}, alpha, fail_above) if by_file else None,
     )
     return words.with_comparison(found)
 
@@ -108,8 +122,7 @@ def _difference(
     change = float(new.mean() - old.mean())
     low, high = -math.inf, math.inf
     if p_value is not None:
-        variances = [float(each.var(ddof=1)) / len(each) for each in (old, new)]
-        half = math.sqrt(sum(variances)) * _quantile(variances, (len(old), len(new)), alpha)
+        half = _half([float(each.var(ddof=1)) for each in (old, new)], len(old), len(new), alpha)
         low, high = math.expm1(change - half), math.expm1(change + half)
     if p_value is None:
         answer = RegionAnswer.UNKNOWN
@@ -134,12 +147,43 @@ def _difference(
 
 
 def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -> float:
-    """Student's quantile with Welch's degrees of freedom; 0 where nothing varies."""
+    """Student's quantile with Welch's degrees of freedom, of variances of means; 0 where nothing varies."""
     total = sum(variances)
     if total == 0:
         return 0.0
     df = total**2 / sum(each**2 / (n - 1) for each, n in zip(variances, many, strict=True))
     return float(stdtrit(df, 1 - alpha / 2))
+
+
+def _wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: float | None) -> FilesWanted | None:
+    """How many files a side would do, by the scatter of those that there are; None for enough of them."""
+    halves = {name: _half([each.var(ddof=1) for each in pair], *map(len, pair), alpha) for name, pair in values.items()}
+    if not halves or min(len(each) for pair in values.values() for each in pair) >= WANTED:
+        return None
+    name = max(halves, key=lambda each: halves[each])
+    scatter = [float(each.var(ddof=1)) for each in values[name]]
+    aims = PRECISIONS if limit is None else (limit / 2,)
+    for precision in aims:
+        if halves[name] <= math.log1p(precision):
+            return None
+        files = next(n for n in _rising() if _half(scatter, n, n, alpha) <= math.log1p(precision))
+        if files <= AFFORDABLE:
+            break
+    return FilesWanted(name, math.expm1(halves[name]), max(files, WANTED), precision)
+
+
+def _half(variances: Sequence[float], old: int, new: int, alpha: float) -> float:
+    """Half of Welch's interval for so many values of these variances."""
+    means = [float(each) / many for each, many in zip(variances, (old, new), strict=True)]
+    return math.sqrt(sum(means)) * _quantile(means, (old, new), alpha)
+
+
+def _rising() -> Iterator[int]:
+    """Numbers of files: each one first, then each by a tenth more."""
+    files = 2
+    while True:
+        yield files
+        files += max(1, files // 10)
 
 
 def _gate(differences: Sequence[RegionDifference], limit: float, timer: TimerLimit | None) -> Gate:

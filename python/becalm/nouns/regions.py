@@ -3,7 +3,7 @@
 `RegionReport` is one file of regions, `RegionComparison` old files against new ones. `becalm.analysis.region_variation`
 and `region_comparison` make them, `becalm.report` draws them. Times are in ns, with the clock's own cost in them.
 
-Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, TimerLimit, RegionAnswer.
+Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWanted, TimerLimit, RegionAnswer.
 """
 
 from __future__ import annotations
@@ -123,9 +123,20 @@ class RegionDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesWanted:
+    """How many files a side would do. `half`: half of the widest interval now, that of `name`, as a fraction;
+    `precision`: what about `files` files a side would make of it."""
+
+    name: str
+    half: float
+    files: int
+    precision: float
+
+
+@dataclass(frozen=True, slots=True)
 class RegionComparison:
     """Files of regions before and after a change, name by name. `timer`: the smallest change that can be seen;
-    `fail_above`, `gate`, `undecided`: as in a Verdict."""
+    `fail_above`, `gate`, `undecided`: as in a Verdict. `files_wanted`: None where there are enough."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -136,6 +147,7 @@ class RegionComparison:
     fail_above: float | None = None
     gate: Gate | None = None
     undecided: str = "fail"
+    files_wanted: FilesWanted | None = None
     sentence: str = ""
 
     @property

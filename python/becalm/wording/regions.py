@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from becalm.nouns.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport, RegionSummary
+from becalm.nouns.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, RegionReport, RegionSummary
 from becalm.nouns.verdict import Gate
 from becalm.wording.measurement import counted, listed, percent, short
 from becalm.wording.numbers import duration
@@ -88,8 +88,18 @@ def _compared(found: RegionComparison) -> Iterator[str]:
             yield text[0].upper() + text[1:]
     if not found.differences:
         yield "No name is in both: there is nothing to compare."
+    if (wanted := found.files_wanted) is not None:
+        yield _more_files(wanted, names[wanted.name], (len(found.old), len(found.new)))
     if found.gate is not None and found.fail_above is not None:
         yield _limit(found)
+
+
+def _more_files(wanted: FilesWanted, name: str, many: tuple[int, int]) -> str:
+    there = counted(many[0], "file") if many[0] == many[1] else f"{many[0]} and {many[1]} files"
+    return (
+        f"{there} a side are few: the interval of {name} reaches {percent(wanted.half)} % to either side. About "
+        f"{wanted.files} files (processes) a side would make that {percent(wanted.precision)} %."
+    )
 
 
 def _changed(d: RegionDifference, name: str, confidence: float) -> str:

@@ -1,5 +1,7 @@
 """Old regions against new ones: what changed, what is not visible, limits."""
 
+import math
+
 import numpy as np
 import pytest
 from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal
@@ -12,7 +14,7 @@ from becalm.nouns.verdict import Gate
 
 def changed(old, new, timer=LIMIT, **more):
     files = [[lengths(each) for each in side] for side in (old, new)]
-    return compare(*files, titles=(["old"], ["new"]), timer=timer, **more)
+    return compare(*files, titles=(["old"] * len(old), ["new"] * len(new)), timer=timer, **more)
 
 
 def test_a_slower_name_is_named_beside_one_that_is_not():
@@ -94,3 +96,46 @@ def test_other_machines_are_said():
 def test_a_typical_length_is_the_mean_without_the_longest_twentieth():
     assert trimmed(np.array([*range(19), 10_000.0])) == 9.0
     assert trimmed(np.array([7.0])) == 7.0
+
+
+def processes(seed, many, spread):
+    """Files of one name, each with its own level."""
+    rng = np.random.default_rng(seed)
+    return [normal([seed, number], mean=2_000 * math.exp(spread * rng.standard_normal())) for number in range(many)]
+
+
+@pytest.mark.parametrize("many", [2, 3, 4])
+def test_few_files_say_how_many_would_do(many):
+    found = changed(processes(1, many, 0.03), processes(2, many, 0.03))
+    wanted = found.files_wanted
+    (difference,) = found.differences
+    assert wanted.name == "parse"
+    assert wanted.half == pytest.approx(math.sqrt((1 + difference.high) / (1 + difference.low)) - 1)
+    assert wanted.half > wanted.precision
+    assert wanted.files >= 5
+    assert f"{many} files a side are few" in found.sentence
+    assert f"About {wanted.files} files (processes) a side" in found.sentence
+
+
+def test_as_many_files_as_are_wanted_are_enough():
+    """The number that is said makes the interval about as narrow as was said, whatever files are drawn."""
+    reached = 0
+    for seed in range(20):
+        wanted = changed(processes([seed, 1], 4, 0.02), processes([seed, 2], 4, 0.02)).files_wanted
+        again = changed(*(processes([seed, side], wanted.files, 0.02) for side in (3, 4)))
+        assert again.files_wanted is None
+        half = math.sqrt((1 + again.differences[0].high) / (1 + again.differences[0].low)) - 1
+        reached += half < 2 * wanted.precision
+    assert reached >= 15
+
+
+def test_nothing_is_wanted_where_files_are_many_or_agree():
+    assert changed(processes(1, 5, 0.1), processes(2, 5, 0.1)).files_wanted is None
+    assert changed([normal(1)] * 2, [normal(2)] * 2).files_wanted is None
+    # One file a side: pieces are compared, and that is said.
+    assert changed([normal(1)], [normal(2)]).files_wanted is None
+
+
+def test_a_limit_says_what_precision_is_wanted():
+    found = changed(processes(1, 3, 0.1), processes(2, 3, 0.1), fail_above=0.05)
+    assert found.files_wanted.precision == 0.025
