@@ -9,11 +9,13 @@ pub mod machine;
 pub mod mutate;
 mod readers;
 mod records;
+mod regions;
 pub mod runner;
 
 pub use agent::{protocol, settings};
 pub use readers::{boot_loader, facts, load_sources};
 pub use records::{boot_record, journal};
+pub use regions::regions;
 
 /// One target.
 pub struct Target {
@@ -63,6 +65,12 @@ pub const TARGETS: &[Target] = &[
         what: "the kernel's files that facts and states of knobs are made of",
         run: facts,
         seeds: readers::fact_seeds,
+    },
+    Target {
+        name: "regions",
+        what: "files of timed regions, with wrong checksums and with right ones",
+        run: regions,
+        seeds: regions::region_seeds,
     },
 ];
 

@@ -87,7 +87,7 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
         return None
     # Of sorted lengths, those that were measured: no percentile lies between two steps of the clock.
     low, median, high, p99 = (float(ns[percent * (len(ns) - 1) // 100]) for percent in (5, 50, 95, 99))
-    deviation = float(np.median(np.abs(ns - median)))
+    deviation = _middle(np.abs(ns - median))
     limit = max(p99, limit_ns(median, deviation, lengths, timer))
     beyond = len(ns) - int(np.searchsorted(ns, limit, side="right")) if len(ns) >= FEW else 0
     total = float(ns.sum())
@@ -115,6 +115,12 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
         histogram=histogram(ns, head.ns(head.quantum), (float(ns[0]), p99)),
         survival=survival(ns),
     )
+
+
+def _middle(values: Floats) -> float:
+    """The median; of two in the middle the smaller one, as of the lengths."""
+    half = (len(values) - 1) // 2
+    return float(np.partition(values, half)[half])
 
 
 def _flagged(records: codec.Records, flag: int) -> int:

@@ -9,6 +9,7 @@ Public: RegionHeader, Closing, Damage, Part, Parts, parts, header, block, RECORD
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -48,6 +49,8 @@ _HEAD = struct.Struct("<4sIQQQIIII")
 _MOST = 65_536
 _LONGEST_HEADER = 1 << 20
 _CHUNK = 1 << 20
+_FASTEST = 1e12
+"""Ticks a second that no clock has more of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,13 @@ def header(data: bytes) -> RegionHeader | None:
     machine, boot, model, source, *names = texts
     clock = (hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process)
     found = RegionHeader(*clock, machine, boot, model, source, tuple(names))
-    return found if 0 < found.hz < float("inf") else None
+    return found if _possible(found) else None
+
+
+def _possible(found: RegionHeader) -> bool:
+    """Whether its numbers are those of any clock: others come from no program that times something."""
+    known = all(0 <= value < math.inf for value in (found.ppm, found.quantum))
+    return known and 1 <= found.hz <= _FASTEST and found.unix_ns < 1 << 63
 
 
 def block(data: bytes) -> Block | None:

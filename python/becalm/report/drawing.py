@@ -3,7 +3,7 @@
 Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
 sheet defines for light and dark (`page.css`). matplotlib is imported here alone, when a picture is asked for.
 
-Public: figure, svg, plain_ticks, widths, and the colours.
+Public: figure, Margins, svg, plain_ticks, and the colours.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from becalm.errors import UsageError, install
@@ -38,6 +39,28 @@ REM = 57.5 / WIDTH
 
 TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """Over less than so many decades, ticks at these multiples of powers of ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """Room for ticks and labels in inches: around one row of axes, and `between` two of them."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    between: float = 0.0
+
+    def shares(self, width: float, height: float, columns: int) -> dict[str, float]:
+        """As matplotlib has it: edges as shares of the picture, what is between as one of an axis' width."""
+        axis = (width - self.left - self.right - (columns - 1) * self.between) / columns
+        return {
+            "left": self.left / width,
+            "right": 1 - self.right / width,
+            "bottom": self.bottom / height,
+            "top": 1 - self.top / height,
+            "wspace": self.between / axis,
+        }
 
 
 def _plain(value: float, _: object) -> str:
@@ -75,8 +98,12 @@ def figure(
     width_ratios: Sequence[float] | None = None,
     projection: str | None = None,
     width: float = WIDTH,
+    margins: Margins | None = None,
 ) -> Iterator[tuple[Figure, Any]]:
-    """A figure in our style that no screen shows, in inches. Raises UsageError where matplotlib is missing."""
+    """A figure in our style that no screen shows, in inches. Raises UsageError where matplotlib is missing.
+
+    `margins`: what stands around the axes has this room; else matplotlib measures it, which takes as long as drawing.
+    """
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -103,7 +130,9 @@ def figure(
         "grid.color": FAINT,
     }
     with rc_context(style):
-        drawn = Figure(figsize=(width, height), layout="constrained")
+        drawn = Figure(figsize=(width, height), layout=None if margins else "constrained")
+        if margins:
+            drawn.subplots_adjust(**margins.shares(width, height, columns))
         yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
 
 

@@ -32,5 +32,7 @@ def histogram(values: npt.ArrayLike, step: float = 0.0, between: tuple[float, fl
     bins = int(np.clip(np.ceil((high - low) / wide) if wide > 0 else MOST_BINS, FEWEST_BINS, MOST_BINS))
     if step > 0:
         bins = max(1, min(bins, int((high - low) / step)))
+    # No more than there are numbers between the two.
+    bins = max(1, min(bins, int((high - low) / np.spacing(high))))
     counts, _ = np.histogram(inside, bins=bins, range=(low, high))
     return Histogram(low, high, tuple(int(n) for n in counts), int((x < low).sum()), int((x > high).sum()))

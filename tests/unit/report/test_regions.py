@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 from rich.console import Console
 from tests.unit.nouns import region_files as made
 
@@ -71,10 +72,9 @@ def test_the_pictures_begin_and_end_where_the_data_does(monkeypatch):
     monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
     found = of(("parse",), [np.concatenate([np.repeat([1_000, 1_100, 1_200], 100), [90_000]])])
     figures.lengths(found.regions[0], found)
-    bars = kept[0].axes[0].patches
-    bars = [each for each in bars if each.get_height() > 1]
-    assert min(each.get_x() for each in bars) == 500.0
-    assert max(each.get_x() + each.get_width() for each in bars) == pytest.approx(600.0)
+    (bars,) = (each for each in kept[0].axes[0].patches if isinstance(each, StepPatch))
+    assert bars.get_data().edges[[0, -1]].tolist() == [500.0, pytest.approx(600.0)]
+    assert sum(bars.get_data().values) == 300
     line = steps(kept[0])
     assert line[0].tolist() == [500.0, 1.0]
     assert line[-1].tolist() == [45_000.0, pytest.approx(1 / 301)]
@@ -119,3 +119,20 @@ def test_many_names_are_listed_up_to_a_number_and_the_rest_counted():
     assert "and 5 more names" in text
     # What takes the most time comes first.
     assert table.index("name 44 ") < table.index("name 20 ")
+
+
+def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
+    """The room around the axes is fixed: it holds what the longest ticks and names take."""
+    kept = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
+    found = of(("parse",), [RNG.integers(10_000_000, 900_000_000, 700)])
+    (each,) = found.regions
+    crowded = dataclasses.replace(each.histogram, counts=(7_999_999, *each.histogram.counts[1:]))
+    figures.lengths(each, found)
+    figures.lengths(dataclasses.replace(each, histogram=crowded, survival=((1.0, 1.0), (9e9, 1.3e-7))), found)
+    for picture in kept:
+        picture.canvas.draw()
+        width, height = picture.bbox.size
+        boxes = [axes.get_tightbbox() for axes in picture.axes]
+        assert all(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height for box in boxes)
+        assert boxes[0].x1 <= boxes[1].x0

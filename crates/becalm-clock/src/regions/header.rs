@@ -44,6 +44,8 @@ pub struct Header {
 
 /// Bytes before the texts.
 const FIXED: usize = 88;
+/// Ticks a second that no clock has more of.
+const FASTEST: f64 = 1e12;
 /// Longer headers are none.
 const LONGEST: usize = 1 << 20;
 
@@ -138,7 +140,16 @@ impl Header {
             source,
             names,
         };
-        (header.hz.is_finite() && header.hz > 0.0).then_some((header, length))
+        header.possible().then_some((header, length))
+    }
+
+    /// Whether its numbers are those of any clock: others come from no program that times something.
+    fn possible(&self) -> bool {
+        let known = |value: f64| value.is_finite() && value >= 0.0;
+        (1.0..=FASTEST).contains(&self.hz)
+            && known(self.ppm)
+            && known(self.quantum)
+            && i64::try_from(self.unix_ns).is_ok()
     }
 }
 

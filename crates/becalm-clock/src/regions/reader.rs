@@ -82,7 +82,7 @@ impl Found {
 
     /// Records that rings had no room for.
     pub fn dropped(&self) -> u64 {
-        self.blocks.iter().map(|block| block.dropped).sum()
+        self.blocks.iter().fold(0, |all, block| all.saturating_add(block.dropped))
     }
 
     /// A region's length in ns; None without a header.
@@ -133,7 +133,7 @@ pub fn read(bytes: &[u8]) -> Found {
         found.flaws.push(Flaw::NotClosed);
     }
     let read = found.records().count() as u64;
-    let last = found.blocks.last().map_or(0, |block| block.first + block.records.len() as u64);
+    let last = found.blocks.last().map_or(0, |block| block.first.saturating_add(block.records.len() as u64));
     let lost = found.closing.map_or(last, |closing| closing.records).saturating_sub(read);
     if lost > 0 {
         found.flaws.push(Flaw::Lost(lost));

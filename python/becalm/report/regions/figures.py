@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from becalm.nouns.regions import RegionReport, RegionSummary
-from becalm.report.drawing import AFTER, ALARM, FAINT, INK, figure, plain_ticks, svg
+from becalm.report.drawing import AFTER, ALARM, FAINT, INK, Margins, figure, plain_ticks, svg
 from becalm.wording.regions import fine
+
+ROOM = Margins(left=0.8, right=0.2, bottom=0.5, top=0.1, between=0.95)
+"""For counts of seven digits, and shares of one in ten million."""
+
+UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
+"""Of lengths: the first in which the longest has four digits at most."""
 
 
 def lengths(each: RegionSummary, found: RegionReport) -> str:
     """A histogram that ends where what it counts ends, and beside it the survival function down to the rarest."""
     drawn = each.histogram
-    with figure(2.7, 2) as (made, (left, right)):
-        step = (drawn.high - drawn.low) / len(drawn.counts)
-        edges = [drawn.low + index * step for index in range(len(drawn.counts))]
-        left.bar(edges, drawn.counts, width=step or 1.0, align="edge", color=AFTER)
-        left.axvline(each.median_ns, color=INK, linewidth=1)
+    unit, name = next((unit for unit in UNITS if drawn.high < 1e4 * unit[0]), UNITS[-1])
+    with figure(2.7, 2, margins=ROOM) as (made, (left, right)):
+        step = (drawn.high - drawn.low) / len(drawn.counts) or 1.0
+        edges = [(drawn.low + index * step) / unit for index in range(len(drawn.counts) + 1)]
+        # One shape: as many bars as bins take three times as long to draw.
+        left.stairs(drawn.counts, edges, fill=True, color=AFTER)
+        left.axvline(each.median_ns / unit, color=INK, linewidth=1)
         if found.timer is not None:
             # How far lengths may differ without any difference that the timer could show.
             low = each.median_ns - found.timer.t_diff_ns / 2
-            left.axvspan(low, low + found.timer.t_diff_ns, color=FAINT, zorder=0)
-        left.set_xlabel("length, ns")
+            left.axvspan(low / unit, (low + found.timer.t_diff_ns) / unit, color=FAINT, zorder=0)
+        left.locator_params(nbins=5)
+        left.ticklabel_format(axis="x", style="plain", useOffset=False)
+        left.yaxis.set_major_formatter(lambda count, _: f"{count / 1e6:g} M" if count >= 1e6 else f"{count:,.0f}")
+        left.set_xlabel(f"length, {name}")
         left.set_ylabel("regions")
         values, shares = zip(*each.survival, strict=True)
         shown = [max(value, 0.1) for value in values]
@@ -30,10 +41,16 @@ def lengths(each: RegionSummary, found: RegionReport) -> str:
             right.axvline(each.outlier_from_ns, color=ALARM, linewidth=1, linestyle="--")
         right.set_xscale("log")
         right.set_yscale("log")
-        plain_ticks(right.xaxis, right.get_xlim(), most=4, form=lambda ns, _: fine(ns))
-        plain_ticks(right.yaxis, right.get_ylim(), most=8, form=lambda share, _: f"{100 * share:.3g} %")
+        plain_ticks(right.xaxis, right.get_xlim(), most=4, form=lambda ns, _: _short(ns))
+        plain_ticks(right.yaxis, right.get_ylim(), most=5, form=lambda share, _: f"{100 * share:.3g} %")
         right.set_xlabel("length")
         right.set_ylabel("share at least as long")
         right.grid(True, color=FAINT, linewidth=0.6)
         told = f"{each.name}: median {fine(each.median_ns)}, from {fine(each.min_ns)} to {fine(each.max_ns)}"
         return svg(made, f"regions {each.name}", told)
+
+
+def _short(ns: float) -> str:
+    """A tick of the logarithmic axis: one of round numbers."""
+    unit, name = next((unit for unit in UNITS if ns < 999.5 * unit[0]), UNITS[-1])
+    return f"{ns / unit:.3g} {name}"
