@@ -24,6 +24,9 @@
 #include <time.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -169,9 +172,19 @@ static inline uint64_t becalm_bracket_(uint64_t *middle, uint64_t *width) {
     return best;
 }
 
+/* Whether a read of the counter is SIGSEGV in this process: prctl(2), PR_GET_TSC. */
+static inline int becalm_forbidden_(void) {
+#if defined(__x86_64__) && defined(__linux__)
+    int mode = 0;
+    return prctl(PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV;
+#else
+    return 0;
+#endif
+}
+
 /* Detect, calibrate for a tenth of a second, measure the clock's own cost. Returns 0, or -1 where the processor's counter
- * cannot be used (x86-64 without rdtscp) or does not run: becalm_begin and becalm_end must then not be used. Not to be
- * called by several threads at once. */
+ * cannot be used (x86-64 without rdtscp, or forbidden by PR_SET_TSC) or does not run: becalm_begin and becalm_end must
+ * then not be used. Not to be called by several threads at once. */
 static inline int becalm_clock_init(becalm_clock *clock) {
     static int64_t values[BECALM_READS];
     uint64_t first, last = 0, wide, wide_last, ns, ns_last;
@@ -183,6 +196,7 @@ static inline int becalm_clock_init(becalm_clock *clock) {
         unsigned a = 0, b = 0, c = 0, d = 0;
         clock->source = "rdtscp;lfence";
         if (!__get_cpuid(0x80000001u, &a, &b, &c, &d) || !(d >> 27 & 1)) return -1;
+        if (becalm_forbidden_()) return -1;
         if (__get_cpuid(0x80000007u, &a, &b, &c, &d) && (d >> 8 & 1)) clock->flags |= BECALM_INVARIANT;
         if (__get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1)) clock->flags |= BECALM_HYPERVISOR;
     }

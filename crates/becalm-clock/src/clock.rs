@@ -77,7 +77,8 @@ impl Clock {
     /// Detect, calibrate for a tenth of a second, measure the clock's own cost. Where the processor's counter cannot be
     /// used it is the operating system's clock, and [`Info::fallback`] says why.
     ///
-    /// Raises an error only where no clock at all runs forward.
+    /// Raises an error only where no clock at all runs forward, or where this process is forbidden to read the counter,
+    /// which the system's clock reads, too.
     pub fn open() -> Result<Clock, Unusable> {
         Clock::calibrated(calibration::USUAL_NS)
     }
@@ -86,7 +87,10 @@ impl Clock {
     pub fn calibrated(for_ns: u64) -> Result<Clock, Unusable> {
         let (abilities, usable) = ability::wall();
         let native = usable.and_then(|()| Clock::of(Source::NATIVE, None, abilities, for_ns));
-        native.or_else(|reason| Clock::of(Source::System, Some(reason), abilities, for_ns))
+        native.or_else(|reason| match reason {
+            Unusable::Forbidden => Err(reason),
+            _ => Clock::of(Source::System, Some(reason), abilities, for_ns),
+        })
     }
 
     fn of(
@@ -216,6 +220,25 @@ mod tests {
         assert!(info.smallest_cost >= 0 && info.median_cost >= info.smallest_cost, "{info:?}");
         assert_eq!(info.fallback.is_some(), info.source != Source::NATIVE);
         assert!(info.quantum.is_none_or(|step| step >= 1.0));
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[test]
+    fn a_process_that_may_not_read_the_counter_gets_an_error_and_lives() {
+        // In a child: the switch holds for the thread, and others of this process time things.
+        // SAFETY: between fork and _exit the child makes system calls only.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: forbids what is not done from here on.
+            unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };
+            let refused = Clock::calibrated(1_000_000) == Err(Unusable::Forbidden);
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!refused)) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child of above.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
     }
 
     #[test]

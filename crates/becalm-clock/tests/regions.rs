@@ -150,6 +150,46 @@ fn real_regions_without_close_are_readable_and_said_to_be_cut() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// Keep this thread on one processor. False: it may not be there.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn moved_to(processor: usize) -> bool {
+    // SAFETY: a set of zeros is an empty one, and lives during the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+/// A thread of its own, which then may be anywhere again.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+fn a_thread_that_moves_between_begin_and_end_is_seen() {
+    let moving = std::thread::spawn(|| {
+        let processors: Vec<usize> = (0..64).filter(|each| moved_to(*each)).take(2).collect();
+        let &[first, second] = processors.as_slice() else { return };
+        let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("moved"));
+        let mut memory = [Record::EMPTY; 2];
+        let mut ring = Ring::new(&mut memory, Full::DropNewest);
+        for end_on in [second, first] {
+            assert!(moved_to(first));
+            let from = clock.begin();
+            assert!(moved_to(end_on));
+            ring.push(0, from, clock.end());
+        }
+        let mut writer = Writer::create(&path, &clock, &["moving"]).unwrap();
+        writer.flush(&mut ring, 0).unwrap();
+        writer.close().unwrap();
+        let found = read(&std::fs::read(&path).unwrap());
+        let told: Vec<_> =
+            found.records().map(|each| (each.began_on, each.ended_on, each.flags & MIGRATED)).collect();
+        let (first, second) = (first as u16, second as u16);
+        assert_eq!(told, [(first, second, MIGRATED), (first, first, 0)]);
+        std::fs::remove_file(&path).unwrap();
+    });
+    moving.join().unwrap();
+}
+
 #[test]
 fn another_file_is_left_as_it_is() {
     let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("other"));

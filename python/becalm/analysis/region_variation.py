@@ -151,6 +151,8 @@ def _findings(
         yield finding("region_store_damage", {"pieces": lengths.damaged})
     if head.flags & codec.TRAPPED or head.flags & codec.SYSTEM_CLOCK:
         yield finding("region_clock", {"trapped": bool(head.flags & codec.TRAPPED), "source": head.source})
+    elif not head.flags & codec.INVARIANT:
+        yield finding("region_rate", {"hypervisor": bool(head.flags & codec.HYPERVISOR)})
     if lengths.stepped:
         yield finding("region_stepped", {})
 

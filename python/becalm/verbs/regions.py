@@ -29,6 +29,7 @@ from becalm.wording.findings import finding, reworded
 from becalm.wording.regions import unreadable
 
 KIND = "regions"
+MACHINE_ID = Path("/etc/machine-id")
 TIMER = "barrier"
 """The timer of `becalm clock` that reads as becalm-clock and becalm_clock.h do."""
 
@@ -60,7 +61,7 @@ def import_regions(
     timer = _timer(header, t_diff)
     options: dict[str, Any] = {"t_diff": None if timer is None else asdict(timer), "damage": asdict(damage)}
     if timer is None and (kept := _kept_hz()) is not None:
-        options["kept_hz"] = kept
+        options |= {"elsewhere": True} if _elsewhere(header) else {"kept_hz": kept}
     if beside is not None:
         load = stored(beside, store)
         options["beside"] = load.number
@@ -96,6 +97,8 @@ def conclude(document: Document) -> RegionReport:
     }
     if (kept := options.get("kept_hz")) is not None and timer is None:
         causes.insert(0, finding("region_timer", {"kept_hz": kept, "hz": lengths.header.hz}))
+    if options.get("elsewhere"):
+        causes.insert(0, finding("region_elsewhere", {}))
     beside = options.get("beside")
     return region_variation.report(lengths, **given, causes=causes, beside=beside if isinstance(beside, int) else None)
 
@@ -207,7 +210,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit | None:
     """What the timer of a file can show. Raises UsageError for neither a length nor a file of an evaluation."""
     if given is None:
-        found = _of_evaluation(TimerCells().last(), header.hz)
+        found = None if _elsewhere(header) else _of_evaluation(TimerCells().last(), header.hz)
         return None if found is None else TimerLimit(found, "kept")
     if isinstance(given, str) and Path(given).is_file():
         try:
@@ -236,6 +239,24 @@ def _of_evaluation(events: Sequence[Mapping[str, Any]], hz: float) -> float | No
                 return float(quantum)
             return None if length is None else float(length["ns"])
     return None
+
+
+def _elsewhere(header: codec.RegionHeader) -> bool:
+    """Whether a file is of another machine than the evaluation that was kept last, as far as both are known."""
+    here = this_machine()
+    return TimerCells().host() == "local" and "" not in (here, header.machine) and here != header.machine
+
+
+def this_machine() -> str:
+    """The hash of this machine's id that files of regions have (FNV-1a, 64 bits); empty where there is no id."""
+    try:
+        name = MACHINE_ID.read_bytes().split(b"\n")[0].strip()
+    except OSError:
+        return ""
+    found = 0xCBF29CE484222325
+    for byte in name:
+        found = (found ^ byte) * 0x100000001B3 % 2**64
+    return f"{found:016x}" if name else ""
 
 
 def _kept_hz() -> float | None:

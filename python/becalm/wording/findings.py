@@ -163,6 +163,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("region_store_damage", "pieces of a file of regions damaged in the store", ("pieces",), region.store_damage),
     Row("region_clock", "a clock that cannot time short regions", ("trapped", "source"), region.clock),
+    Row("region_rate", "a counter that is not said to run at one rate", ("hypervisor",), region.rate),
     Row("region_stepped", "a clock that was set while regions were timed", (), region.stepped),
     Row(
         "region_cause",
@@ -183,6 +184,7 @@ TABLE: tuple[Row, ...] = (
         ("kept_hz", "hz"),
         region.other_timer,
     ),
+    Row("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
     Row("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
     Row("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
     Row("region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share"), region.between),

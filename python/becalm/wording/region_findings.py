@@ -84,6 +84,23 @@ def clock(_: str, n: Numbers) -> str:
     return f"The processor's own counter could not be used: {n['source']} was read instead."
 
 
+def rate(_: str, n: Numbers) -> str:
+    """A counter that is not announced as invariant."""
+    hidden = " (a hypervisor may hide that)" if n["hypervisor"] else ""
+    return (
+        f"The processor does not say that its counter runs at one rate{hidden}: ns are right as long as it does, which "
+        "becalm clock tells on that machine. Lengths that follow each other can be compared all the same."
+    )
+
+
+def elsewhere(_: str, n: Numbers) -> str:
+    """The file is of another machine than the kept evaluation."""
+    return (
+        "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give what "
+        "holds there: --t-diff 5ns, or FILE of becalm clock --json."
+    )
+
+
 def stepped(_: str, n: Numbers) -> str:
     """Counter and time of day disagree."""
     return (

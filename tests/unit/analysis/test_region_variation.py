@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.unit.analysis.region_cases import LIMIT, kinds, normal, pieces, said
+from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal, pieces, said
 from tests.unit.nouns import region_files as made
 
 from becalm.analysis.region_lengths import gather
@@ -69,6 +69,23 @@ def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
     shares = [len(mine) / found.read for _, mine in found.by_name()]
     assert shares == pytest.approx([0.5, 0.5], abs=0.05)
     assert "region_thinned" in kinds(report(found, study=1, title="x", timer=LIMIT))
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind", "words"),
+    [
+        (6, None, ""),
+        (2, None, ""),
+        (4, "region_rate", "a hypervisor may hide that"),
+        (0, "region_rate", "runs at one rate:"),
+        (14, "region_clock", "emulates each read"),
+        (1, "region_clock", "own counter could not be used"),
+    ],
+)
+def test_what_the_clock_says_of_itself_is_said(flags, kind, words):
+    found = report(lengths(normal(1), flags=flags), study=1, title="x", timer=LIMIT)
+    assert kinds(found) == ([] if kind is None else [kind])
+    assert words in " ".join(each.sentence for each in found.findings)
 
 
 def test_a_clock_that_was_set_meanwhile_is_said():

@@ -17,6 +17,7 @@ from becalm.cli.main import becalm as group
 from becalm.errors import UnfinishedError, UsageError
 from becalm.store import Store
 from becalm.store.timer_cells import TimerCells
+from becalm.verbs import regions
 from becalm.verbs.records import written
 
 
@@ -136,9 +137,9 @@ def test_a_study_whose_options_are_damaged_is_said(file, store):
 # --- what the timer can show ------------------------------------------------------------------------------------------
 
 
-def evaluated(hz):
+def evaluated(hz, host="ssh://lab"):
     kept = TimerCells()
-    kept.begin({})
+    kept.begin({"host": host})
     kept.add({**timers.TRUST, "trust": {**timers.TRUST["trust"], "hz": hz}})
     for cell in (timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(t_diff=7.0)):
         kept.add(cell)
@@ -153,6 +154,21 @@ def test_the_kept_evaluation_of_the_same_clock_is_used(file, store):
     found = becalm.show(becalm.import_regions(file)).verdict
     assert found.timer is None
     assert {"region_timer", "region_limit_unknown"} <= set(kinds(found))
+
+
+def test_the_evaluation_of_this_machine_is_for_its_own_files(file, store, tmp_path, monkeypatch):
+    (tmp_path / "id").write_text("0123456789abcdef0123456789abcdef\n")
+    monkeypatch.setattr(regions, "MACHINE_ID", tmp_path / "id")
+    evaluated(2e9, "local")
+    found = becalm.show(becalm.import_regions(file)).verdict
+    assert found.timer is None
+    assert "region_elsewhere" in kinds(found)
+    file.write_bytes(made.file(normal(1), machine=regions.this_machine()))
+    found = becalm.show(becalm.import_regions(file)).verdict
+    assert (found.timer.source, kinds(found)) == ("kept", [])
+    # Without an id nothing speaks against it.
+    (tmp_path / "id").unlink()
+    assert becalm.show(becalm.import_regions(file)).verdict.timer is not None
 
 
 def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_path):
