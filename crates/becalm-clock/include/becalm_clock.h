@@ -98,7 +98,7 @@ static inline int64_t becalm_ticks(becalm_stamp from, becalm_stamp to) { return 
 /* Ticks in ns, by multiplications and a shift. A product of 128 bits in parts: ISO C has no such type. The multiplier
  * is cut, too, since below 1 GHz it has more than 32 bits. */
 static inline int64_t becalm_ns(const becalm_clock *clock, int64_t ticks) {
-    uint64_t size = ticks < 0 ? (uint64_t)-ticks : (uint64_t)ticks;
+    uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks;
     uint64_t part = clock->multiplier & 0xffffffffu;
     uint64_t low = (size & 0xffffffffu) * part >> 32;
     int64_t ns = (int64_t)(size * (clock->multiplier >> 32) + (size >> 32) * part + low);
