@@ -156,8 +156,9 @@ def one_side(_: str, n: Numbers) -> str:
 def one_file(_: str, n: Numbers) -> str:
     """The unit of a comparison is a piece of one process."""
     return (
-        "There is one file on a side: what differs from process to process (addresses, layout) is in each difference "
-        f"and not in its interval, which rests on pieces of a file. Give {n['wanted']} files a side and more."
+        "There is one file on a side: what differs from process to process of the same code (addresses, layout), often "
+        "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a file. "
+        f"Give {n['wanted']} files a side and more."
     )
 
 

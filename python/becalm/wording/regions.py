@@ -75,13 +75,13 @@ def _compared(found: RegionComparison) -> Iterator[str]:
     names = dict(zip((d.name for d in found.differences), short([d.name for d in found.differences]), strict=True))
     shown = [d for d in found.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
     for d in sorted(shown, key=lambda each: -abs(each.estimate))[:NAMED]:
-        yield _changed(d, names[d.name], found.confidence)
+        yield _changed(d, names[d.name], found)
     if len(shown) > NAMED:
         yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
     for answer, said in (
         (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
         (RegionAnswer.NOT_VISIBLE, "what changed of {} is less than the timer can show: not visible."),
-        (RegionAnswer.UNKNOWN, "there are too few regions to say anything of {}."),
+        (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything of {}."),
     ):
         if mine := [names[d.name] for d in found.differences if d.answer is answer]:
             text = said.format(listed(mine))
@@ -102,12 +102,14 @@ def _more_files(wanted: FilesWanted, name: str, many: tuple[int, int]) -> str:
     )
 
 
-def _changed(d: RegionDifference, name: str, confidence: float) -> str:
+def _changed(d: RegionDifference, name: str, found: RegionComparison) -> str:
     half = (d.high - d.low) / 2
     low, high = sorted((abs(d.low), abs(d.high)))
     span = f"{percent(low, half)} to {percent(high, half)} %"
+    # Of one process nothing is known of how processes of the same code differ.
+    whose = "" if min(len(found.old), len(found.new)) > 1 else " between these processes"
     return (
-        f"{name} is {percent(abs(d.estimate), half)} % {d.answer} ({100 * confidence:g} %: {span}): "
+        f"{name} is {percent(abs(d.estimate), half)} % {d.answer}{whose} ({100 * found.confidence:g} %: {span}): "
         f"{fine(d.old_ns)} before, {fine(d.new_ns)} now."
     )
 
