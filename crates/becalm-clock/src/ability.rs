@@ -34,6 +34,7 @@ impl fmt::Display for Unusable {
                 "the kernel does not permit it: kernel.perf_event_paranoid is above 2, or a filter of system calls \
                  forbids perf_event_open",
             ),
+            Self::Refused(libc::ENOSYS) => text.write_str("the kernel has no perf_event_open"),
             Self::Refused(number) => write!(text, "perf_event_open: error {number}"),
             Self::NotForUserSpace => text.write_str(if cfg!(target_arch = "aarch64") {
                 "user space may not read the counter: sysctl kernel.perf_user_access=1, Linux 5.17 and later"
