@@ -88,6 +88,26 @@ fn a_flipped_bit_costs_the_block_that_it_is_in() {
     }
 }
 
+#[test]
+fn long_blocks_within_each_other_take_no_more_time_than_others() {
+    // A whole head that says that 65,536 records follow, whose checksum is that of none.
+    let mut head = *b"RBLK____________________________________________";
+    head[4..].fill(0);
+    head[6] = 1;
+    head[36..40].copy_from_slice(&[0x83, 0x16, 0xdc, 0x8c]);
+    head[44..].copy_from_slice(&[0xcb, 0xb8, 0x7e, 0x4e]);
+    let (header, first) = FILE[..ENDS[1]].split_at(HEADER);
+    let mut nested = header.to_vec();
+    for _ in 0..1_000 {
+        nested.extend_from_slice(&head);
+    }
+    nested.resize(nested.len() + 2_000_000, 0);
+    nested.extend_from_slice(first);
+    let found = read(&nested);
+    assert_eq!(found.records().count(), 3);
+    assert_eq!(found.flaws, [Flaw::Damaged(HEADER, nested.len() - HEADER - first.len()), Flaw::NotClosed]);
+}
+
 fn place(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("becalm-{}-{name}.regions", std::process::id()));
     let _ = std::fs::remove_file(&path);

@@ -49,6 +49,10 @@ _HEAD = struct.Struct("<4sIQQQIIII")
 _MOST = 65_536
 _LONGEST_HEADER = 1 << 20
 _CHUNK = 1 << 20
+_USUAL = 1 << 16
+"""Longer pieces come from no writer that is known."""
+_VAIN = 64 << 20
+"""Bytes of such pieces that checksums are taken of, beyond four times what was passed."""
 _FASTEST = 1e12
 """Ticks a second that no clock has more of."""
 
@@ -234,28 +238,52 @@ class _Window:
         self._bytes = b""
         self._at = 0
         self._ended = False
+        self._passed = 0
+        self._summed = 0
+        self._marks: dict[bytes, int] = {}
 
     def peek(self, size: int) -> bytes:
         """The next bytes, fewer at the end."""
         while len(self._bytes) - self._at < size and not self._ended:
             more = self._file.read(max(_CHUNK, size))
             self._ended = not more
-            self._bytes, self._at = self._bytes[self._at :] + more, 0
+            self._bytes, self._at, self._marks = self._bytes[self._at :] + more, 0, {}
         return self._bytes[self._at : self._at + size]
 
     def take(self, size: int) -> bytes:
         """The next bytes, which are then behind."""
         found = self.peek(size)
-        self._at += len(found)
+        self._move(len(found))
         return found
 
     def skip(self) -> int:
-        """Go to the next mark of anything, by a chunk at most; returns how many bytes lie before it."""
-        ahead = self.peek(_CHUNK)
-        marks = [place for mark in (BLOCK, CLOSING, MAGIC) if (place := ahead.find(mark, 1)) > 0]
-        # A mark may lie across the end of what was looked at.
-        end = len(ahead) if len(ahead) < _CHUNK else len(ahead) - len(MAGIC) + 1
-        return len(self.take(min(marks, default=end)))
+        """Go to the next mark of anything, or to the end of what is known; returns how many bytes lie before it."""
+        self.peek(_CHUNK)
+        # A mark may lie across the end of what is known.
+        end = len(self._bytes) if self._ended else len(self._bytes) - len(MAGIC) + 1
+        next_one = min((self._next(mark) for mark in (BLOCK, CLOSING, MAGIC)), default=end)
+        return self._move(min(next_one, end) - self._at)
+
+    def affords(self, size: int) -> bool:
+        """Whether a checksum of so many bytes ahead is worth its time: of what writers write it always is. Long pieces
+        that lie in each other, as nobody writes them, are not all looked at, so that the time which a file takes grows
+        with its length and no faster."""
+        if size <= _USUAL:
+            return True
+        self._summed += size
+        return self._summed <= 4 * self._passed + _VAIN
+
+    def _next(self, mark: bytes) -> int:
+        """Where this mark stands next behind this place, in what is known; looked for once and not from each place."""
+        if self._marks.get(mark, -1) <= self._at:
+            place = self._bytes.find(mark, self._at + 1)
+            self._marks[mark] = place if place >= 0 else len(self._bytes)
+        return self._marks[mark]
+
+    def _move(self, size: int) -> int:
+        self._at += size
+        self._passed += size
+        return size
 
 
 def _header_length(window: _Window) -> int:
@@ -265,7 +293,7 @@ def _header_length(window: _Window) -> int:
     if not ahead.startswith(MAGIC) or length > _LONGEST_HEADER:
         return 0
     # A damaged length may be large: the checksum is only asked for where the file is that long.
-    return length if header(window.peek(length)) is not None else 0
+    return length if window.affords(length) and header(window.peek(length)) is not None else 0
 
 
 def _block_length(window: _Window) -> int:
@@ -275,7 +303,7 @@ def _block_length(window: _Window) -> int:
         return 0
     many = int.from_bytes(ahead[4:8], "little")
     length = _HEAD.size + many * RECORD.itemsize
-    return length if many <= _MOST and block(window.peek(length)) is not None else 0
+    return length if many <= _MOST and window.affords(length) and block(window.peek(length)) is not None else 0
 
 
 def _closing(ahead: bytes) -> Closing | None:

@@ -3,6 +3,8 @@ flipped at each bit; and on large ones."""
 
 import io
 import random
+import types
+import zlib
 
 import numpy as np
 import pytest
@@ -104,6 +106,25 @@ def test_a_large_file_is_read_in_pieces():
     found, damage = read(made.file(records))
     assert damage.none
     assert np.concatenate([each.records for each in blocks(found)]).tolist() == records.tolist()
+
+
+def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):
+    """Whole heads, each of which says that the next MB and a half are its records: as many checksums would be taken."""
+    summed = []
+    counting = types.SimpleNamespace(crc32=lambda data: summed.append(len(data)) or zlib.crc32(data))
+    monkeypatch.setattr(codec, "zlib", counting)
+    nested = made.head(b"RBLK", 65_536, (0, 0, 0), records=b"x") * 3_000 + bytes(2_000_000)
+    found, damage = read(made.header() + nested + made.FIRST + made.closing(1, 3) + made.header())
+    assert sum(summed) < 100e6
+    assert [each.kind for each in found] == ["header", "block", "closing", "header"]
+    assert (damage.bytes, damage.places) == (len(nested), 1)
+
+
+def test_marks_without_end_are_skipped_one_by_one():
+    noise = b"RBLK\x89BRG\r\n\x1a\nREND" * 20_000
+    found, damage = read(made.header() + noise + made.SECOND)
+    assert [each.kind for each in found] == ["header", "block"]
+    assert damage.bytes == len(noise)
 
 
 class Watched(io.BytesIO):

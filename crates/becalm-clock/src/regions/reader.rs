@@ -106,13 +106,14 @@ pub fn read(bytes: &[u8]) -> Found {
         }
     };
     let mut damaged: Option<usize> = None;
+    let mut long = 0;
     let end = |damaged: &mut Option<usize>, at: usize, flaws: &mut Vec<Flaw>| {
         if let Some(from) = damaged.take() {
             flaws.push(Flaw::Damaged(from, at - from));
         }
     };
     while at < bytes.len() {
-        if let Some((block, length)) = block(&bytes[at..]) {
+        if let Some((block, length)) = block(&bytes[at..], |length| affords(&mut long, length, at)) {
             end(&mut damaged, at, &mut found.flaws);
             found.blocks.push(block);
             at += length;
@@ -141,13 +142,28 @@ pub fn read(bytes: &[u8]) -> Found {
     found
 }
 
-/// The block that bytes begin with, and its length.
-fn block(bytes: &[u8]) -> Option<(Block, usize)> {
+/// Longer blocks come from no writer that is known.
+const USUAL: usize = 1 << 16;
+/// Bytes of such blocks that checksums are taken of, beyond four times what was passed.
+const IN_VAIN: usize = 64 << 20;
+
+/// Whether a checksum of so many bytes is worth its time: of what writers write it always is. Long blocks that lie in
+/// each other, as nobody writes them, are not all looked at, so that the time grows with the file's length and no faster.
+fn affords(long: &mut usize, length: usize, passed: usize) -> bool {
+    if length <= USUAL {
+        return true;
+    }
+    *long = long.saturating_add(length);
+    *long <= passed.saturating_mul(4).saturating_add(IN_VAIN)
+}
+
+/// The block that bytes begin with, and its length. `affords`: whether so many bytes are looked at.
+fn block(bytes: &[u8], affords: impl FnOnce(usize) -> bool) -> Option<(Block, usize)> {
     let (many, values) = head(bytes, BLOCK)?;
     let many = usize::try_from(many).ok().filter(|many| *many <= MOST)?;
     let length = HEAD + many * record::BYTES;
     let own = bytes.get(HEAD..length)?;
-    if u32_at(bytes, 36)? != crc32(own) {
+    if !affords(length) || u32_at(bytes, 36)? != crc32(own) {
         return None;
     }
     let records = own.chunks_exact(record::BYTES).map(TimedRegion::read).collect::<Option<Vec<_>>>()?;
