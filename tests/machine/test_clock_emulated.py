@@ -59,9 +59,10 @@ def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, st
     monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(program))
     try:
         found = becalm.clock(budget=0.5, timers=("barrier", "clock_gettime", "cycles"), flushes=("L1",))
-    except becalm.BecalmError as refused:
+    except becalm.MachineError as refused:
         # On a busy machine additions may not take what they should, and then there is no work of a known length.
-        assert "A multiplication took" in str(refused)
+        if "A multiplication took" not in str(refused):
+            raise
         return
     assert DOUBTS["fallback"] in found.sentence
     reasons = {each.timer: each.reason for each in found.absences}

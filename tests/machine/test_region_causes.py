@@ -1,8 +1,8 @@
 """Regions that real load delays: their outliers are laid beside the record of that load, which is named.
 
 A program times work of a tenth of a millisecond over and over, bound to one processor. Now and then other programs
-compute there, and send to each other over loopback. Of the columns of the record those of loopback are the load's alone,
-whoever else uses the machine. By chance nothing is named in at most one of twenty such runs: so the test tries three times.
+compute there, and send to themselves over loopback. Of the columns of the record those of loopback are the load's
+alone, whoever else uses the machine.
 """
 
 import os
@@ -10,7 +10,6 @@ import subprocess
 import sys
 
 import pytest
-
 from tests.machine.test_region_files import CRATE
 
 import becalm

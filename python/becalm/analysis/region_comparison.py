@@ -157,7 +157,10 @@ def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -
 
 def _wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: float | None) -> FilesWanted | None:
     """How many files a side would do, by the scatter of those that there are; None for enough of them."""
-    halves = {name: _half([each.var(ddof=1) for each in pair], *map(len, pair), alpha) for name, pair in values.items()}
+    halves = {
+        name: _half([float(each.var(ddof=1)) for each in pair], len(pair[0]), len(pair[1]), alpha)
+        for name, pair in values.items()
+    }
     if not halves or min(len(each) for pair in values.values() for each in pair) >= WANTED:
         return None
     name = max(halves, key=lambda each: halves[each])

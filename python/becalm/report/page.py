@@ -1,8 +1,9 @@
 """A report as one HTML page that needs nothing else: no network, no scripts, pictures and style within.
 
 `page.html` is what all pages have, `parts.html` a page of sentences and then headings, `grid.html` a table,
-`sections.html` what stands under a heading; the template of a kind of report extends them. jinja2 fills them and escapes
-every name of a program. Both jinja2 and matplotlib, which draws the pictures, are imported only when a page is asked for.
+`sections.html` what stands under a heading; the template of a kind of report extends them. jinja2 fills them and
+escapes every name of a program. Both jinja2 and matplotlib, which draws the pictures, are imported only when a page is
+asked for.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ Legend = tuple[tuple[str, str], ...]
 @dataclass(frozen=True, slots=True)
 class Table:
     """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
-    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first. `legend`: the note column
-    by column, so that such a terminal explains what it shows."""
+    column of commands. `spare`: columns that a narrow terminal leaves out, the first one first. `legend`: the note
+    column by column, so that such a terminal explains what it shows."""
 
     title: str
     head: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Why timers have no result: cell by cell for a report, and for a terminal one line for all cells of one reason.
 
-Reasons are the engine's sentences (crates/becalm-core/src/clock/search/mod.rs). Those that differ in their numbers alone
-are one reason, said with what each number lies between.
+Reasons are the engine's sentences (crates/becalm-core/src/clock/search/mod.rs). Those that differ in their numbers
+alone are one reason, said with what each number lies between.
 
 Public: Reason, reasons, grouped, hints, merged.
 """
@@ -21,12 +21,13 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 HINTS = (
     (
         "noise:",
-        "noise: what else the machine does, or others do on its processor, disturbs more than the timer itself. An idle "
-        "machine or another processor (--cpu) helps.",
+        "noise: what else the machine does, or others do on its processor, disturbs more than the timer itself. An "
+        "idle machine or another processor (--cpu) helps.",
     ),
     (
         "two lengths overlap",
-        "They overlap: more than 5 % of the longer work's measurements are not above the largest of the shorter work's.",
+        "They overlap: more than 5 % of the longer work's measurements are not above the largest of the shorter "
+        "work's.",
     ),
     ("budget:", "budget: more time helps (--budget 15min), or fewer cells (--timer, --flush)."),
 )

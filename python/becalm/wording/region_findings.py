@@ -96,8 +96,8 @@ def rate(_: str, n: Numbers) -> str:
 def elsewhere(_: str, n: Numbers) -> str:
     """The file is of another machine than the kept evaluation."""
     return (
-        "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give what "
-        "holds there: --t-diff 5ns, or FILE of becalm clock --json."
+        "The file is of another machine, and the evaluation of timers kept here is of this one: it is not used. Give "
+        "what holds there: --t-diff 5ns, or FILE of becalm clock --json."
     )
 
 
@@ -157,8 +157,8 @@ def one_file(_: str, n: Numbers) -> str:
     """The unit of a comparison is a piece of one process."""
     return (
         "There is one file on a side: what differs from process to process of the same code (addresses, layout), often "
-        "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a file. "
-        f"Give {n['wanted']} files a side and more."
+        "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a "
+        f"file. Give {n['wanted']} files a side and more."
     )
 
 

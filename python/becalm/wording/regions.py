@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from becalm.nouns.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, RegionReport, RegionSummary
+from becalm.nouns.regions import (
+    FilesWanted,
+    RegionAnswer,
+    RegionComparison,
+    RegionDifference,
+    RegionReport,
+    RegionSummary,
+)
 from becalm.nouns.verdict import Gate
 from becalm.wording.measurement import counted, listed, percent, short
 from becalm.wording.numbers import duration

@@ -42,7 +42,7 @@ LONG = ("a" * 60 + "1" + "b" * 60, "a" * 60 + "2" + "b" * 60)
 def test_names_that_are_cut_stay_different(width):
     text = drawn(of(LONG, [np.full(50, 300), np.full(50, 900)]), width)
     table = text[text.index("\nRegions") :]
-    rows = [line for line in table[: table.index("spread:")].splitlines() if line.startswith("aa")]
+    rows = [line for line in table[: table.index("clock")].splitlines() if line.startswith("aa")]
     assert len({line.split("  ")[0] for line in rows}) == 2
     # The result stays, however little room there is.
     assert {("150 ns" in line, "450 ns" in line) for line in rows} == {(True, False), (False, True)}
@@ -52,7 +52,7 @@ def test_the_bars_say_where_they_begin_and_end():
     lengths = np.repeat(np.arange(1_000, 1_200, 20), 30)
     text = drawn(of(("parse",), [lengths]))
     # 2 GHz: from 500 to 590 ns; the last line is an edge and no bar.
-    rows = text[text.index("\nparse ", text.index("spread:")) :].splitlines()[2:]
+    rows = text[text.index("\nparse ", text.index("clock")) :].splitlines()[2:]
     assert rows[0].split()[0] == "500"
     ends = next(index for index, row in enumerate(rows) if row.split()[-1] == "ns")
     assert rows[ends].split() == ["590", "ns"]

@@ -42,7 +42,8 @@ def test_alike_reasons_are_one_line_with_what_their_numbers_lie_between():
     assert list(clock_reasons.grouped(REPORT)) == [
         (
             "t_min of 4 cells",
-            f"{NOISE.format('1.7 to 47.2')}. At 1024 additions they vary by 0.41 to 17 %\nL1: barrier, bare; L2: all timers",
+            f"{NOISE.format('1.7 to 47.2')}. At 1024 additions they vary by 0.41 to 17 %\n"
+            "L1: barrier, bare; L2: all timers",
         ),
         (
             "t_diff of 2 cells",
