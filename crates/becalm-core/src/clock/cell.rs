@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::bench::Bench;
 use super::caches::Flush;
 use super::chain::Check;
-use super::effort;
+use super::effort::{self, Depth};
 use super::filter::{Cleaned, Filter};
 use super::meter::{Meter, Set};
 use super::search::{difference, shortest, Criteria, Found, Unmeasurable, AGAIN};
@@ -118,11 +118,14 @@ impl Cell {
         self.t_min.is_some() && self.t_diff.is_some()
     }
 
-    /// The one with more answers of two tries of the same, this one if they have as many.
+    /// The one with more answers of two tries of the same; of as many, the one of more measurements, or else this one.
     pub fn better(self, later: Cell) -> Cell {
-        let answers = |cell: &Cell| (cell.t_min.is_some(), cell.t_diff.is_some());
+        let rank = |cell: &Cell| {
+            let answered = cell.t_min.is_some();
+            (answered, cell.t_diff.is_some(), if answered { cell.many * cell.repetitions } else { 0 })
+        };
         let tries = self.tries + later.tries;
-        let best = if answers(&later) > answers(&self) { later } else { self };
+        let best = if rank(&later) > rank(&self) { later } else { self };
         Cell { tries, ..best }
     }
 }
@@ -137,6 +140,8 @@ pub struct Asked<'a> {
     pub filter: Filter,
     /// The published search, with its numbers; otherwise the grid, with numbers that fit the time.
     pub published: bool,
+    /// How far the grid goes where there is time.
+    pub depth: Depth,
     /// A length at which another cell of the timer passed; 0: none is known.
     pub near: u64,
     /// Time.
@@ -146,7 +151,7 @@ pub struct Asked<'a> {
 /// t_min within this factor of what the step alone allows is the step's.
 const BINDS: f64 = 1.25;
 /// Where the search gives up: first here, and further up only where nothing passed.
-const LONGEST: [u64; 3] = [8_192, 32_768, 131_072];
+const LONGEST: [u64; 4] = [8_192, 32_768, 131_072, 524_288];
 /// The share of the time that the search for t_min may take.
 const SHORTEST_SHARE: f64 = 0.6;
 /// Additions of the last set where there is no t_min.
@@ -156,7 +161,9 @@ const REFERENCE: u64 = 1_024;
 pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell {
     let began = Instant::now();
     let (switches, steal) = (context_switches(), steal_ns(cpu));
-    let criteria = effort::criteria(asked.published, asked.filter, asked.near, asked.time, bench.each);
+    let base = Criteria { filter: asked.filter, near: asked.near, ..Criteria::default() };
+    let criteria =
+        if asked.published { base } else { effort::criteria(base, asked.depth, asked.time, bench.each) };
     bench.ends(began + asked.time.mul_f64(SHORTEST_SHARE));
     let t_min = search(&mut bench, &criteria, asked.published);
     bench.ends(began + asked.time);

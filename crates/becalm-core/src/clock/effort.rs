@@ -1,8 +1,10 @@
 //! How much is measured in a cell: what fits the time, from a thorough search down to a frugal one.
+//!
+//! Short sets come first, since they lie between two bursts of other load: the other thread of the core, the hypervisor's
+//! other guests. Long ones see slower changes of the timer, too, and are asked of what short ones answered.
 
 use std::time::Duration;
 
-use super::filter::Filter;
 use super::search::Criteria;
 
 /// How a cell is searched.
@@ -19,10 +21,24 @@ struct Effort {
     refine: bool,
 }
 
+/// A set of a short search takes no longer, where that leaves measurements enough: bursts of other load are milliseconds apart.
+const BURST: Duration = Duration::from_millis(2);
+
 /// Fewer measurements to a set say nothing of a share of 5 %.
 const FEWEST: usize = 20;
 
-/// The most thorough first. Short sets lie between two bursts of other load, so the middle one has few measurements.
+/// How far a search goes where there is time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The fewest measurements that say something: over before the next burst of other load, mostly.
+    Short,
+    /// Short sets, one search: an answer wherever there is one.
+    Usual,
+    /// Long sets, three searches.
+    Thorough,
+}
+
+/// The most thorough first.
 const EFFORTS: [Effort; 3] = [
     Effort {
         sets: 1_000,
@@ -47,24 +63,33 @@ pub fn weight(flush: Duration) -> f64 {
     1.0 + (flush * EFFORTS[2].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
 }
 
+/// Whether a thorough search fits the time.
+pub fn thorough(time: Duration, each: Duration) -> bool {
+    time >= (each + USUAL) * EFFORTS[0].sets * EFFORTS[0].many.0 as u32
+}
+
 /// The least time that a cell needs.
 pub fn least(flush: Duration) -> Duration {
     (flush + USUAL) * EFFORTS[2].sets * FEWEST as u32
 }
 
-/// What fits the time of a cell of which each measurement takes so long. `near`: a length at which another cell of the
-/// timer passed; 0: none is known. The published search has the numbers of its paper.
-pub fn criteria(published: bool, filter: Filter, near: u64, time: Duration, each: Duration) -> Criteria {
-    let base = Criteria { filter, near, ..Criteria::default() };
-    if published {
-        return base;
-    }
+/// What fits the time of a cell of which each measurement takes so long. `base` says what is not a matter of time.
+pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) -> Criteria {
+    let efforts = match depth {
+        Depth::Thorough => &EFFORTS[..],
+        Depth::Usual => &EFFORTS[1..],
+        Depth::Short => &EFFORTS[2..],
+    };
     let fits = |effort: &Effort| {
         (time.as_secs_f64() / f64::from(effort.sets) / each.as_secs_f64().max(1e-9)) as usize
     };
-    let effort = EFFORTS.iter().find(|effort| fits(effort) >= effort.many.0).unwrap_or(&EFFORTS[2]);
+    let effort = efforts.iter().find(|effort| fits(effort) >= effort.many.0).unwrap_or(&EFFORTS[2]);
+    let most = match depth {
+        Depth::Short => (BURST.as_secs_f64() / each.as_secs_f64().max(1e-9)) as usize,
+        _ => effort.many.1,
+    };
     Criteria {
-        many: fits(effort).clamp(effort.many.0, effort.many.1),
+        many: fits(effort).min(most).clamp(effort.many.0, effort.many.1),
         repetitions: effort.repetitions,
         fresh: effort.fresh,
         pairs: effort.pairs,
@@ -79,7 +104,7 @@ mod tests {
     use super::*;
 
     fn fitting(seconds: f64, each: Duration) -> Criteria {
-        criteria(false, Filter::Robust, 0, Duration::from_secs_f64(seconds), each)
+        criteria(Criteria::default(), Depth::Thorough, Duration::from_secs_f64(seconds), each)
     }
 
     #[test]
@@ -93,8 +118,19 @@ mod tests {
         let flushed = fitting(18.0, Duration::from_millis(20));
         assert_eq!((flushed.many, flushed.refine), (30, false));
         assert_eq!(fitting(0.001, plain).many, FEWEST);
-        let published = criteria(true, Filter::None, 0, Duration::from_millis(5), plain);
-        assert_eq!((published.many, published.fresh, published.pairs), (10_000, 30, 80));
+        // Sets stay short, whatever the time, where a thorough search is not asked for; and it is not asked for twice.
+        let usual = criteria(Criteria::default(), Depth::Usual, Duration::from_secs(60), plain);
+        assert_eq!((usual.repetitions, usual.many), (1, 500));
+        let short = criteria(Criteria::default(), Depth::Short, Duration::from_secs(60), plain);
+        assert_eq!((short.repetitions, short.many, short.pairs), (1, 100, 1));
+        let written = Duration::from_micros(250);
+        let short = criteria(Criteria::default(), Depth::Short, Duration::from_secs(60), written);
+        assert_eq!(short.many, FEWEST);
+        assert!(
+            thorough(Duration::from_secs(3), Duration::ZERO)
+                && !thorough(Duration::from_secs(1), Duration::ZERO)
+        );
+        assert!(!thorough(Duration::from_secs(18), Duration::from_millis(20)));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! All cells of an evaluation within its budget: each once, then those without an answer again while there is time.
+//! All cells of an evaluation within its budget: each once, then those without an answer again, then those with one more
+//! thoroughly, while there is time.
+//!
+//! An answer is kept until a better one is there, so a longer budget never leaves a cell without one that a shorter found.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +11,7 @@ use super::bench::{self, Bench};
 use super::caches::{Buffer, Flush};
 use super::cell::{self, Cell};
 use super::chain::{self, Check};
-use super::effort;
+use super::effort::{self, Depth};
 use super::filter::Filter;
 use super::request::{Event, Refused};
 use super::timer::measure::Measure;
@@ -19,10 +22,10 @@ use super::timer::{Description, Unit};
 const CHECKS: usize = 101;
 const TRIES: usize = 20;
 const REST: Duration = Duration::from_millis(50);
-/// The share of the budget that the first round may take: a cell that is disturbed for all of its time gets another.
-const FIRST_SHARE: f64 = 0.75;
-/// Rounds, the first among them. Each halves what the one before it left, at most.
-const ROUNDS: usize = 4;
+/// What is done in turns: how far searches go, and the share of the budget at which the turn ends. A cell that is disturbed
+/// for all of its time gets others; what is left of a turn is the next one's.
+const TURNS: [(Depth, f64); 4] =
+    [(Depth::Usual, 0.7), (Depth::Usual, 0.85), (Depth::Thorough, 1.0), (Depth::Usual, 1.0)];
 
 /// A timer that can be used.
 pub type Ready = (Description, Box<dyn Measure>);
@@ -55,6 +58,16 @@ struct Place {
     flush: usize,
     timer: usize,
     known: Option<Cell>,
+    /// It was told why there is nothing.
+    absent: bool,
+}
+
+/// Where the search for a cell's t_min begins: where it or else its timer's ended at another flush; 0: nothing is known.
+fn near(places: &[Place], at: usize) -> u64 {
+    let found =
+        |place: &Place| place.known.as_ref().and_then(|known| known.t_min).map(|found| found.additions);
+    let others = places[..at].iter().rev().filter(|place| place.timer == places[at].timer);
+    std::iter::once(&places[at]).chain(others).find_map(found).unwrap_or(0)
 }
 
 impl Rounds<'_> {
@@ -64,85 +77,151 @@ impl Rounds<'_> {
         cells: Vec<(usize, usize)>,
         tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
-        let mut waiting: Vec<Place> =
-            cells.into_iter().map(|(flush, timer)| Place { flush, timer, known: None }).collect();
-        // Where each timer's search ended at the flush before: the next begins there.
-        let mut near = vec![0; self.timers.len()];
-        for round in 0..ROUNDS {
-            let ends =
-                if round == 0 && !self.published { self.budget.mul_f64(FIRST_SHARE) } else { self.budget };
-            let needed: Duration =
-                waiting.iter().map(|place| effort::least(self.flushes[place.flush].1)).sum();
-            if waiting.is_empty() || (round > 0 && self.began.elapsed() + needed > ends) {
-                break;
+        let mut places: Vec<Place> = cells
+            .into_iter()
+            .map(|(flush, timer)| Place { flush, timer, known: None, absent: false })
+            .collect();
+        if self.published {
+            return self.turn(Depth::Usual, self.budget, &mut places, tell);
+        }
+        for (depth, share) in TURNS {
+            self.turn(depth, self.budget.mul_f64(share), &mut places, tell)?;
+        }
+        for place in places.iter().filter(|place| place.known.is_none() && !place.absent) {
+            tell(&Event::Absent {
+                timer: Some(self.timers[place.timer].0.name),
+                flush: Some(self.flushes[place.flush].0.name),
+                reason: "budget: no time was left for it".to_owned(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A turn: the cells that it is for, each with its share of the time until then.
+    fn turn(
+        &self,
+        depth: Depth,
+        ends: Duration,
+        places: &mut [Place],
+        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    ) -> Result<(), Refused> {
+        let again = places.iter().any(|place| place.known.is_some());
+        let mut cells = self.chosen(depth, self.left(ends), places);
+        if again {
+            self.fitting(&mut cells, self.left(ends), places);
+        }
+        if again && depth == Depth::Usual && !cells.is_empty() {
+            tell(&Event::Again { cells: cells.len() })?;
+        }
+        let mut buffer = (usize::MAX, Buffer::new(0));
+        for (index, at) in cells.iter().copied().enumerate() {
+            // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
+            let time = self.left(ends).mul_f64(self.share(at, &cells[index..], places));
+            if time < effort::least(self.flush(places[at].flush)) && !self.published {
+                continue;
             }
-            if round > 0 {
-                tell(&Event::Again { cells: waiting.len() })?;
+            let near = near(places, at);
+            let place = &mut places[at];
+            if buffer.0 != place.flush {
+                buffer = (place.flush, self.flushes[place.flush].0.buffer());
             }
-            self.round(round, ends, &mut waiting, &mut near, tell)?;
-            waiting.retain(|place| !place.known.as_ref().is_some_and(Cell::answered));
-            if self.published {
-                break;
+            let (timer, flush) = (self.timers[place.timer].0.name, self.flushes[place.flush].0.name);
+            match self.attempts(place, depth, near, time, &mut buffer.1) {
+                Ok(found) => tell(&Event::Cell(Box::new(found)))?,
+                Err(reason) => {
+                    place.absent = true;
+                    let reason = reason.to_string();
+                    tell(&Event::Absent { timer: Some(timer), flush: Some(flush), reason })?;
+                }
             }
         }
         Ok(())
     }
 
-    fn round(
+    /// A cell until it has its answers or its time is up: other load spoils a search, and leaves another in peace. Each takes
+    /// half of the time that is left.
+    fn attempts(
         &self,
-        round: usize,
-        ends: Duration,
-        waiting: &mut [Place],
-        near: &mut [u64],
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
-    ) -> Result<(), Refused> {
-        let mut buffer = (usize::MAX, Buffer::new(0));
-        for place in 0..waiting.len() {
-            // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
-            let weight = |place: &Place| effort::weight(self.flushes[place.flush].1);
-            let rest: f64 = waiting[place..].iter().map(weight).sum();
-            let left = ends.saturating_sub(self.began.elapsed());
-            let time = left.mul_f64(weight(&waiting[place]) / rest);
-            let at = &mut waiting[place];
-            if buffer.0 != at.flush {
-                buffer = (at.flush, self.flushes[at.flush].0.buffer());
-            }
-            let seed = self.seed.wrapping_add((round * 1_000 + place) as u64);
-            let found = match self.cell(at, near[at.timer], time, seed, &mut buffer.1) {
-                Ok(found) => found,
-                Err(reason) => {
-                    let (timer, flush) = (self.timers[at.timer].0.name, self.flushes[at.flush].0.name);
-                    tell(&Event::Absent {
-                        timer: Some(timer),
-                        flush: Some(flush),
-                        reason: reason.to_string(),
-                    })?;
-                    continue;
-                }
-            };
-            let found = match at.known.take() {
+        place: &mut Place,
+        depth: Depth,
+        near: u64,
+        time: Duration,
+        buffer: &mut Buffer,
+    ) -> Result<Cell, Refused> {
+        let ends = Instant::now() + time;
+        let least = effort::least(self.flush(place.flush));
+        let mut depth = depth;
+        loop {
+            let left = ends.saturating_duration_since(Instant::now());
+            let all = self.published || depth == Depth::Thorough || left < 2 * least;
+            let found = self.cell(place, depth, near, if all { left } else { left / 2 }, buffer)?;
+            let best = match place.known.take() {
                 Some(before) => before.better(found),
                 None => found,
             };
-            near[at.timer] = found.t_min.map_or(near[at.timer], |found| found.additions);
-            tell(&Event::Cell(Box::new(found.clone())))?;
-            at.known = Some(found);
+            place.known = Some(best.clone());
+            if all || best.answered() {
+                return Ok(best);
+            }
+            depth = Depth::Short;
         }
-        Ok(())
+    }
+
+    /// The cells that a turn is for: those without an answer, or those with one for which a thorough search fits the time.
+    fn chosen(&self, depth: Depth, time: Duration, places: &[Place]) -> Vec<usize> {
+        let answered = |at: &usize| places[*at].known.as_ref().is_some_and(Cell::answered);
+        let cells: Vec<usize> =
+            (0..places.len()).filter(|at| answered(at) == (depth == Depth::Thorough)).collect();
+        let fits = |at: &usize| {
+            let time = time.mul_f64(self.share(*at, &cells, places));
+            depth == Depth::Usual || effort::thorough(time, self.flush(places[*at].flush))
+        };
+        cells.iter().copied().filter(fits).collect()
+    }
+
+    /// Only as many as the time allows, those first that need least of it.
+    fn fitting(&self, cells: &mut Vec<usize>, time: Duration, places: &[Place]) {
+        let least = |at: &usize| effort::least(self.flush(places[*at].flush));
+        let mut cheap = cells.clone();
+        cheap.sort_by_key(least);
+        let mut needed = Duration::ZERO;
+        cheap.retain(|at| {
+            needed += least(at);
+            needed <= time
+        });
+        cells.retain(|at| cheap.contains(at));
+    }
+
+    /// A cell's share among others.
+    fn share(&self, at: usize, among: &[usize], places: &[Place]) -> f64 {
+        let weight = |at: usize| effort::weight(self.flush(places[at].flush));
+        weight(at) / among.iter().map(|at| weight(*at)).sum::<f64>()
+    }
+
+    /// What a flush takes.
+    fn flush(&self, flush: usize) -> Duration {
+        self.flushes[flush].1
+    }
+
+    fn left(&self, ends: Duration) -> Duration {
+        ends.saturating_sub(self.began.elapsed())
     }
 
     fn cell(
         &self,
         place: &Place,
+        depth: Depth,
         near: u64,
         time: Duration,
-        seed: u64,
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
         let (description, timer) = &self.timers[place.timer];
         let check = checked()?;
         let addition = if description.unit == Unit::Cycles { 1.0 } else { check.addition_ns };
         let step = bench::step(timer.as_ref());
+        let tries = place.known.as_ref().map_or(0, |known| u64::from(known.tries));
+        let seed =
+            self.seed.wrapping_add(tries * 1_000 + (place.flush * self.timers.len() + place.timer) as u64);
         let factor = factor(*description, self.clock);
         let bench = Bench::new(timer.as_ref(), factor, addition, step, buffer, seed, time);
         let slept = suspended();
@@ -151,6 +230,7 @@ impl Rounds<'_> {
             flush: &self.flushes[place.flush].0,
             filter: self.filter,
             published: self.published,
+            depth,
             near,
             time,
         };
