@@ -1,14 +1,17 @@
-"""What settings of the scheduler gain a program on a real kernel: hackbench in a guest under CFS (6.1) or EEVDF (6.12).
+"""What settings of the scheduler gain a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
 
     python bench/tuning_guest.py                          # surface on 6.1: three factors, 20 places, then confirmed
     python bench/tuning_guest.py --kernel 6.12 --method golden
+    python bench/tuning_guest.py --kernel local --load wakeups    # as root
     python bench/tuning_guest.py --quick                  # shows that it works, in about a minute
 
 Everything is asked of `becalm tune` itself, as a person would: the factors of the published experiment (Anderson 2013,
 Operating System Scheduling Optimization: minimum granularity and latency from 0.1 ms to 1 s, wake-up granularity from
-0 to 1 s) on 6.1, the slice of the program and of all on 6.12. The gain is that of fresh runs, interleaved with the
-defaults on a boot of their own, with its interval. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench
-(Debian: rt-tests). Times in a guest are emulated: ratios of one boot mean something, times do not.
+0 to 1 s) on 6.1; on 6.12 the slice of the program and of all, the cost of a migration, the policy and a feature of
+EEVDF; on this machine what needs no debugfs, which many kernels lock: slice, policy, autogroup. The load is hackbench,
+or two messengers that wake four workers each (`wakeups`). The gain is that of fresh runs, interleaved with the defaults
+on a boot of their own, with its interval. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian:
+rt-tests). Times in a guest are emulated: ratios of one boot mean something, times do not.
 """
 
 from __future__ import annotations
@@ -29,18 +32,25 @@ FACTORS: dict[str, tuple[str, ...]] = {
         "sched_latency_ns=0.1..1000ms:log",
         "sched_wakeup_granularity_ns=0..1000ms:linear",
     ),
-    "6.12": ("slice_ns=0.1..100ms:log", "sched_base_slice_ns=0.1..100ms:log", "sched_migration_cost_ns=0.01..10ms:log"),
+    "6.12": (
+        "slice_ns=0.1..100ms:log",
+        "sched_base_slice_ns=0.1..100ms:log",
+        "sched_migration_cost_ns=0.01..10ms:log",
+        "policy=other,batch",
+        "sched_feature_run_to_parity",
+    ),
+    "local": ("slice_ns=0.1..100ms:log", "policy=other,batch", "autogroup"),
 }
 """What is varied, by kernel. `golden` goes along one of them: the last column of PATHS."""
 
-PATHS = {"6.1": "many-tasks:80", "6.12": "slice_ns"}
+PATHS = {"6.1": "many-tasks:80", "6.12": "slice_ns", "local": "slice_ns"}
 
 
 def command(chosen: argparse.Namespace) -> list[str]:
     """The command line of the search."""
     groups, loops = (1, 10) if chosen.quick else (chosen.groups, chosen.loops)
     factors = FACTORS[chosen.kernel]
-    if chosen.method == "golden" and chosen.kernel == "6.12":
+    if chosen.method == "golden" and chosen.kernel != "6.1":
         factors = factors[:1]
     options = [part for factor in factors for part in ("--factor", factor)]
     if chosen.method == "golden":
@@ -48,10 +58,13 @@ def command(chosen: argparse.Namespace) -> list[str]:
     elif chosen.quick:
         options += ["--most-runs", "20"]
     budget = "60s" if chosen.quick else chosen.budget
+    host = () if chosen.kernel == "local" else ("--host", f"guest:{chosen.kernel}?cpus=2")
+    hackbench = ("--minimize", "time"), ("--", "hackbench", "-T", "-g", str(groups), "-l", str(loops))
+    wakeups = ("--minimize", "metric"), ("--program", f"wakeups:messengers=2,workers=4,requests={loops * 20}")
+    minimize, program = wakeups if chosen.load == "wakeups" else hackbench
     return [
-        *(sys.executable, "-m", "becalm", "tune", "--minimize", "time", "--method", chosen.method),
-        *("--host", f"guest:{chosen.kernel}?cpus=2", "--seed", str(chosen.seed), "--budget", budget, "--json"),
-        *(*options, "--", "hackbench", "-T", "-g", str(groups), "-l", str(loops)),
+        *(sys.executable, "-m", "becalm", "tune", *minimize, "--method", chosen.method, *host),
+        *("--seed", str(chosen.seed), "--budget", budget, "--json", *options, *program),
     ]
 
 
@@ -62,7 +75,7 @@ def summary(found: dict[str, Any]) -> str:
         ratio = arm["ratio"]
         if ratio is not None:
             gain = " to ".join(f"{100 * (1 - 1 / ratio[end]):.1f}" for end in ("low", "high"))
-            lines.append(f"{arm['arm']}: {100 * (1 - 1 / ratio['value']):.1f} % ({gain}) less time than the defaults")
+            lines.append(f"{arm['arm']}: {100 * (1 - 1 / ratio['value']):.1f} % ({gain}) less than the defaults")
     lines.append(f"runs: {found['search_runs']} of the search, {found['confirm_runs']} of the confirmation")
     lines.append(" ".join(f"{name}={value}" for name, value in found["settings"].items()) or "no settings")
     return "\n".join(lines)
@@ -73,13 +86,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", choices=tuple(FACTORS), default="6.1")
     parser.add_argument("--method", choices=("surface", "golden", "swarm"), default="surface")
+    parser.add_argument("--load", choices=("hackbench", "wakeups"), default="hackbench")
     parser.add_argument("--groups", type=int, default=2, help="groups of hackbench, of 40 threads each")
     parser.add_argument("--loops", type=int, default=100, help="messages of each pair")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", default="30min")
     parser.add_argument("--quick", action="store_true", help="show that it works")
     chosen = parser.parse_args()
-    if shutil.which("hackbench") is None:
+    if chosen.load == "hackbench" and shutil.which("hackbench") is None:
         print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
         return 1
     asked = command(chosen)
@@ -90,7 +104,7 @@ def main() -> int:
     if done.returncode not in (0, 1):
         return done.returncode
     found = json.loads(done.stdout)
-    kept = OUT / f"tuning-guest-{chosen.kernel}-{chosen.method}.json"
+    kept = OUT / f"tuning-guest-{chosen.kernel}-{chosen.load}-{chosen.method}.json"
     save(kept, {**said, "asked": asked[2:], "verdict": found})
     print(summary(found), f"{time.monotonic() - start:.0f} s; kept in {kept}", sep="\n")
     return 0
