@@ -110,7 +110,7 @@ test: guests
 
 # Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
 campaigns: debian-packages build
-	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/machine/test_causes.py
+	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/machine/test_causes.py tests/machine/test_region_causes.py
 
 # Small errors in the arithmetic of Python, and, by cargo-mutants, in the engine's journal, restoring and load: which of
 # them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.

@@ -3,6 +3,10 @@
 A program times work of a tenth of a millisecond over and over, bound to one processor. Now and then other programs
 compute there, and send to themselves over loopback. Of the columns of the record those of loopback are the load's
 alone, whoever else uses the machine.
+
+What can be named follows from the number of ticks, ten a second on an idle machine and three where everybody waits: of
+200 it was named each time, beside a dozen other programs, of 90 not at all. 400 are awaited here, so
+the test is for a machine that does nothing else, as those of test_causes are (`make campaigns`); it tries twice.
 """
 
 import os
@@ -10,27 +14,32 @@ import subprocess
 import sys
 
 import pytest
+from tests.machine.test_causes import QUIET
 from tests.machine.test_region_files import CRATE
 
 import becalm
 
-pytestmark = [pytest.mark.machine, pytest.mark.needs("cc")]
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.needs("cc"),
+    pytest.mark.skipif(QUIET not in os.environ, reason="real load is named on a machine that is idle: make campaigns"),
+]
 
 CPU = max(os.sched_getaffinity(0))
-SECONDS = 10
-TRIES = 3
+SECONDS = 40
+TRIES = 2
 
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <sched.h>
 #include "becalm_regions.h"
 static const char *const names[] = {"work"};
-static becalm_record memory[400000];
+static becalm_record memory[800000];
 int main(int argc, char **argv) {
     becalm_clock clock; becalm_ring ring; becalm_regions file; cpu_set_t set; uint64_t until;
     CPU_ZERO(&set); CPU_SET(atoi(argv[2]), &set);
     if (argc != 4 || sched_setaffinity(0, sizeof set, &set) != 0 || becalm_clock_init(&clock) != 0) return 77;
-    becalm_ring_init(&ring, memory, 400000, 0);
+    becalm_ring_init(&ring, memory, 800000, 0);
     until = becalm_system_ns() + (uint64_t)atoi(argv[3]) * 1000000000u;
     while (becalm_system_ns() < until) {
         becalm_stamp from = becalm_begin();
@@ -53,7 +62,7 @@ for _ in range(3):
         break
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind(("127.0.0.1", 0))
-last = time.monotonic() + 60
+last = time.monotonic() + 120
 while time.monotonic() < last:
     time.sleep(rng.uniform(0.8, 2.0))
     end = time.monotonic() + 0.3

@@ -22,8 +22,8 @@ from becalm.nouns import region_codec as codec
 from becalm.nouns.regions import RegionReport
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats, Ints
+from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.normal_scores import midranks
-from becalm.stats.peers import benjamini_hochberg
 from becalm.wording.findings import finding
 from becalm.wording.regions import CAUSES
 

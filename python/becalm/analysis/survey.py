@@ -16,10 +16,10 @@ import numpy as np
 from becalm.nouns.survey import Machine, Outlier, PeerGroup, Row, SurveyResult
 from becalm.nouns.verdict import Finding, Interval
 from becalm.stats.arrays import Floats
+from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.peers import (
     LEAST_PEERS,
     Peers,
-    benjamini_hochberg,
     loop_estimates,
     loop_memory,
     peers,

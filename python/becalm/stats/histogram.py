@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from becalm.stats.arrays import Floats
 from becalm.stats.bins import Histogram
 
 FEWEST_BINS = 5
@@ -18,21 +19,33 @@ def histogram(values: npt.ArrayLike, step: float = 0.0, between: tuple[float, fl
     are only counted. `step`: values lie so far apart at least, and no bin is narrower: else every other one would be
     empty. Raises ValueError for an empty series.
     """
-    x = np.asarray(values, dtype=np.float64)
+    # Sorted once: whoever has thousands of series gives them in order, for which that costs nothing.
+    x = np.sort(np.asarray(values, dtype=np.float64))
     if len(x) == 0:
         raise ValueError("A histogram needs at least one value.")
-    first, third = np.percentile(x, [25, 75])
+    first, third = _quantile(x, 0.25), _quantile(x, 0.75)
     width = third - first
     least, most = between or ((first - 3 * width, third + 3 * width) if width > 0 else (-np.inf, np.inf))
-    inside = x[(x >= least) & (x <= most)]
-    low, high = float(inside.min()), float(inside.max())
+    below, end = int(np.searchsorted(x, least)), int(np.searchsorted(x, most, side="right"))
+    inside, above = x[below:end], len(x) - end
+    low, high = float(inside[0]), float(inside[-1])
     if high == low:
-        return Histogram(low, high, (len(inside),), int((x < low).sum()), int((x > high).sum()))
+        return Histogram(low, high, (len(inside),), below, above)
     wide = 2 * width / len(x) ** (1 / 3)
     bins = int(np.clip(np.ceil((high - low) / wide) if wide > 0 else MOST_BINS, FEWEST_BINS, MOST_BINS))
     if step > 0:
         bins = max(1, min(bins, int((high - low) / step)))
     # No more than there are numbers between the two.
     bins = max(1, min(bins, int((high - low) / np.spacing(high))))
-    counts, _ = np.histogram(inside, bins=bins, range=(low, high))
-    return Histogram(low, high, tuple(int(n) for n in counts), int((x < low).sum()), int((x > high).sum()))
+    # A value on an edge is of the bin that begins there, the largest one of the last bin.
+    edges = np.searchsorted(inside, np.linspace(low, high, bins + 1)[1:-1])
+    counts = np.diff(edges, prepend=0, append=len(inside))
+    return Histogram(low, high, tuple(counts.tolist()), below, above)
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """Between the two values at this place, linearly (numpy's own, at a tenth of its time for short series)."""
+    place = share * (len(ordered) - 1)
+    index = int(place)
+    one, other = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    return one + (other - one) * (place - index)

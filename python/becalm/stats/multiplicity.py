@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,3 +44,25 @@ def _checked(p_values: npt.ArrayLike) -> Floats:
     if ((p < 0.0) | (p > 1.0)).any():
         raise ValueError(f"p values lie between 0 and 1; the list runs from {p.min()} to {p.max()}.")
     return p
+
+
+def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
+    """Adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
+
+    NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
+    Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(p)
+    if ((p[known] < 0) | (p[known] > 1)).any():
+        raise ValueError("p values lie between 0 and 1.")
+    adjusted = np.full(p.shape, math.nan)
+    tested = p[known]
+    order = np.argsort(tested, kind="stable")
+    ranks = np.arange(1, len(tested) + 1)
+    raw = tested[order] * len(tested) / ranks
+    down = np.minimum.accumulate(raw[::-1])[::-1]
+    values = np.empty(len(tested))
+    values[order] = np.minimum(down, 1.0)
+    adjusted[known] = values
+    return adjusted

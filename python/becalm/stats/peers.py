@@ -115,28 +115,6 @@ def _between(excess: Floats, errors: Floats) -> float:
     return root(beyond, 1e-9 * plain**2, most, 1e-6 * plain**2) if beyond(1e-9 * plain**2) > 0 else 0.0
 
 
-def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
-    """Adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
-
-    NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
-    Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    known = ~np.isnan(p)
-    if ((p[known] < 0) | (p[known] > 1)).any():
-        raise ValueError("p values lie between 0 and 1.")
-    adjusted = np.full(p.shape, math.nan)
-    tested = p[known]
-    order = np.argsort(tested, kind="stable")
-    ranks = np.arange(1, len(tested) + 1)
-    raw = tested[order] * len(tested) / ranks
-    down = np.minimum.accumulate(raw[::-1])[::-1]
-    values = np.empty(len(tested))
-    values[order] = np.minimum(down, 1.0)
-    adjusted[known] = values
-    return adjusted
-
-
 def selected_intervals(
     found: Peers, errors: Floats, loops: Floats, selected: int, tests: int, rate: float
 ) -> tuple[Floats, Floats]:

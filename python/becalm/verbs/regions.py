@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis import region_comparison, region_outliers, region_variation
+from becalm.analysis import region_outliers, region_variation
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
@@ -123,6 +123,8 @@ def compare_regions(
 
     Raises UsageError for a side without a file, or a file of which nothing can be read; StoreError.
     """
+    from becalm.analysis import region_comparison  # With scipy, that `show` and `import` do not need.
+
     if not old or not new:
         raise UsageError("Both sides need a file: becalm compare --regions OLD NEW, or --regions OLD… --against NEW….")
     if undecided not in ("fail", "pass"):

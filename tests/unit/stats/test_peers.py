@@ -8,9 +8,9 @@ from scipy import stats as reference
 from scipy.stats import false_discovery_control
 
 import survey as bench
+from becalm.stats.multiplicity import benjamini_hochberg
 from becalm.stats.peers import (
     LEAST_PEERS,
-    benjamini_hochberg,
     loop_estimates,
     loop_memory,
     peers,
