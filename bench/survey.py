@@ -21,7 +21,8 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 from becalm.analysis.survey import UNLIKE
-from becalm.stats.peers import benjamini_hochberg, loop_estimates, loop_memory, peers, trimmed_loops
+from becalm.stats.multiplicity import benjamini_hochberg
+from becalm.stats.peers import loop_estimates, loop_memory, peers, trimmed_loops
 from fill import put
 
 Floats = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ def survival(ordered: Floats, most: int = MOST) -> tuple[tuple[float, float], ..
     # Where each distinct value begins: so many values are smaller.
     first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     if len(first) > most:
-        shares = np.exp(np.linspace(np.log(many), 0.0, most))
+        shares = np.minimum(many, np.exp(np.linspace(np.log(many), 0.0, most)))
         wanted = np.searchsorted(first, many - shares, side="right") - 1
         first = first[np.unique(np.concatenate(([0], wanted, [len(first) - 1])))]
     return tuple(zip(ordered[first].tolist(), ((many - first) / many).tolist(), strict=True))
