@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 from tests.postgresql import database
 from tests.unit.store.test_loads import LOADS, SERIES, begin
 from tests.unit.store.test_store import FACTS, STUDY, run
@@ -185,7 +184,7 @@ def test_each_study_has_the_facts_of_its_own_time(store):
     numbers = [store.begin(STUDY, facts) for facts in (FACTS, slow, dict(reversed(FACTS.items())))]
     assert [store.study(number).facts for number in numbers] == [FACTS, slow, FACTS]
     with store._reading() as db:
-        assert db.execute(text("SELECT count(*) FROM host")).scalar() == 2, "equal facts are kept once"
+        assert db.value("SELECT count(*) FROM host") == 2, "equal facts are kept once"
 
 
 def test_opening_again_finds_everything(lasting):
@@ -197,7 +196,7 @@ def test_opening_again_finds_everything(lasting):
 
 def test_a_newer_store_is_refused(lasting):
     with Store.open(lasting) as store, store._writing() as db:
-        db.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema_version'"))
+        db.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
     with pytest.raises(StoreError, match="version 99"):
         Store.open(lasting)
 
@@ -208,7 +207,7 @@ def test_a_later_step_is_taken_once_and_keeps_the_runs(lasting):
         store.append(number, [run(0)])
 
         def widen(db):
-            db.execute(text("ALTER TABLE run ADD COLUMN migrations BIGINT"))
+            db.execute("ALTER TABLE run ADD COLUMN migrations BIGINT")
 
         for _ in range(2):
             with store._writing() as db:
@@ -265,7 +264,7 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
     before = list(store.runs(number))
     with store._writing() as db:
         for statement in OLDER:
-            db.exec_driver_sql(statement)
+            db.execute(statement)
         migrate(db, store.shown)
         assert version(db) == current() == 5
     assert list(store.runs(number)) == before != []

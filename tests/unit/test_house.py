@@ -34,7 +34,7 @@ def test_only_the_store_knows_sql_and_only_report_and_cli_the_terminal():
         names = imported(path)
         home = path.relative_to(ROOT / "python/becalm").parts[0]
         if home != "store":
-            assert not any(name.split(".")[0] == "sqlalchemy" for name in names), path
+            assert not any(name.split(".")[0] in ("sqlite3", "psycopg") for name in names), path
         if home not in ("report", "cli"):
             assert not any(name.split(".")[0] in ("rich", "click") for name in names), path
 

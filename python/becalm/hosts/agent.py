@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
@@ -22,15 +22,17 @@ from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.transport import Link, Patience
-from becalm.load.live import Reading, reading
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.demand import Demand, Made
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
-from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
+
+if TYPE_CHECKING:
+    from becalm.load.live import Reading
+    from becalm.nouns.settings_change import Reset, Status
 
 PROTOCOL = 2
 
@@ -193,7 +195,7 @@ class AgentHost:
 
     def release(self) -> Reset:
         """Take off what is on."""
-        return Reset.from_json(self._ask({"do": "release"}))
+        return _reset(self._ask({"do": "release"}))
 
     def settle(self) -> None:
         """Take off what is on, and raise UnsettledError when something is not as it was before."""
@@ -207,10 +209,12 @@ class AgentHost:
 
     def restore(self, *, force: bool = False, entry: bool = True) -> Reset:
         """Put back what an earlier becalm kept or left; `entry`: remove a boot entry, too."""
-        return Reset.from_json(self._ask({"do": "restore", "force": force, "entry": entry}))
+        return _reset(self._ask({"do": "restore", "force": force, "entry": entry}))
 
     def status(self) -> Status:
         """Who has set what, and when."""
+        from becalm.nouns.settings_change import Status
+
         return Status.from_json(self._ask({"do": "status"}))
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
@@ -237,7 +241,7 @@ class AgentHost:
 
     def unboot(self) -> Reset:
         """Remove all that `boot` wrote."""
-        return Reset.from_json(self._ask({"do": "unboot"}))
+        return _reset(self._ask({"do": "unboot"}))
 
     def reboot(self, parameters: Parameters) -> None:
         """An agent alone starts no machine: it would end with it."""
@@ -291,14 +295,14 @@ class AgentHost:
 
     def read(self, *, consumers: int = 0) -> Reading:
         """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""
-        return reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
+        return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """The events `followed` of a running process, each with what the machine did, until it ends; `stop` ends it."""
         about = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
         for event in self._events({"do": "follow", **about}):
             if event["event"] == "followed":
-                yield event, reading(self._load_columns, event)
+                yield event, _reading(self._load_columns, event)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""
@@ -372,3 +376,16 @@ class AgentHost:
                 greeting: dict[str, Any] = json.loads(line)
                 return greeting
         raise self._link.lost(self.name)
+
+
+def _reset(found: Mapping[str, Any]) -> Reset:
+    # These two are imported when they are asked for: a comparison need not wait for what it has not.
+    from becalm.nouns.settings_change import Reset
+
+    return Reset.from_json(found)
+
+
+def _reading(columns: Sequence[str], found: Mapping[str, Any]) -> Reading:
+    from becalm.load.live import reading
+
+    return reading(columns, found)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from becalm.nouns.settings_change import Change
+if TYPE_CHECKING:
+    from becalm.nouns.settings_change import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Planned:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Planned:
         """As the agent says it."""
-        return cls(tuple(map(Change.from_json, found["changes"])), tuple(found.get("lasting", ())))
+        return cls(_changes(found), tuple(found.get("lasting", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,14 @@ class PutOn:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> PutOn:
         """As the agent says it."""
-        return cls(tuple(map(Change.from_json, found["changes"])), tuple(found["remarks"]), found["took_ns"])
+        return cls(_changes(found), tuple(found["remarks"]), found["took_ns"])
+
+
+def _changes(found: Mapping[str, Any]) -> tuple[Change, ...]:
+    # Imported when settings are put on: most comparisons have none.
+    from becalm.nouns.settings_change import Change
+
+    return tuple(map(Change.from_json, found["changes"]))
 
 
 @contextmanager

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
 from becalm.errors import StoreError
 
 RECOVER = "Move it aside, and save what can be saved with: sqlite3 FILE .recover"
@@ -39,11 +37,11 @@ KNOWN = (
 
 
 @contextmanager
-def worded(shown: str) -> Iterator[None]:
-    """Turn what SQLAlchemy raises into a StoreError about the store `shown`."""
+def worded(shown: str, errors: type[Exception]) -> Iterator[None]:
+    """Turn what a driver raises (`errors`) into a StoreError about the store `shown`."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except errors as error:
         raise StoreError(sentence(shown, error)) from error
     except UnicodeDecodeError:
         # What SQLite itself says names what is damaged.
@@ -54,9 +52,9 @@ def worded(shown: str) -> Iterator[None]:
         raise StoreError(f"The store {shown} holds 64-bit numbers: {error}. Nothing in it was changed.") from None
 
 
-def sentence(shown: str, error: SQLAlchemyError) -> str:
+def sentence(shown: str, error: Exception) -> str:
     """The sentence for one error; a transaction that fails changes nothing."""
-    said = str(error.orig if isinstance(error, DBAPIError) and error.orig else error)
+    said = str(error)
     for words, what, way_out in KNOWN:
         if words in said.lower():
             return f"The store {shown} {what}. Nothing in it was changed. {way_out}"

@@ -1,23 +1,18 @@
-"""From what a person gives (a path, a URL, nothing) to a database engine, by the table of the kinds of stores."""
+"""From what a person gives (a path, a URL, nothing) to a database, by the table of the kinds of stores."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-
-from sqlalchemy import URL, Engine, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.pool import StaticPool
+from urllib.parse import quote, urlsplit
 
 from becalm.errors import StoreError, install
 from becalm.paths import data_dir
+from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 
 MEMORY = ":memory:"
 
@@ -31,7 +26,7 @@ class Location:
 
     shown: str
     identity: str
-    engine: Engine
+    database: Database
     memory: bool = False
 
 
@@ -45,23 +40,39 @@ def locate(given: str | None) -> Location:
 
 
 def _memory(given: str) -> Location:
-    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-    _configure(engine)
-    return Location("memory", MEMORY, engine, memory=True)
+    database = Database(SQLITE, lambda: sqlite(MEMORY, BUSY_S), sqlite3.Error, single=True)
+    return Location("memory", MEMORY, database, memory=True)
 
 
 def _postgresql(given: str) -> Location:
     try:
-        url = make_url(given).set(drivername="postgresql+psycopg")
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": BUSY_S})
-    except (ArgumentError, ValueError):
-        raise StoreError("The store's URL cannot be read. It looks like postgresql://user@host/database.") from None
-    except (NoSuchModuleError, ImportError):
+        # Its import takes a while, and most stores are files.
+        import psycopg
+    except ImportError:
         raise StoreError(
             f"A PostgreSQL store needs psycopg: {install('psycopg[binary]')}. Nothing was changed."
         ) from None
-    shown = url.difference_update_query(["password"]).set(drivername="postgresql").render_as_string(hide_password=True)
-    return Location(shown, shown, engine)
+    try:
+        psycopg.conninfo.conninfo_to_dict(given)
+        shown = _without_password(given)
+    except (psycopg.Error, ValueError):
+        raise StoreError("The store's URL cannot be read. It looks like postgresql://user@host/database.") from None
+
+    def connect() -> Any:
+        return psycopg.connect(given, autocommit=True, connect_timeout=BUSY_S)
+
+    return Location(shown, shown, Database(POSTGRESQL, connect, psycopg.Error))
+
+
+def _without_password(url: str) -> str:
+    """A URL of PostgreSQL as it may be shown. Raises ValueError for what is none."""
+    parts = urlsplit(url)
+    if "," not in parts.netloc:
+        # Raises for what is no number.
+        _ = parts.port
+    user, at, where = parts.netloc.rpartition("@")
+    query = "&".join(each for each in parts.query.split("&") if each.partition("=")[0] != "password")
+    return f"postgresql://{user.partition(':')[0]}{at}{where}{parts.path}{'?' if query else ''}{query}"
 
 
 def _sqlite(given: str) -> Location:
@@ -85,36 +96,14 @@ def _sqlite(given: str) -> Location:
                 f"The store {path} cannot be made: {error.strerror}. Give another place with --store or BECALM_STORE."
             ) from error
     real = path.resolve()
-    query = {"uri": "true"}
+    query = ""
     if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
         # A file that may not be written can still be read. Without a log beside it nobody else writes it either, and
         # SQLite must be told so, because it cannot make the log's index (SQLite, Write-Ahead Logging, Read-Only
         # Databases).
-        query |= {"mode": "ro"} if real.with_name(real.name + "-wal").exists() else {"mode": "ro", "immutable": "1"}
-    # SQLite undoes one quoting of the name (SQLite, Uniform Resource Identifiers); a URL given as text undoes another.
-    url = URL.create("sqlite", database=f"file:{quote(os.fsencode(real))}", query=query)
-    engine = create_engine(url, connect_args={"timeout": BUSY_S})
-    _configure(engine)
-    return Location(str(path), str(real), engine)
-
-
-def _configure(engine: Engine) -> None:
-    """Transactions begin when we say so, and writers take their turn from the start (SQLite, Isolation)."""
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, record: Any) -> None:
-        connection.isolation_level = None
-        # A text that is no UTF-8 is damaged: it costs what it belongs to (`becalm.store.stored`), and not every query.
-        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
-            # A read-only file keeps its journal mode; everything else will be said by the first query.
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Any) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        query = "?mode=ro" if real.with_name(real.name + "-wal").exists() else "?mode=ro&immutable=1"
+    place = f"file:{quote(os.fsencode(real))}{query}"
+    return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
 
 
 @dataclass(frozen=True, slots=True)

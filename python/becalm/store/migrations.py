@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, inspect, select
-
 from becalm._version import VERSION
 from becalm.errors import StoreError
-from becalm.store.schema import LOAD, META, METADATA
+from becalm.store.database import Connection
+from becalm.store.schema import LOAD, META, TABLES
 
 Step = Callable[[Connection], None]
 
@@ -41,8 +40,8 @@ def _loads(db: Connection) -> None:
     ]
     study = f"study_id {key} NOT NULL REFERENCES study (id)"
     without = " WITHOUT ROWID" if db.dialect.name == "sqlite" else ""
-    db.exec_driver_sql(f"CREATE TABLE run_load ({study}, {', '.join(columns)}, PRIMARY KEY (study_id, first)){without}")
-    db.exec_driver_sql(
+    db.execute(f"CREATE TABLE run_load ({study}, {', '.join(columns)}, PRIMARY KEY (study_id, first)){without}")
+    db.execute(
         f"CREATE TABLE run_series ({study}, first BIGINT NOT NULL, last BIGINT NOT NULL, series TEXT NOT NULL, "
         "PRIMARY KEY (study_id, first))"
     )
@@ -50,19 +49,19 @@ def _loads(db: Connection) -> None:
 
 def _checksums(db: Connection) -> None:
     """From 2 to 3: runs have a checksum; those that are there have none."""
-    db.exec_driver_sql("ALTER TABLE run ADD COLUMN checksum INTEGER")
+    db.execute("ALTER TABLE run ADD COLUMN checksum INTEGER")
 
 
 def _metrics(db: Connection) -> None:
     """From 3 to 4: runs have the numbers that their programs printed; those that are there have none."""
-    db.exec_driver_sql("ALTER TABLE run ADD COLUMN metrics TEXT")
+    db.execute("ALTER TABLE run ADD COLUMN metrics TEXT")
 
 
 def _regions(db: Connection) -> None:
     """From 4 to 5: files of timed regions."""
     sqlite = db.dialect.name == "sqlite"
     key, data = ("INTEGER", "BLOB") if sqlite else ("BIGINT", "BYTEA")
-    db.exec_driver_sql(
+    db.execute(
         f"CREATE TABLE region_part (study_id {key} NOT NULL REFERENCES study (id), position INTEGER NOT NULL, "
         f"records BIGINT NOT NULL, data {data} NOT NULL, PRIMARY KEY (study_id, position))"
     )
@@ -76,14 +75,14 @@ _LOCK = 0x6265_6361_6C6D
 
 def version(db: Connection) -> int:
     """The schema version of a database; 0 when it is empty. Raises StoreError for a database of something else."""
-    tables = inspect(db).get_table_names()
+    tables = db.tables()
     if META.name in tables:
-        found = db.execute(select(META.c.value).where(META.c.name == "schema_version")).scalar()
+        found = db.value("SELECT value FROM meta WHERE name = 'schema_version'")
         if found is not None and found.isdigit():
             return int(found)
     if tables:
         raise StoreError(
-            f"The database holds other tables ({', '.join(sorted(tables)[:3])}) and is not a becalm store. "
+            f"The database holds other tables ({', '.join(tables[:3])}) and is not a becalm store. "
             "Nothing in it was changed. Give another one with --store."
         )
     return 0
@@ -91,15 +90,17 @@ def version(db: Connection) -> int:
 
 def lacking(db: Connection) -> list[str]:
     """Columns of loads that came after this database was made."""
-    there = set(db.exec_driver_sql(f"SELECT * FROM {LOAD.name} LIMIT 0").keys())
+    there = set(db.columns(LOAD.name))
     return [column.name for column in LOAD.columns if column.name not in there]
 
 
 def extend(db: Connection) -> None:
     """Add the columns of loads that the database lacks: unknown for what is there."""
-    for name in lacking(db):
-        kind = LOAD.c[name].type.compile(db.dialect)
-        db.exec_driver_sql(f'ALTER TABLE {LOAD.name} ADD COLUMN "{name}" {kind}')
+    missing = lacking(db)
+    for column in LOAD.columns:
+        if column.name in missing:
+            kind = db.dialect.types[column.kind]
+            db.execute(f'ALTER TABLE {LOAD.name} ADD COLUMN "{column.name}" {kind}')
 
 
 def current(steps: Sequence[Step] = STEPS) -> int:
@@ -111,7 +112,7 @@ def migrate(db: Connection, shown: str, steps: Sequence[Step] = STEPS) -> None:
     """Bring a database to the present version, within the caller's transaction. Raises StoreError when it is newer."""
     if db.dialect.name == "postgresql":
         # Two that open a new database at once take turns; SQLite's write transactions do so by themselves.
-        db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        db.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
     found, wanted = version(db), current(steps)
     if found > wanted:
         raise StoreError(
@@ -119,9 +120,10 @@ def migrate(db: Connection, shown: str, steps: Sequence[Step] = STEPS) -> None:
             "Nothing in it was changed. Install a newer becalm, or give another store with --store."
         )
     if found == 0:
-        METADATA.create_all(db)
-        db.execute(META.insert().values(name="schema_version", value=str(wanted)))
+        for statement in (made for table in TABLES for made in table.sql(db.dialect)):
+            db.execute(statement)
+        db.insert(META.name, name="schema_version", value=str(wanted))
     for number in range(max(found, 1), wanted if found else 0):
         steps[number - 1](db)
-        db.execute(META.update().where(META.c.name == "schema_version").values(value=str(number + 1)))
+        db.execute("UPDATE meta SET value = :value WHERE name = 'schema_version'", value=str(number + 1))
     extend(db)

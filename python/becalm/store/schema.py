@@ -2,155 +2,150 @@
 
 The columns of runs and of loads are those of the engine's tables. A run is stored as small as it goes (about sixty
 bytes): outcome as a number, start relative to the study's.
+
+Public: Column, Table, the tables by name, TABLES in the order in which they are made, OUTCOMES.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-)
+from dataclasses import dataclass
 
 from becalm.nouns.run import Outcome
 from becalm.nouns.tables import load_columns, run_columns
+from becalm.store.database import Dialect
 
-METADATA = MetaData()
 
-# SQLite gives only INTEGER keys their numbers by itself; PostgreSQL needs the wide type for the same range.
-KEY = BigInteger().with_variant(Integer, "sqlite")
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`kind`: a name in `Dialect.types`; `refers`: the table whose `id` it holds."""
 
-META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+    name: str
+    kind: str
+    always: bool = True
+    refers: str = ""
 
-HOST = Table(
-    "host",
-    METADATA,
-    Column("id", KEY, primary_key=True, autoincrement=True),
-    Column("fingerprint", Text, nullable=False, unique=True),
-    Column("facts", Text, nullable=False),
-)
+    def sql(self, dialect: Dialect) -> str:
+        """Its part of the table's definition."""
+        return f'"{self.name}" {dialect.types[self.kind]}{" NOT NULL" if self.always else ""}'
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`key`: the names of the columns that are its key; where there are none, it is `id`, which the database counts.
+
+    `forever`: no such number is given again when its row is gone. `unique`, `indexed`: a column of which no two rows
+    have the same, one that rows are looked up by. `packed`: stored by its key alone, where a database can.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    forever: bool = False
+    unique: str = ""
+    indexed: str = ""
+    packed: bool = False
+
+    def sql(self, dialect: Dialect) -> list[str]:
+        """The statements that make it."""
+        parts = [each.sql(dialect) for each in self.columns]
+        if self.key:
+            parts.append("PRIMARY KEY ({})".format(", ".join(f'"{name}"' for name in self.key)))
+        else:
+            parts.insert(0, f"id {dialect.numbered_forever if self.forever else dialect.numbered}")
+        if self.unique:
+            parts.append(f'UNIQUE ("{self.unique}")')
+        parts += [f'FOREIGN KEY ("{each.name}") REFERENCES {each.refers} (id)' for each in self.columns if each.refers]
+        made = [f"CREATE TABLE {self.name} ({', '.join(parts)}){dialect.without_rowid if self.packed else ''}"]
+        if self.indexed:
+            made.append(f'CREATE INDEX ix_{self.name}_{self.indexed} ON {self.name} ("{self.indexed}")')
+        return made
+
+
+_OF_STUDY = Column("study_id", "key", refers="study")
+
+META = Table("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
+
+HOST = Table("host", (Column("fingerprint", "text"), Column("facts", "text")), unique="fingerprint")
 
 STUDY = Table(
     "study",
-    METADATA,
-    Column("id", KEY, primary_key=True, autoincrement=True),
-    Column("kind", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("created_ns", BigInteger, nullable=False),
-    Column("becalm", Text, nullable=False),
-    Column("host_id", KEY, ForeignKey("host.id"), nullable=False),
-    Column("host_name", Text, nullable=False),
-    Column("seed", BigInteger, nullable=False),
-    Column("options", Text, nullable=False),
-    Column("environment", Text, nullable=False),
-    sqlite_autoincrement=True,
+    (
+        Column("kind", "text"),
+        Column("title", "text"),
+        Column("created_ns", "wide"),
+        Column("becalm", "text"),
+        Column("host_id", "key", refers="host"),
+        Column("host_name", "text"),
+        Column("seed", "wide"),
+        Column("options", "text"),
+        Column("environment", "text"),
+    ),
+    forever=True,
 )
 
 WORKLOAD = Table(
     "study_workload",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("description", Text, nullable=False),
+    (_OF_STUDY, Column("position", "integer"), Column("description", "text")),
+    key=("study_id", "position"),
 )
 
 SETTINGS = Table(
     "study_settings",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("knobs", Text, nullable=False),
+    (_OF_STUDY, Column("position", "integer"), Column("knobs", "text")),
+    key=("study_id", "position"),
 )
 
-_RUN_FORMS = {"outcome": SmallInteger, "status": SmallInteger, "metrics": Text}
+_RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
+"""The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
 
 RUN = Table(
     "run",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    *(
-        Column(
-            each.name,
-            # The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON.
-            _RUN_FORMS.get(each.name, BigInteger),
-            primary_key=each.name == "seq",
-            nullable=not each.always,
-            autoincrement=False,
-        )
-        for each in run_columns()
+    (
+        _OF_STUDY,
+        *(Column(each.name, _RUN_FORMS.get(each.name, "wide"), each.always) for each in run_columns()),
+        Column("checksum", "integer", always=False),
     ),
-    Column("checksum", Integer),
-    sqlite_with_rowid=False,
+    key=("study_id", "seq"),
+    packed=True,
 )
 """`started_ns` is relative to the study's `created_ns`; `outcome` is a position in OUTCOMES; `checksum` is of the
 study's number and the columns as they are stored here (`becalm.store.checksum`), NULL in runs of older versions."""
 
 TEXT = Table(
     "run_text",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("stderr", Text, nullable=False),
-    Column("stdout", Text, nullable=False),
+    (_OF_STUDY, Column("seq", "wide"), Column("stderr", "text"), Column("stdout", "text")),
+    key=("study_id", "seq"),
 )
 
-_FORMS = {"integer": BigInteger, "real": Double, "word": Text}
+_FORMS = {"integer": "wide", "real": "real", "word": "text"}
 
 LOAD = Table(
     "run_load",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    *(
-        Column(
-            each.name,
-            _FORMS[each.form],
-            primary_key=each.name == "first",
-            nullable=not each.always,
-            autoincrement=False,
-        )
-        for each in load_columns()
-    ),
-    sqlite_with_rowid=False,
+    (_OF_STUDY, *(Column(each.name, _FORMS[each.form], each.always) for each in load_columns())),
+    key=("study_id", "first"),
+    packed=True,
 )
 """`started_ns` is relative to the study's `created_ns`. A database that is older than a column lacks it until it is
 opened (`migrations.extend`)."""
 
 SERIES = Table(
     "run_series",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    Column("first", BigInteger, primary_key=True, autoincrement=False),
-    Column("last", BigInteger, nullable=False),
-    Column("series", Text, nullable=False),
+    (_OF_STUDY, Column("first", "wide"), Column("last", "wide"), Column("series", "text")),
+    key=("study_id", "first"),
 )
 """`series` is the JSON of a Series."""
 
 REGION_PART = Table(
     "region_part",
-    METADATA,
-    Column("study_id", KEY, ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("records", BigInteger, nullable=False),
-    Column("data", LargeBinary, nullable=False),
+    (_OF_STUDY, Column("position", "integer"), Column("records", "wide"), Column("data", "bytes")),
+    key=("study_id", "position"),
 )
 """A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum. `records`: how
 many regions are in one, before the data so that counting them does not read these."""
 
-VERDICT = Table(
-    "verdict",
-    METADATA,
-    Column("id", KEY, primary_key=True, autoincrement=True),
-    Column("study_id", KEY, ForeignKey("study.id"), nullable=False, index=True),
-    Column("created_ns", BigInteger, nullable=False),
-    Column("json", Text, nullable=False),
-)
+VERDICT = Table("verdict", (_OF_STUDY, Column("created_ns", "wide"), Column("json", "text")), indexed="study_id")
+
+TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
 
 OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
 """The order is part of the schema: a run's outcome is stored as its position here."""

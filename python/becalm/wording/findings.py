@@ -9,20 +9,44 @@ Public: Row, TABLE, finding, reworded, sentence.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from becalm.nouns.verdict import Finding
-from becalm.wording import design_findings as design
-from becalm.wording import history
-from becalm.wording import load_findings as load
-from becalm.wording import region_findings as region
-from becalm.wording import series_findings as series
-from becalm.wording import study_findings as study
-from becalm.wording import tune_findings as tune
 
 Numbers = Mapping[str, Any]
+
+
+class _Later:
+    """The sentences of a module that is imported when one of them is asked for: most are of other verbs than the one
+    that is run, and a short comparison would wait for them all."""
+
+    def __init__(self, module: str) -> None:
+        self._module = f"becalm.wording.{module}"
+
+    def __getattr__(self, name: str) -> Callable[[str, Numbers], str]:
+        def said(program: str, numbers: Numbers) -> str:
+            sentence: str = getattr(importlib.import_module(self._module), name)(program, numbers)
+            return sentence
+
+        return said
+
+
+design = _Later("design_findings")
+history = _Later("history")
+load = _Later("load_findings")
+region = _Later("region_findings")
+series = _Later("series_findings")
+study = _Later("study_findings")
+tune = _Later("tune_findings")
+
+_TESTED = ("helped", "reduction", "reduction_low", "at_most")
+"""Numbers of the finding "processor" on what settings did on fresh runs, as far as any were measured."""
+
+_SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "runs", "runs_for_one_percent")
+"""Numbers of the findings on the source of variance (`analysis.variance_source`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +124,15 @@ TABLE: tuple[Row, ...] = (
     Row(
         "processor",
         "most of the variance comes from the processor's varying speed; what settings did all the same",
-        (*tune.SOURCE, *tune.TESTED),
+        (*_SOURCE, *_TESTED),
         tune.processor,
     ),
     Row("search_drift", "the machine became slower or faster during a search", ("p_value", "spread"), tune.drifted),
     Row("censored", "trials of a search that failed and are no values of its fit", ("failed", "trials"), tune.censored),
     Row("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
     Row("strongest", "settings measured before it was said that none help", ("arms", "helped"), tune.strongest),
-    Row("program", "most of the variance arises while the program computes", tune.SOURCE, tune.program),
-    Row("waiting", "most of the variance is time in which the program does not compute", tune.SOURCE, tune.waiting),
+    Row("program", "most of the variance arises while the program computes", _SOURCE, tune.program),
+    Row("waiting", "most of the variance is time in which the program does not compute", _SOURCE, tune.waiting),
     Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),
     Row("tried", "named settings that were not measured", ("name", "same_as"), tune.tried),
     Row("budget", "what the time budget was too short for", ("left_out",), tune.budget),

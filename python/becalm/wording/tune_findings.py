@@ -12,12 +12,6 @@ from becalm.wording.measurement import counted
 
 Numbers = Mapping[str, Any]
 
-TESTED = ("helped", "reduction", "reduction_low", "at_most")
-"""Numbers of the finding "processor" on what settings did on fresh runs, as far as any were measured."""
-
-SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "runs", "runs_for_one_percent")
-"""Numbers of the findings on the source of variance (`analysis.variance_source`)."""
-
 
 def _source(program: str, n: Numbers) -> tuple[str, str, str, str]:
     needed = n.get("runs_for_one_percent")

@@ -4,7 +4,6 @@ import json
 import sqlite3
 
 import pytest
-from sqlalchemy import text
 from tests.places import ROOT
 
 from becalm.errors import StoreError, UsageError
@@ -134,15 +133,15 @@ def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writi
     """What an older becalm made: a table without the last column, at the present version."""
     number, last = begin(store), LOAD_COLUMNS[-1]
     with store._writing() as db:
-        db.exec_driver_sql(f"ALTER TABLE run_load DROP COLUMN {last}")
+        db.execute(f"ALTER TABLE run_load DROP COLUMN {last}")
     columns = ", ".join(("study_id", "first", "last", "started_ns", "interval_ns", "samples", "level", "scope"))
     with store._writing() as db:
         assert lacking(db) == [last]
-        db.exec_driver_sql(f"INSERT INTO run_load ({columns}) VALUES ({number}, 0, 4, 5, 100, 0, 1, 'tree')")
+        db.execute(f"INSERT INTO run_load ({columns}) VALUES ({number}, 0, 4, 5, 100, 0, 1, 'tree')")
         migrate(db, store.shown)
         assert lacking(db) == []
         migrate(db, store.shown)
-        db.exec_driver_sql(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
+        db.execute(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
     found = store.loads(number)
     assert [(load.first, load.scope, getattr(load, last)) for load in found] == [(0, "tree", None), (5, "tree", None)]
 
@@ -152,7 +151,7 @@ def test_a_damaged_series_is_a_sentence_and_costs_nothing_else(store, damage):
     number = begin(store)
     store.append_loads(number, LOADS, [SERIES])
     with store._writing() as db:
-        db.execute(text("UPDATE run_series SET series = :damage"), {"damage": damage})
+        db.execute("UPDATE run_series SET series = :damage", damage=damage)
     for read in (lambda: store.series(number, 5), lambda: store.all_series(number)):
         with pytest.raises(StoreError, match=f"study {number} is damaged"):
             read()

@@ -9,7 +9,6 @@ import threading
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import text
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.cli.records import command_list
@@ -147,7 +146,7 @@ def test_runs_never_come_into_another_study_of_the_same_number(location, tmp_pat
         abandon(store, number, line(run(0)))
         with store._writing() as db:
             # As if the store had been removed and made anew.
-            db.execute(text("UPDATE study SET created_ns = created_ns + 1"))
+            db.execute("UPDATE study SET created_ns = created_ns + 1")
         (found,) = recover(store)
         assert (found.study_id, found.runs) == (number, 0)
         assert found.aside.read_bytes() == line(run(0))

@@ -170,10 +170,9 @@ def test_a_full_disk_says_so(tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as store:
         number = store.begin(STUDY, FACTS)
-        with store.location.engine.connect() as db:
-            pages = db.exec_driver_sql("PRAGMA page_count").scalar()
-            db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
-            db.rollback()
+        with store._reading() as db:
+            pages = db.value("PRAGMA page_count")
+            db.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="full"):
             store.append(number, [run(seq) for seq in range(20_000)])
         assert list(store.runs(number)) == []
@@ -205,6 +204,6 @@ def test_a_changed_metric_is_seen(store):
     number = store.begin(Study("run", (Workload(("x",), name="x"),), (Settings(),), {}, 1), {})
     store.append(number, [run(0, metrics=(5.0,)), run(1, metrics=(6.0,))])
     with store._writing() as db:
-        db.exec_driver_sql("UPDATE run SET metrics = '[4.0]' WHERE seq = 0")
+        db.execute("UPDATE run SET metrics = '[4.0]' WHERE seq = 0")
     assert [each.seq for each in store.runs(number)] == [1]
     assert store.damaged[number] == 1

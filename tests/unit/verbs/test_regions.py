@@ -116,7 +116,7 @@ def test_without_any_header_what_is_there_is_still_counted(file, store):
 def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
-        db.exec_driver_sql("UPDATE region_part SET data = zeroblob(500) WHERE position = 1")
+        db.execute("UPDATE region_part SET data = zeroblob(500) WHERE position = 1")
     found = becalm.show(number).verdict
     assert "region_store_damage" in kinds(found)
     assert found.recorded == 4_000 - 1_024
@@ -125,11 +125,11 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
 def test_a_study_whose_options_are_damaged_is_said(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
-        db.exec_driver_sql("""UPDATE study SET options = '{"t_diff": 7}'""")
+        db.execute("""UPDATE study SET options = '{"t_diff": 7}'""")
     with pytest.raises(UsageError, match="options of this study of regions cannot be read"):
         becalm.show(number)
     with Store.open() as opened, opened._writing() as db:
-        db.exec_driver_sql("DELETE FROM region_part")
+        db.execute("DELETE FROM region_part")
     with pytest.raises(UnfinishedError):
         becalm.show(number)
 

@@ -74,7 +74,7 @@ def test_what_is_printed_is_made_as_good_as_the_time(prints, store, metric, unit
 def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
     found = tune(["p"], **USUAL, minimize="metric", metric=RATE)
     with Store.open(store) as opened, opened._writing() as db:
-        db.exec_driver_sql("DELETE FROM verdict")
+        db.execute("DELETE FROM verdict")
     assert show(found.study).verdict.settings == found.settings
 
 

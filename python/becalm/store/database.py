@@ -1,0 +1,243 @@
+"""A database as the store uses it, straight through its driver: connections, transactions, statements with named values.
+
+SQLite and PostgreSQL differ here in little, and that little is a row: a `Dialect`. `location` makes a `Database`; the
+store asks it for a `Connection` for as long as a transaction lasts; the modules of the tables execute their statements
+on it. A value in a statement is written `:name`. Importing an SQL toolkit instead took longer than a short comparison
+has for its start, which is measured by `tests/unit/cli/test_main_start.py`.
+
+Public: Dialect, SQLITE, POSTGRESQL, Connection, Database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+Row = tuple[Any, ...]
+
+_VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
+_KEPT = 4
+"""Connections that are kept for the next transaction: one, unless several are read or written at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between databases. `types`: theirs of the kinds in `schema`; `numbered`, `numbered_forever`: the
+    type of a key that the database counts, in the second case without ever giving a number again. `mark`: a value by
+    place; `named`: one by name. `writes`: begins a transaction that takes its turn among writers at once. `server`: its
+    connections may break while nobody uses them, and it sends all rows at once unless it is asked otherwise.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    numbered: str
+    numbered_forever: str
+    without_rowid: str
+    mark: str
+    named: str
+    writes: str
+    server: bool
+
+
+_PLAIN = {"text": "TEXT", "wide": "BIGINT", "integer": "INTEGER", "small": "SMALLINT"}
+
+# SQLite gives only INTEGER keys their numbers by itself; PostgreSQL needs the wide type for the same range. Writers of
+# SQLite take their turn from the start (SQLite, Isolation): one that began as a reader could not go on.
+SQLITE = Dialect(
+    name="sqlite",
+    types={**_PLAIN, "key": "INTEGER", "real": "DOUBLE", "bytes": "BLOB"},
+    numbered="INTEGER NOT NULL PRIMARY KEY",
+    numbered_forever="INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+    without_rowid=" WITHOUT ROWID",
+    mark="?",
+    named=r":\1",
+    writes="BEGIN IMMEDIATE",
+    server=False,
+)
+POSTGRESQL = Dialect(
+    name="postgresql",
+    types={**_PLAIN, "key": "BIGINT", "real": "DOUBLE PRECISION", "bytes": "BYTEA"},
+    numbered="BIGSERIAL NOT NULL PRIMARY KEY",
+    numbered_forever="BIGSERIAL NOT NULL PRIMARY KEY",
+    without_rowid="",
+    mark="%s",
+    named=r"%(\1)s",
+    writes="BEGIN",
+    server=True,
+)
+
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'",
+    "postgresql": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
+}
+
+
+@lru_cache(maxsize=256)
+def _marked(statement: str, named: str) -> str:
+    return _VALUE.sub(named, statement)
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+class Connection:
+    """A connection within a transaction. `values` are given by the names that the statement has for them."""
+
+    _streams = itertools.count()
+
+    def __init__(self, raw: Any, dialect: Dialect) -> None:
+        self._raw = raw
+        self.dialect = dialect
+
+    def execute(self, statement: str, **values: Any) -> Any:
+        """Execute a statement; returns the driver's cursor, which gives its rows one by one."""
+        return self._raw.execute(*self._of(statement, values))
+
+    def value(self, statement: str, **values: Any) -> Any:
+        """The first column of the first row; None when there is no row."""
+        found = self.execute(statement, **values).fetchone()
+        return None if found is None else found[0]
+
+    def parts(self, statement: str, size: int, **values: Any) -> Iterator[list[Row]]:
+        """The rows, so many in memory at a time, for what may have millions."""
+        name = {"name": f"becalm_{next(self._streams)}"} if self.dialect.server else {}
+        cursor = self._raw.cursor(**name)
+        try:
+            cursor.execute(*self._of(statement, values))
+            while rows := cursor.fetchmany(size):
+                yield rows
+        finally:
+            # After an error a server closes it by itself, and refuses to be asked.
+            with contextlib.suppress(Exception):
+                cursor.close()
+
+    def insert(self, table: str, **values: Any) -> None:
+        """Add a row. Names of tables and columns are the schema's own."""
+        self.insert_rows(table, tuple(values), [tuple(values.values())])
+
+    def insert_numbered(self, table: str, **values: Any) -> int:
+        """Add a row to a table whose `id` the database counts; returns that number."""
+        statement = self._insertion(table, tuple(values))
+        if self.dialect.server:
+            return int(self._raw.execute(f"{statement} RETURNING id", tuple(values.values())).fetchone()[0])
+        # RETURNING came with SQLite 3.35 only.
+        return int(self._raw.execute(statement, tuple(values.values())).lastrowid)
+
+    def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows of a table; all values are of the driver's own kinds."""
+        self._raw.cursor().executemany(self._insertion(table, columns), rows)
+
+    def tables(self) -> list[str]:
+        """The names of all tables of the database."""
+        return sorted(str(name) for (name,) in self.execute(_TABLES[self.dialect.name]))
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns, as this database has them."""
+        return [each[0] for each in self.execute(f'SELECT * FROM "{table}" LIMIT 0').description]
+
+    def _insertion(self, table: str, columns: Sequence[str]) -> str:
+        marks = ", ".join([self.dialect.mark] * len(columns))
+        return f'INSERT INTO "{table}" ({_names(columns)}) VALUES ({marks})'
+
+    def _of(self, statement: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        return (_marked(statement, self.dialect.named), values) if values else (statement,)
+
+
+class Database:
+    """Transactions on the connections that `connect` makes, which begin none by themselves.
+
+    `errors`: what its driver raises. `single`: there is one connection for all, since each further one would be another
+    database, and a transaction within another is a part of it.
+    """
+
+    def __init__(
+        self, dialect: Dialect, connect: Callable[[], Any], errors: type[Exception], *, single: bool = False
+    ) -> None:
+        self.dialect = dialect
+        self.errors = errors
+        self._connect = connect
+        self._single = single
+        self._idle: list[Any] = []
+
+    @contextmanager
+    def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
+        """What is written inside is kept whole, or, after any exception, not at all."""
+        raw = self._take()
+        if self._single and raw.in_transaction:
+            yield Connection(raw, self.dialect)
+            return
+        try:
+            raw.execute(self.dialect.writes if writes else "BEGIN")
+            yield Connection(raw, self.dialect)
+            raw.execute("COMMIT")
+        except BaseException:
+            try:
+                raw.rollback()
+            except self.errors:
+                self._drop(raw)
+            else:
+                self._give_back(raw)
+            raise
+        self._give_back(raw)
+
+    def close(self) -> None:
+        """Let go of the database; one more transaction would open it again."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> Any:
+        with contextlib.suppress(IndexError):
+            raw = self._idle[0] if self._single else self._idle.pop()
+            if self._alive(raw):
+                return raw
+        raw = self._connect()
+        if self._single:
+            self._idle.append(raw)
+        return raw
+
+    def _alive(self, raw: Any) -> bool:
+        """Whether a connection that waited can be used: a server may have been started anew meanwhile."""
+        if self.dialect.server:
+            try:
+                raw.execute("SELECT 1")
+            except self.errors:
+                self._drop(raw)
+                return False
+        return True
+
+    def _give_back(self, raw: Any) -> None:
+        if self._single:
+            return
+        if len(self._idle) < _KEPT:
+            self._idle.append(raw)
+        else:
+            raw.close()
+
+    def _drop(self, raw: Any) -> None:
+        with contextlib.suppress(self.errors):
+            raw.close()
+        if raw in self._idle:
+            self._idle.remove(raw)
+
+
+def sqlite(place: str, busy_s: float) -> Any:
+    """A connection to an SQLite database by its URI.
+
+    Transactions begin when we say so. A text that is no UTF-8 is damaged: it costs what it belongs to
+    (`becalm.store.studies`), and not every query.
+    """
+    raw = sqlite3.connect(place, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
+    raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+        # A read-only file keeps its journal mode; everything else will be said by the first query.
+        with contextlib.suppress(sqlite3.Error):
+            raw.execute(f"PRAGMA {pragma}")
+    return raw

@@ -1,0 +1,125 @@
+"""The tables of runs and of what they said. Each run is stored with its checksum, and read only where that fits.
+
+Public: insert, insert_texts, runs, good_columns, good_metrics, averages, missing, texts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.nouns.run import COLUMNS, Averages, Run
+from becalm.store.checksum import checksums, fits, of_text
+from becalm.store.database import Connection
+from becalm.store.schema import OUTCOMES
+
+_STARTED = COLUMNS.index("started_ns")
+_OUTCOME = COLUMNS.index("outcome")
+_METRICS = COLUMNS.index("metrics")
+_CODES = {word: code for code, word in enumerate(OUTCOMES)}
+_STORED = ("study_id", *COLUMNS, "checksum")
+_CHUNK = 20_000
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+_GOOD = f"study_id = :number AND workload = :program AND round >= 0 AND outcome = {_CODES['ok']}"
+"""One program's counted good runs in a study."""
+
+
+def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) -> None:
+    """Add runs of a study that began at `created_ns`, each with its checksum."""
+    values: list[tuple[Any, ...]] = []
+    for row in rows:
+        stored: list[Any] = [number, *row]
+        stored[_STARTED + 1] = row.started_ns - created_ns
+        stored[_OUTCOME + 1] = _CODES[row.outcome]
+        if row.metrics is not None:
+            stored[_METRICS + 1] = json.dumps(row.metrics, allow_nan=False)
+        values.append(tuple(stored))
+    checked = [(*row, check) for row, check in zip(values, checksums(map(_numbers, values)), strict=True)]
+    db.insert_rows("run", _STORED, checked)
+
+
+def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]]) -> None:
+    """Add what some runs said, by `seq`: standard error, standard output."""
+    for seq, (stderr, stdout) in said.items():
+        db.insert("run_text", study_id=number, seq=seq, stderr=clean(stderr), stdout=clean(stdout))
+
+
+def runs(db: Connection, number: int, created_ns: int, lost: Callable[[int], None]) -> Iterator[Run]:
+    """The runs of a study in the order they were made, a few thousand in memory at a time.
+
+    One whose checksum does not fit is left out; `lost` is told of how many, once for each chunk.
+    """
+    query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
+    for rows in db.parts(query, _CHUNK, number=number):
+        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
+        lost(len(good) - sum(good))
+        for row in itertools.compress(rows, good):
+            values = list(row[1:-1])
+            values[_STARTED] += created_ns
+            values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]
+            if values[_METRICS] is not None:
+                values[_METRICS] = json.loads(values[_METRICS])
+            yield Run.of(values)
+
+
+def good_columns(db: Connection, number: int, names: Sequence[str], program: int) -> npt.NDArray[np.float64]:
+    """Columns of one program's counted good runs in order, shape (columns, runs); NaN where unknown."""
+    given = {"number": number, "program": program}
+    # As much room as they need and no more: there may be millions.
+    count = int(db.value(f"SELECT count(*) FROM run WHERE {_GOOD}", **given))
+    table, filled = np.empty((len(names), count)), 0
+    for rows in db.parts(f"SELECT {', '.join(names)} FROM run WHERE {_GOOD} ORDER BY seq", _CHUNK, **given):
+        # None becomes NaN in the conversion.
+        table[:, filled : filled + len(rows)] = np.array(rows, dtype=np.float64).T
+        filled += len(rows)
+    return table
+
+
+def good_metrics(db: Connection, number: int, program: int) -> list[tuple[int, list[float]]]:
+    """Of one program's counted good runs in order: `seq`, and what it printed, where it printed something."""
+    query = f"SELECT seq, metrics FROM run WHERE {_GOOD} AND metrics IS NOT NULL ORDER BY seq"
+    return [(seq, json.loads(text)) for seq, text in db.execute(query, number=number, program=program)]
+
+
+def averages(db: Connection, number: int, program: int) -> Averages:
+    """Means over one program's counted good runs; None for a column that is unknown in any of them."""
+    names = ("user_ns", "system_ns", "wait_ns")
+    means = ", ".join(f"count({name}), avg({name})" for name in names)
+    query = f"SELECT count(*), max(max_rss_bytes), {means} FROM run WHERE {_GOOD}"
+    total, memory, *rest = db.execute(query, number=number, program=program).fetchone()
+    known = zip(names, rest[::2], rest[1::2], strict=True)
+    return Averages(
+        **{name: float(mean) if total and count == total else None for name, count, mean in known},
+        max_rss_bytes=memory,
+    )
+
+
+def missing(db: Connection, number: int, seqs: Iterable[int]) -> set[int]:
+    """Which of these runs are not there."""
+    wanted = set(seqs)
+    query = "SELECT seq FROM run WHERE study_id = :number AND seq >= :first"
+    return wanted - {seq for (seq,) in db.execute(query, number=number, first=min(wanted, default=0))}
+
+
+def texts(db: Connection, number: int) -> dict[int, tuple[str, str]]:
+    """What runs said: standard error and standard output by `seq`."""
+    found = db.execute("SELECT seq, stderr, stdout FROM run_text WHERE study_id = :number", number=number)
+    return {seq: (stderr, stdout) for seq, stderr, stdout in found}
+
+
+def clean(text: str) -> str:
+    """Text that every database can hold: what is not UTF-8, and PostgreSQL's forbidden zero byte, become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row as it is stored, whose text of metrics, if it has one, is a number: what its checksum is made of."""
+    text = row[_METRICS + 1]
+    return tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], of_text(text), *row[_METRICS + 2 :])

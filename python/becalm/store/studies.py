@@ -1,0 +1,191 @@
+"""The tables of studies, of the machines as they were then, and of what studies came to.
+
+What is damaged in the rows of a study costs that study, and is said in it; the others stay readable.
+
+Public: insert, add_settings, created_ns, studies, in_group, newest, conclude, verdict, json_object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from becalm._version import VERSION
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.workload import Workload
+from becalm.store.database import Connection
+from becalm.store.runs import clean
+from becalm.store.schema import STUDY
+
+T = TypeVar("T")
+
+_CHUNK = 100
+_COLUMNS = ("id", *(each.name for each in STUDY.columns))
+_JOINED = f"""
+    SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.facts,
+        (SELECT count(*) FROM run WHERE run.study_id = study.id)
+        + coalesce((SELECT sum(records) FROM region_part WHERE region_part.study_id = study.id), 0)
+    FROM study LEFT JOIN host ON host.id = study.host_id
+"""
+"""An outer join: a study whose machine is lost is a damaged study, not none."""
+
+
+def insert(
+    db: Connection,
+    study: Study,
+    facts: Mapping[str, Any],
+    *,
+    environment: str = "known",
+    created_ns: int | None = None,
+    becalm: str = VERSION,
+) -> int:
+    """Add a study that begins; returns its number."""
+    number = db.insert_numbered(
+        "study",
+        kind=clean(study.kind),
+        title=clean(study.title),
+        created_ns=time.time_ns() if created_ns is None else created_ns,
+        becalm=clean(becalm),
+        host_id=_host(db, facts),
+        host_name=clean(study.host),
+        seed=study.seed,
+        options=json.dumps(dict(study.options)),
+        environment=clean(environment),
+    )
+    for position, workload in enumerate(study.workloads):
+        db.insert("study_workload", study_id=number, position=position, description=json.dumps(workload.to_json()))
+    for position, settings in enumerate(study.settings):
+        add_settings(db, number, position, settings)
+    return number
+
+
+def add_settings(db: Connection, number: int, position: int, settings: Settings) -> None:
+    """Add settings of a study."""
+    db.insert("study_settings", study_id=number, position=position, knobs=json.dumps(settings.to_json()))
+
+
+def created_ns(db: Connection, number: int) -> int | None:
+    """When a study began; None when there is none of that number."""
+    found = db.value("SELECT created_ns FROM study WHERE id = :number", number=number)
+    return None if found is None else int(found)
+
+
+def studies(
+    db: Connection, *, number: int | None = None, kind: str | None = None, limit: int | None = None, facts: bool = True
+) -> list[StoredStudy]:
+    """Those of a number, of a kind, or all, newest first, at most so many; without `facts` these are empty."""
+    wanted = {name: value for name, value in (("id", number), ("kind", kind)) if value is not None}
+    where = " AND ".join(f"study.{name} = :{name}" for name in wanted)
+    query = f"{_JOINED} {'WHERE ' if where else ''}{where} ORDER BY study.id DESC"
+    if limit is not None:
+        query += f" LIMIT {int(limit)}"
+    return [_study(db, row, facts) for rows in db.parts(query, _CHUNK, **wanted) for row in rows]
+
+
+def in_group(db: Connection, group: str) -> list[int]:
+    """Numbers of the studies that have this option `group`, the oldest first."""
+    part = f'"group": {json.dumps(group)}'
+    for sign in "~%_":
+        part = part.replace(sign, f"~{sign}")
+    query = "SELECT id FROM study WHERE options LIKE :part ESCAPE '~' ORDER BY id"
+    return [number for (number,) in db.execute(query, part=f"%{part}%")]
+
+
+def newest(db: Connection) -> int | None:
+    """The number of the study that began last; None when there is none."""
+    found = db.value("SELECT max(id) FROM study")
+    return None if found is None else int(found)
+
+
+def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
+    """Add what a study came to."""
+    db.insert("verdict", study_id=number, created_ns=time.time_ns(), json=json.dumps(verdict))
+
+
+def verdict(db: Connection, number: int) -> dict[str, Any] | None:
+    """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError for a damaged one."""
+    text = db.value("SELECT json FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1", number=number)
+    return None if text is None else json_object(text)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
+    found = json.loads(_text(text))
+    if not isinstance(found, dict):
+        raise TypeError(f"not an object: {type(found).__name__}")
+    return found
+
+
+def _host(db: Connection, facts: Mapping[str, Any]) -> int:
+    """The row of a machine as it was: equal facts are kept once, and no study is given the facts of another time."""
+    text = json.dumps(dict(facts), sort_keys=True)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:32]
+    known = "SELECT id FROM host WHERE fingerprint = :fingerprint"
+    found = db.value(known, fingerprint=fingerprint)
+    if found is None:
+        # Another becalm may do the same at this moment.
+        db.execute(
+            "INSERT INTO host (fingerprint, facts) VALUES (:fingerprint, :facts) ON CONFLICT (fingerprint) DO NOTHING",
+            fingerprint=fingerprint,
+            facts=text,
+        )
+        found = db.value(known, fingerprint=fingerprint)
+    return int(found)
+
+
+def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
+    """The study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
+    *values, facts, runs = row
+    of = dict(zip(_COLUMNS, values, strict=True))
+    lost: list[str] = []
+
+    def part(what: str, read: Callable[[], T], without: T) -> T:
+        try:
+            return read()
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            lost.append(what)
+            return without
+
+    def parts(table: str, column: str) -> list[Any]:
+        query = f"SELECT {column} FROM {table} WHERE study_id = :number ORDER BY position"
+        return [json.loads(_text(text)) for (text,) in db.execute(query, number=of["id"])]
+
+    nothing: dict[str, Any] = {}
+    study = Study(
+        kind=part("its kind", lambda: _text(of["kind"]), "?"),
+        workloads=part(
+            "its programs",
+            lambda: tuple(Workload.from_json(each) for each in parts("study_workload", "description")),
+            (),
+        ),
+        settings=part(
+            "its settings", lambda: tuple(Settings.of(each) for each in parts("study_settings", "knobs")), ()
+        ),
+        options=part("its options", lambda: json_object(of["options"]), nothing),
+        seed=part("its seed", lambda: int(of["seed"]), 0),
+        host=part("its host", lambda: _text(of["host_name"]), "?"),
+        title=part("its title", lambda: _text(of["title"]), "?"),
+    )
+    known = part("what is known of its machine", lambda: json_object(facts), nothing)
+    return StoredStudy(
+        number=of["id"],
+        study=study,
+        created_ns=part("when it began", lambda: int(of["created_ns"]), 0),
+        becalm=part("which becalm made it", lambda: _text(of["becalm"]), "?"),
+        environment=part("where it comes from", lambda: _text(of["environment"]), "?"),
+        facts=known if with_facts else nothing,
+        runs=int(runs),
+        damaged=f"{' and '.join(lost)} cannot be read" if lost else "",
+    )
+
+
+def _text(value: object) -> str:
+    """A text as becalm stores it. Raises TypeError or ValueError (a byte that is no UTF-8) for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"not a text: {type(value).__name__}")
+    value.encode()
+    return value
