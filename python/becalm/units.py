@@ -1,4 +1,4 @@
-"""Durations and fractions as people write them: "30s", "1.5ms", "2min"; "0.5%", "0.005".
+"""Durations, fractions and lists as people write them: "30s", "1.5ms", "2min"; "0.5%", "0.005"; "a, b and c".
 
 Used by the API and the command line alike, so that `budget="30s"` and `--budget 30s` mean the same.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from becalm.errors import UsageError
 
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+
+NAMED = 5
+"""Names that a sentence lists before it counts the rest."""
 
 _DURATION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s|min|h|)\s*", re.IGNORECASE)
 _FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IGNORECASE)
@@ -104,3 +107,11 @@ def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
     if not cpus or cpus[0] < 0 or cpus[-1] > 1023:
         raise UsageError(f"{value!r} is not a list of processors. Write it like 0,2-3.")
     return cpus
+
+
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """ "a, b and c", or "a, b, c, d, e and 7 more"; nothing of no names."""
+    known = list(names)
+    if len(known) > NAMED:
+        return f"{', '.join(known[:NAMED])} {word} {len(known) - NAMED} more"
+    return f" {word} ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)

@@ -22,6 +22,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.sittings import over_sittings
 from becalm.stats.unpaired import unpaired
+from becalm.units import listed
 
 RESEMBLES = 0.75
 """Names that share so much (difflib's ratio) may be of one benchmark."""
@@ -88,7 +89,7 @@ def _why(sides: Sequence[Sequence[Sitting]], names: tuple[str, str]) -> str:
 
 
 def _units(kinds: set[tuple[str, str]]) -> str:
-    return " and ".join(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
+    return listed(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
 
 
 def _compared(

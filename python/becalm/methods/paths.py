@@ -16,6 +16,7 @@ from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
+from becalm.units import listed
 
 TASKS = 200
 """Of the published algorithms."""
@@ -109,7 +110,7 @@ def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
 
 TABLE: tuple[Row, ...] = (
     Row("slice", "how long a task runs before others get their turn, on a logarithmic scale (EEVDF)",
-        " or ".join(SLICES), _slice),
+        listed(SLICES, "or"), _slice),
     Row("many-tasks", "SchedPeriod of CFS where there are more tasks than its latency has turns for",
         ", ".join(CFS), _many_tasks, tasks=True),
     Row("few-tasks", "SchedPeriod of CFS where all tasks get their turn within its latency",

@@ -1,4 +1,4 @@
-"""A database as the store uses it, straight through its driver: connections, transactions, statements with named values.
+"""A database as the store uses it, straight through its driver: connections, transactions, statements.
 
 SQLite and PostgreSQL differ here in little, and that little is a row: a `Dialect`. `location` makes a `Database`; the
 store asks it for a `Connection` for as long as a transaction lasts; the modules of the tables execute their statements

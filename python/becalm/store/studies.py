@@ -20,6 +20,7 @@ from becalm.nouns.workload import Workload
 from becalm.store.database import Connection
 from becalm.store.runs import clean
 from becalm.store.schema import STUDY
+from becalm.units import listed
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
-    """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError for a damaged one."""
+    """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is damaged."""
     text = db.value("SELECT json FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1", number=number)
     return None if text is None else json_object(text)
 
@@ -179,7 +180,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         environment=part("where it comes from", lambda: _text(of["environment"]), "?"),
         facts=known if with_facts else nothing,
         runs=int(runs),
-        damaged=f"{' and '.join(lost)} cannot be read" if lost else "",
+        damaged=f"{listed(lost)} cannot be read" if lost else "",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile, load
+from becalm.units import listed
 
 OWN = "single settings"
 """Title of settings without a profile."""
@@ -47,7 +48,7 @@ def together(references: Sequence[str], more: Settings | None = None, store: str
             values[name] = (value, profile.name)
     chosen = {name: value for name, (value, _) in values.items()} | own
     made = next((each.machine for each in found if each.machine), {})
-    return Profile(" and ".join(each.name for each in found), Settings.of(chosen), machine=made)
+    return Profile(listed(each.name for each in found), Settings.of(chosen), machine=made)
 
 
 def _of_study(reference: str, store: str | None) -> Profile:

@@ -19,6 +19,7 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_
 from becalm.study.interleaved import measure_interleaved, refuse_several
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
+from becalm.units import listed
 from becalm.wording import measurement
 from becalm.workloads import single
 from becalm.workloads.parameters import expand, filled
@@ -175,7 +176,7 @@ def _metric(programs: Sequence[Workload]) -> Metric | None:
     first = [each.metrics[0] if each.metrics else None for each in programs]
     kinds = {None if each is None else (each.name, each.unit, each.better) for each in first}
     if len(kinds) > 1:
-        names = " and ".join(sorted("wall time" if each is None else each[0] for each in kinds))
+        names = listed(sorted("wall time" if each is None else each[0] for each in kinds))
         raise UsageError(f"Programs are compared by the same metric, and these have {names}. Name one by --metric.")
     return first[0] if first else None
 

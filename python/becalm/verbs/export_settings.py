@@ -21,6 +21,7 @@ from becalm.study.production_plan import hostname_of, kernel_of, production_plan
 from becalm.study.profile import OWN, together
 from becalm.study.session_options import Values
 from becalm.study.settings_in_force import made_elsewhere
+from becalm.units import listed
 from becalm.wording import production as sentences
 from becalm.wording import tune as tune_sentences
 
@@ -93,7 +94,7 @@ def _origin(references: Sequence[str], profile: Profile, store: str | None) -> O
         found = opened.studies(limit=1, kind="tune")[0].number if number == "last" else opened.resolve(number)
         verdict, study = opened.verdict(found), opened.study(found)
     shown = from_json(verdict or {})
-    programs = " and ".join(shown.programs)
+    programs = listed(shown.programs)
     day = datetime.fromtimestamp(study.created_ns / 1e9, UTC)
     kernel = kernel_of(study.facts)
     return Origin(

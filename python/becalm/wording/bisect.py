@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from becalm.nouns.bisection import BisectResult
+from becalm.units import listed
 from becalm.wording.history import short as short
 from becalm.wording.history import size
-from becalm.wording.measurement import counted, listed
+from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from becalm.nouns.check import Checked, CheckResult
 from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
 from becalm.nouns.verdict import Difference, Gate, Summary
-from becalm.wording.measurement import counted, listed, percent
+from becalm.units import listed
+from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import measured
 from becalm.wording.stored_comparison import ends, standing, value
 

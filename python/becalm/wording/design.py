@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from becalm.nouns.verdict import Interval
-from becalm.wording.measurement import counted, listed
+from becalm.units import listed
+from becalm.wording.measurement import counted
 
 if TYPE_CHECKING:
     from becalm.nouns.design import Design

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from becalm.units import listed
 from becalm.wording.design import MODELS, level_place, number, p_value, transform
-from becalm.wording.measurement import counted, listed
+from becalm.wording.measurement import counted
 
 Numbers = Mapping[str, Any]
 

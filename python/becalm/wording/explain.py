@@ -7,6 +7,7 @@ from becalm.load.background_load import CAUSES, MEASURES
 from becalm.load.explanation import Case, Explanation
 from becalm.load.waterfall import UNEXPLAINED
 from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, Shape
+from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent
 
 WHAT = {
@@ -70,7 +71,7 @@ def _bars(cause: str) -> tuple[str, ...]:
 
 def _not_separable(found: Case, a: Attribution) -> str:
     first = a.shares[0]
-    both = " and ".join(a.together)
+    both = listed(a.together)
     if first.inflation >= 5:
         more = f" {advice(a)}" if advice(a) else ""
         return f"load made it slow, but which is not separable: {both} rose together.{more}"

@@ -8,7 +8,8 @@ from typing import Any
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.timeline import Change, Timeline
 from becalm.nouns.verdict import Verdict
-from becalm.wording.measurement import counted, listed
+from becalm.units import listed
+from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]

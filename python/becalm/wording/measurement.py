@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from becalm.nouns.metric import Metric
 from becalm.nouns.verdict import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
+from becalm.units import listed
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM
 from becalm.wording.numbers import duration as duration
 from becalm.wording.numbers import factor
 from becalm.wording.numbers import percent as percent
 from becalm.wording.printable import distinct, printable
-
-NAMED = 5
-"""Names that a sentence lists before it counts the rest."""
 
 MANY = 3
 """So many comparisons are no longer said one by one."""
@@ -49,14 +47,6 @@ def about(ns: int) -> int:
 def counted(number: int, noun: str) -> str:
     """ "1 pair", "212 pairs"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def listed(names: Iterable[str]) -> str:
-    """ "a, b and c", or "a, b, c, d, e and 7 more"."""
-    known = list(names)
-    if len(known) > NAMED:
-        return f"{', '.join(known[:NAMED])} and {len(known) - NAMED} more"
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
 
 
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:

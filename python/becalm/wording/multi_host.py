@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Answer, Gate, Verdict
+from becalm.units import listed
 from becalm.wording import tune_time
-from becalm.wording.measurement import counted, duration, listed, percent
+from becalm.wording.measurement import counted, duration, percent
 
 FEW = 3
 """Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""

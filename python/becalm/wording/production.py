@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from becalm.nouns.production import Origin, ProductionSettings, SettingPlace
-from becalm.wording.measurement import counted, listed
+from becalm.units import listed
+from becalm.wording.measurement import counted
 
 BY_HAND: Mapping[str, str] = {
     "isolation": "no file does all of it: AllowedCPUs= of the program's unit, and the other CPUs as AllowedCPUs= of "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.wording.measurement import counted, listed, percent, short
+from becalm.units import listed
+from becalm.wording.measurement import counted, percent, short
 from becalm.wording.regions import caused, fine
 
 Numbers = Mapping[str, Any]

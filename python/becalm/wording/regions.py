@@ -14,7 +14,8 @@ from becalm.nouns.regions import (
     RegionSummary,
 )
 from becalm.nouns.verdict import Gate
-from becalm.wording.measurement import counted, listed, percent, short
+from becalm.units import listed
+from becalm.wording.measurement import counted, percent, short
 from becalm.wording.numbers import duration
 
 NAMED = 3

@@ -9,7 +9,8 @@ from functools import partial
 
 from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
 from becalm.nouns.verdict import Difference, Gate
-from becalm.wording.measurement import counted, duration, listed, percent
+from becalm.units import listed
+from becalm.wording.measurement import counted, duration, percent
 from becalm.wording.metric import quantity
 
 SAID = 3

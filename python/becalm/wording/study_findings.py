@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from becalm.units import listed
 from becalm.wording import measurement, survey, tune
-from becalm.wording.measurement import listed
 
 Numbers = Mapping[str, Any]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from becalm.wording.measurement import counted, listed, percent
+from becalm.units import listed
+from becalm.wording.measurement import counted, percent
 
 if TYPE_CHECKING:
     from becalm.nouns.survey import Outlier, SurveyResult

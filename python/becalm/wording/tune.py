@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Interval
+from becalm.units import listed
 from becalm.wording.measurement import counted, percent
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ PROFILE_FILE = "tuned.toml"
 def profile(found: TuneVerdict) -> str:
     """The recommended settings as a profile in TOML, to copy."""
     name = f"tuned-{found.study}" if found.study is not None else "tuned"
-    programs = " and ".join(found.programs)
+    programs = listed(found.programs)
     lines = [
         f"name = {_toml(name)}",
         f"description = {_toml(f'Found by becalm tune ({found.method}) for {programs} on {found.host}')}",

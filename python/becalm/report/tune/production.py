@@ -6,6 +6,7 @@ from becalm.nouns.production import Origin, ProductionFile
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.production.forms import files
 from becalm.report.table import Table
+from becalm.units import listed
 from becalm.wording import tune as sentences
 
 
@@ -13,7 +14,7 @@ def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
     """The files; none where nothing is recommended, or its machine could not say what is written."""
     if found.production is None or not found.settings:
         return ()
-    programs = " and ".join(found.programs)
+    programs = listed(found.programs)
     number = "" if found.study is None else f"-{found.study}"
     origin = Origin(
         name=f"becalm{number or '-tuned'}",
