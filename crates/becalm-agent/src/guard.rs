@@ -24,6 +24,10 @@ use crate::groups::Groups;
 /// How long the agent waits for a guard that is no longer needed, ms.
 const PATIENCE_MS: i32 = 2_000;
 
+/// How long the guard waits for an agent that was killed to be gone, ms: its end of the pipe is closed some time before,
+/// on a machine that is busy a second.
+const END_MS: i32 = 10_000;
+
 /// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
 pub struct Guard {
     /// What it waits on: its end of the pipe sees when ours is closed.
@@ -38,8 +42,9 @@ impl Guard {
     pub fn start(tree: &Tree, lock: RawFd, patience: Duration) -> io::Result<Self> {
         let (read, write) = pipe()?;
         let tree = tree.clone();
-        let process = outlive(&[read.as_raw_fd(), lock], "becalm-guard", move |kept| {
-            if watch(kept[0], &tree) {
+        let agent = pidfd(std::process::id() as i32)?;
+        let process = outlive(&[read.as_raw_fd(), lock, agent.as_raw_fd()], "becalm-guard", move |kept| {
+            if watch(kept[0], kept[2], &tree) {
                 // Nobody who changes the machine has to wait for this.
                 close(kept[1], kept[1]);
                 drop(settle(&tree, patience, true));
@@ -57,9 +62,7 @@ impl Guard {
     pub fn dismiss(mut self) {
         // A guard that cannot be written to has ended already.
         drop(self.line.write_all(b"."));
-        let mut poll = libc::pollfd { fd: self.process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live pollfd.
-        unsafe { libc::poll(&mut poll, 1, PATIENCE_MS) };
+        wait_for_end(self.process.as_raw_fd(), PATIENCE_MS);
     }
 }
 
@@ -93,8 +96,9 @@ pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal. Whether it was needed.
-fn watch(line: RawFd, tree: &Tree) -> bool {
+/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
+/// Whether it was needed.
+fn watch(line: RawFd, agent: RawFd, tree: &Tree) -> bool {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
     loop {
@@ -119,7 +123,8 @@ fn watch(line: RawFd, tree: &Tree) -> bool {
             &format!("becalm's agent was ended before it had put everything back. {said}"),
         ));
     }
-    // After what matters more.
+    // After what matters more. A group whose agent is still there is none that was left.
+    wait_for_end(agent, END_MS);
     drop(Groups::remove(tree));
     true
 }
@@ -158,13 +163,25 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
     let mut number = [0; 4];
     File::from(read).read_exact(&mut number)?;
     let pid = i32::from_ne_bytes(number);
+    Ok((pid, pidfd(pid)?))
+}
+
+/// A descriptor of a process, which can be read as soon as that has ended.
+fn pidfd(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: asks for a new descriptor.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just given it to us.
-    Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) }))
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+}
+
+/// Wait until a process has ended, at most so many ms.
+fn wait_for_end(process: RawFd, limit_ms: i32) {
+    let mut poll = libc::pollfd { fd: process, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live pollfd.
+    unsafe { libc::poll(&mut poll, 1, limit_ms) };
 }
 
 /// The new process: a name, no descriptors but its own, no working directory; then its life.

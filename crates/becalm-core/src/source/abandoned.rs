@@ -17,8 +17,8 @@ use super::pid_stat::PidStat;
 pub const NAME: &str = "becalm-";
 
 /// How often removing a group is tried again, and the time between, ms: processes that were killed take a moment to
-/// leave it.
-const TRIES: u32 = 50;
+/// leave it, on a machine that is busy a second.
+const TRIES: u32 = 500;
 const PAUSE_MS: u64 = 2;
 
 /// Groups in groups that are looked at: more than any system nests them.
