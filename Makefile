@@ -15,7 +15,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test campaigns mutants bench fuzz fuzz-imports lint check-arm check-crate docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -112,15 +112,19 @@ test: guests
 campaigns: debian-packages build
 	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/machine/test_causes.py tests/machine/test_region_causes.py
 
+# A whole search through a dozen restarts of an emulated Debian, killed and its power cut: a quarter of an hour.
+boots: guests
+	BECALM_BOOTS=1 $(BIN)/python -m pytest -q tests/guest/test_boot_study.py
+
 # Small errors in the arithmetic of Python, and, by cargo-mutants, in the engine's journal, restoring and load: which of
 # them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.
 MUTANTS ?=
 ENGINE_MUTANTS ?= -f crates/becalm-core/src/load/machine.rs -f crates/becalm-core/src/load/table.rs \
-  -f crates/becalm-core/src/knob/journal.rs -f crates/becalm-core/src/knob/restore.rs
+  -f crates/becalm-core/src/knob/journal.rs -f crates/becalm-core/src/knob/restore.rs -f crates/becalm-agent/src/restore.rs
 mutants: build
 	$(BIN)/python tools/mutants.py $(MUTANTS)
 	@command -v cargo-mutants >/dev/null || { echo "The engine is not mutated: cargo-mutants is missing. Install it: cargo install --locked cargo-mutants"; exit 1; }
-	cargo mutants -p becalm-core $(ENGINE_MUTANTS)
+	cargo mutants -p becalm-core -p becalm-agent $(ENGINE_MUTANTS)
 
 # Every figure of the documents again, within two hours on a machine that does nothing else (as root).
 BENCH ?=
