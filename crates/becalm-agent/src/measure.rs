@@ -1,33 +1,31 @@
 //! Run one step: prepare, start, watch, account, clean up, and end what is left.
 //!
-//! `Runner::step` runs a workload that was made ready once and gives its row. What happens
-//! outside meanwhile (a stop request, the end of input, a signal) comes in through the conversation.
+//! `Runner::step` runs a workload that was made ready once and gives its row; `wait` has how the end of a program is
+//! waited for, and the commands before and after it. What happens outside meanwhile (a stop request, the end of input, a
+//! signal) comes in through the conversation.
+
+mod wait;
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
-use becalm_core::exec::poll::{reading, ready_within};
 use becalm_core::exec::prepare::Preparation;
-use becalm_core::exec::program::{BaseEnvironment, Environment, Program};
+use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
 use becalm_core::exec::stream::Stream;
-use becalm_core::exec::tree::{kill_tree, sweep};
+use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
-use becalm_core::exec::watch::{watch, Woken};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
-use crate::observe::{Observer, LOOK_NS};
+use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
 use crate::streams::Streams;
-
-/// How long a killed process may take to go before it is given up.
-const KILL_PATIENCE_NS: i64 = 10_000_000_000;
 
 /// Runs steps, one at a time.
 pub struct Runner {
@@ -265,123 +263,6 @@ impl Runner {
             metrics: None,
         };
         Ok(Ok(Ended { row, attention }))
-    }
-
-    /// Wait for a child's end; kill its tree when its time (ns) is over or somebody wants it ended.
-    fn wait_for(
-        &mut self,
-        child: &Child,
-        limit: Option<i64>,
-        talk: &mut Conversation,
-        observer: Option<&mut Observer>,
-    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
-        let waited = self.wait(child, limit, talk, observer);
-        if waited.is_err() {
-            // It must not live on into the next block; one that does not end although it was killed was given up.
-            kill_tree(child.pid);
-            if ready_within(&[reading(child.pidfd.as_raw_fd())], KILL_PATIENCE_NS / 10)? {
-                reap(child.pid)?;
-            }
-        }
-        waited
-    }
-
-    fn wait(
-        &mut self,
-        child: &Child,
-        limit: Option<i64>,
-        talk: &mut Conversation,
-        mut observer: Option<&mut Observer>,
-    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
-        let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
-        let (mut cut, mut given_up_ns) = (None, None);
-        let mut attention = Attention::Nothing;
-        loop {
-            let begun_ns = || self.spawner.begun_ns().unwrap_or(child.asked_ns);
-            let deadline = given_up_ns.or_else(|| Some(begun_ns().saturating_add(limit?)));
-            let others = talk.interests();
-            let watched = if cut.is_some() { &[][..] } else { &others };
-            let until = deadline.into_iter().chain(look_ns).min();
-            let forwards = self.streams.forwards();
-            // A program that writes more than is read waits, as it would in a pipe.
-            self.streams.pause(talk.output.outlet.is_full());
-            let Streams { err, out, .. } = &mut self.streams;
-            let woken = watch(child, until, &mut [err, out], watched, forwards)?;
-            match woken {
-                Woken::Ended(end_ns) => {
-                    self.streams.catch_up();
-                    self.streams.forward(talk, Stream::take_whole)?;
-                    return Ok((end_ns, cut, attention));
-                }
-                Woken::Output => self.streams.forward(talk, Stream::take_whole)?,
-                Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
-                    if let Some(observer) = &mut observer {
-                        observer.look();
-                    }
-                    look_ns = look_ns.map(|_| now_ns() + LOOK_NS);
-                    continue;
-                }
-                Woken::Deadline if cut.is_some() => {
-                    let message = format!("process {} does not end although it was killed", child.pid);
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-                }
-                Woken::Deadline => cut = Some(Outcome::Timeout),
-                Woken::Other => {
-                    attention = talk.attend()?;
-                    if attention != Attention::Nothing {
-                        cut = Some(Outcome::Aborted);
-                    }
-                }
-            }
-            if cut.is_some() && woken != Woken::Output {
-                kill_tree(child.pid);
-                given_up_ns = Some(now_ns() + KILL_PATIENCE_NS);
-            }
-        }
-    }
-
-    /// Run a setup, prepare or cleanup command to its end, without settings.
-    fn hook(
-        &mut self,
-        program: &Program,
-        environment: &Environment,
-        base: &BaseEnvironment,
-        talk: &mut Conversation,
-    ) -> io::Result<Result<Attention, Failure>> {
-        let null = self.streams.null();
-        let settings = Preparation::default();
-        let request = SpawnRequest {
-            executable: Executable::Program {
-                path: &program.path,
-                arguments: &program.arguments,
-                environment,
-                padding: 0,
-            },
-            settings: &settings,
-            user: base.user.as_ref(),
-            directory: Some(&program.directory),
-            input: None,
-            null,
-            stdout: null,
-            stderr: self.streams.err.write_end(),
-        };
-        let failed = |error| start_failure(&error, |e| program.explain(e));
-        let child = match self.spawner.start(&request) {
-            Ok(child) => child,
-            Err(error) => return Ok(Err(failed(error))),
-        };
-        let (_, _, attention) = self.wait_for(&child, None, talk, None)?;
-        let (status, _) = reap(child.pid)?;
-        if let Err(error) = self.spawner.begun(&settings) {
-            return Ok(Err(failed(error)));
-        }
-        if status != 0 && attention == Attention::Nothing {
-            let how = if status < 0 { format!("signal {}", -status) } else { format!("exit code {status}") };
-            let path = program.path.to_string_lossy();
-            let message = format!("{path} ended with {how}. {}", self.streams.err.take());
-            return Ok(Err(Failure::new("prepare", message)));
-        }
-        Ok(Ok(attention))
     }
 
     fn refused(&self, seq: u64, step: Step) -> Row {
