@@ -8,6 +8,7 @@ Public: Reason, reason, CAUSE_COLUMNS.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -61,7 +62,7 @@ def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Reason:
     bar = None if fall is None else fall.largest
     if bar is None or bar.ns is None or bar.ns < 0.3 * excess:
         return _of_record(record, index)
-    system = float(record["system_ns"][index] - np.nanmedian(record["system_ns"]))
+    system = _excess(record["system_ns"], index)
     kernel = bar.name == SLOWER and system > 0.5 * bar.ns
     quota = next((piece.ns for piece in bar.parts if piece.name == "quota"), 0.0)
     numbers = {"part_ns": min(bar.ns, excess), "excess_ns": excess, "quota": quota > 0.5 * bar.ns}
@@ -97,11 +98,18 @@ def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
     return Times(len(record["seq"]), float(np.median(record["wall_ns"])), cpu_ns=cpu, wait_ns=wait)
 
 
+def _excess(values: Floats, index: int) -> float:
+    """How much more a run has than the median of the runs of which it is known; NaN where it is not known of this one,
+    and perhaps of none."""
+    value = float(values[index])
+    return math.nan if math.isnan(value) else value - float(np.nanmedian(values))
+
+
 def _of_record(record: dict[str, Any], index: int) -> Reason:
     """What the record of one run says of why it took longer or less than the median run."""
 
     def excess(values: Floats) -> float:
-        return float(values[index] - np.nanmedian(values))
+        return _excess(values, index)
 
     wall = excess(record["wall_ns"])
     cpu = excess(record["user_ns"] + record["system_ns"])
