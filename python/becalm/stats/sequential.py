@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from becalm.stats.arrays import Floats, level
 from becalm.stats.normal import ndtr
+from becalm.stats.quadrature import gauss_legendre
 from becalm.stats.root_finding import root
 
 FAR = 8.0
@@ -34,7 +35,7 @@ TOLERANCE = 1e-9
 @lru_cache(maxsize=1)
 def _rule() -> tuple[Floats, Floats]:
     """Nodes and weights for the integral from 0 to 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = gauss_legendre(NODES)
     return (nodes + 1) / 2, weights / 2
 
 

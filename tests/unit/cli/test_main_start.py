@@ -43,6 +43,7 @@ NEVER = (
     "psycopg",
     "sqlalchemy",
     "asyncio",
+    "numpy.polynomial",
     "becalm.designs",
     "becalm.methods",
     "becalm.surfaces",
