@@ -142,12 +142,13 @@ def attribute(
     floors = {measure.name: measure.floor for measure in MEASURES}
     causes = tuple(dict.fromkeys(cause_of[name] for name in names))
     groups = tuple(tuple(i for i, name in enumerate(names) if cause_of[name] == cause) for cause in causes)
-    covariance = relative_importance.moments(x, y)
+    weights = relative_importance.trusted(x, y)
+    covariance = relative_importance.moments(x, y, weights[np.newaxis])
     fitted = relative_importance.r_squared(covariance, positive=True)
     shares = relative_importance.shapley(fitted, groups)[0]
     coefficients = relative_importance.non_negative(covariance)[0] / x.std(axis=0)
-    p_value = _p_value(x, y, float(fitted[0, -1]), rng, permutations, rows.designed)
-    many = relative_importance.shapley(_resampled(x, y, rng, resamples), groups)
+    p_value = _p_value(x, y, rng, permutations, rows.designed)
+    many = relative_importance.shapley(_resampled(x, y, weights, rng, resamples), groups)
     first = many.argmax(axis=1)
     found = []
     for index, cause in enumerate(causes):
@@ -207,8 +208,12 @@ def _columns(
     return used, tuple(still), tuple(missing)
 
 
-def _p_value(x: Floats, y: Floats, seen: float, rng: np.random.Generator, count: int, designed: bool) -> float:
-    """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one)."""
+def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designed: bool) -> float:
+    """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one).
+
+    All runs count alike here, so that the rate is kept whatever their distribution.
+    """
+    seen = float(relative_importance.best_fit(x, y[np.newaxis])[0])
 
     def rate(batches: Iterator[Floats]) -> float:
         fits = np.concatenate([relative_importance.best_fit(x, batch) for batch in batches])
@@ -223,12 +228,12 @@ def _p_value(x: Floats, y: Floats, seen: float, rng: np.random.Generator, count:
     return max(shuffled, rate(np.array([np.roll(y, shift) for shift in part]) for part in parts))
 
 
-def _resampled(x: Floats, y: Floats, rng: np.random.Generator, count: int) -> Floats:
-    """R squared of all subsets in bootstrap resamples of the runs."""
+def _resampled(x: Floats, y: Floats, weights: Floats, rng: np.random.Generator, count: int) -> Floats:
+    """R squared of all subsets in bootstrap resamples of the runs, of which each counts by its weight."""
     even = np.full(len(y), 1 / len(y))
     found = []
     for size in _batches(x, count):
-        drawn = rng.multinomial(len(y), even, size).astype(np.float64)
+        drawn = weights * rng.multinomial(len(y), even, size)
         found.append(relative_importance.r_squared(relative_importance.moments(x, y, drawn), positive=True))
     return np.concatenate(found)
 

@@ -29,6 +29,7 @@ from becalm.methods.arms import UNTOUCHED, Arm, Arms
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
 from becalm.methods.spread_surface import Surface
 from becalm.nouns.search_space import Group, Space
+from becalm.stats.one_thread import one_thread
 
 RUNS = 4
 """Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean. After one
@@ -233,6 +234,7 @@ class _Race:
         expected = self.expected()
         return sorted(expected, key=lambda arm: expected[arm])[:count]
 
+    @one_thread()
     def sampled(self) -> list[Arm]:
         """Arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
         effect, spread = self.surface().effects()

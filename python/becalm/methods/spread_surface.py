@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from becalm.stats.arrays import Floats
+from becalm.stats.one_thread import one_thread
 
 EFFECT = 0.45
 """Prior standard deviation of one setting's effect on log spread: most change it by less than a factor of 2.5."""
@@ -42,6 +43,7 @@ class Surface:
         bias = (digamma(freedom / 2) - np.log(freedom / 2)) / 2
         return cls(x, np.log(spread) - bias, TAILS * polygamma(1, freedom / 2) / 4)
 
+    @one_thread()
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
         """Posterior mean, shape (n,), and covariance, shape (n, n), of log spread at n arms."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
@@ -50,6 +52,7 @@ class Surface:
         weights = np.linalg.solve(covariance, across.T)
         return centre + weights.T @ (self.y - centre), _kernel(at, at) - across @ weights
 
+    @one_thread()
     def effects(self) -> tuple[Floats, Floats]:
         """Posterior mean, shape (candidates,), and covariance of what setting each does to log spread, by itself."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
@@ -60,6 +63,7 @@ class Surface:
         spread = prior * np.eye(self.x.shape[1]) - prior**2 * self.x.T @ solved[:, 1:]
         return 2 * mean, 4 * spread
 
+    @one_thread()
     def evidence(self) -> float:
         """Log of the Bayes factor for one setting that has an effect, whichever, against none: negative when the arms
         look alike. All arms speak to it, those with a setting against those without: more than any two arms could."""

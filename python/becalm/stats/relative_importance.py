@@ -6,7 +6,7 @@ where all coefficients are positive, so it is the largest R squared among those 
 
 LMG: Lindeman, Merenda & Gold (1980), Introduction to Bivariate and Multivariate Analysis, 119; Groemping (2006),
 J. Stat. Softw. 17(1). Public: subsets, moments, r_squared, non_negative, best_fit,
-shapley, inflation.
+shapley, inflation, trusted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 MOST = 10
 """Predictors at most: 1024 systems a resample."""
+
+ROUNDS = 10
+"""Of reweighting; half of them by Huber's weights, from which the others set out."""
 
 RIDGE = 1e-10
 """Relative to the variances: a resample in which two predictors are the same has a solution all the same."""
@@ -101,6 +104,30 @@ def non_negative(covariance: Floats) -> Floats:
         full[:, list(members)] = solved
         found = np.where(better[:, np.newaxis], full, found)
     return found
+
+
+def trusted(x: Floats, y: Floats) -> Floats:
+    """How much each row counts in a fit that a few wild ones do not turn, 0 to 1, shape (n,).
+
+    Iteratively reweighted non-negative least squares, Huber's weights first and then Tukey's biweight (Holland & Welsch
+    1977, Commun. Stat. A6:813, with their tuning constants, for 95 % efficiency at the normal distribution; scale is
+    the median absolute residual). All 1 where more than half of the rows are fitted exactly.
+    """
+    weights = np.ones(len(y))
+    spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
+    for step in range(ROUNDS):
+        slope = non_negative(moments(x, y, weights[np.newaxis]))[0] / spread
+        left = y - x @ slope
+        left = left - np.median(left)
+        scale = float(np.median(np.abs(left))) / 0.6745
+        if scale <= 0:
+            return np.ones(len(y))
+        far = np.abs(left) / scale
+        if step < ROUNDS // 2:
+            weights = np.minimum(1.0, 1.345 / np.maximum(far, 1e-300))
+        else:
+            weights = np.maximum(0.0, 1 - (far / 4.685) ** 2) ** 2
+    return weights
 
 
 def best_fit(x: Floats, responses: Floats) -> Floats:
