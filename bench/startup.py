@@ -17,7 +17,10 @@ from pathlib import Path
 
 from campaign import OUT, Log, Record, becalm_command, describe, read_log, save, table, timed, versions, work_off
 
-WANTED_S = {"becalm --version": 0.080, "becalm compare --help": 0.150}
+COMPARED = "becalm compare --budget 50ms true true"
+"""All that becalm does around a comparison: it starts, stores its runs, and says what they show."""
+
+WANTED_S = {"becalm --version": 0.080, "becalm compare --help": 0.150, COMPARED: 0.250}
 
 
 def commands() -> dict[str, list[str]]:
@@ -29,6 +32,7 @@ def commands() -> dict[str, list[str]]:
         "becalm run --help": [*becalm, "run", "--help"],
         "becalm compare --help": [*becalm, "compare", "--help"],
         "becalm doctor --help": [*becalm, "doctor", "--help"],
+        COMPARED: [*becalm, "compare", "--budget", "50ms", "--store", str(OUT / "startup.db"), "true", "true"],
         "hyperfine --version": ["hyperfine", "--version"],
         "pyperf --help": [sys.executable, "-m", "pyperf", "--help"],
     }
