@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.units import duration_ns, fraction, limit_ns
+from becalm.units import duration_ns, fraction, limit_ns, listed
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,13 @@ def test_any_text_is_a_duration_or_a_usage_error(text):
         assert duration_ns(text) > 0
     except UsageError as error:
         assert repr(text) in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [("", ""), ("a", "a"), ("ab", "a and b"), ("abc", "a, b and c"), ("abcde", "a, b, c, d and e"),
+     ("abcdef", "a, b, c, d, e and 1 more")],
+)  # fmt: skip
+def test_lists(names, said):
+    assert listed(names) == said
+    assert listed(iter(names), "or") == said.replace(" and ", " or ")

@@ -25,6 +25,9 @@ MOST = 10
 ROUNDS = 10
 """Of reweighting; half of them by Huber's weights, from which the others set out."""
 
+EXACT = 1e-6
+"""Share of the response's standard deviation within which a row is fitted exactly."""
+
 RIDGE = 1e-10
 """Relative to the variances: a resample in which two predictors are the same has a solution all the same."""
 
@@ -120,7 +123,7 @@ def trusted(x: Floats, y: Floats) -> Floats:
         left = y - x @ slope
         left = left - np.median(left)
         scale = float(np.median(np.abs(left))) / 0.6745
-        if scale <= 0:
+        if scale <= EXACT * y.std():
             return np.ones(len(y))
         far = np.abs(left) / scale
         if step < ROUNDS // 2:

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from becalm.stats.relative_importance import best_fit, inflation, moments, non_negative, r_squared, shapley, subsets
+from becalm.stats.relative_importance import (
+    best_fit,
+    inflation,
+    moments,
+    non_negative,
+    r_squared,
+    shapley,
+    subsets,
+    trusted,
+)
 
 
 def data(seed, n=30, p=4):
@@ -135,3 +144,29 @@ def test_too_many_predictors():
     x, y = data(0, n=40, p=11)
     with pytest.raises(ValueError, match="too many subsets"):
         r_squared(moments(x, y))
+
+
+def test_a_few_wild_rows_do_not_turn_the_fit():
+    """Five of forty rows are far off, all where the second predictor is large: they count for nothing."""
+    rng = np.random.default_rng(3)
+    x = rng.random((40, 2))
+    y = 2 * x[:, 0] + 0.05 * rng.standard_normal(40)
+    wild = np.argsort(x[:, 1])[-5:]
+    y[wild] += 3
+    weights = trusted(x, y)
+    assert (weights[wild] == 0).all()
+    assert np.median(np.delete(weights, wild)) > 0.8
+    slope = non_negative(moments(x, y, weights[np.newaxis]))[0] / x.std(axis=0)
+    assert slope == pytest.approx([2, 0], abs=0.1)
+    assert non_negative(moments(x, y))[0, 1] / x[:, 1].std() > 0.5, "without weights they turn it"
+
+
+def test_of_rows_without_error_all_count():
+    x = np.random.default_rng(4).random((20, 2))
+    y = x @ [1.0, 2.0]
+    assert (trusted(x, y) == 1).all()
+    assert (trusted(x, np.ones(20)) == 1).all()
+    y[3] += 9
+    weights = trusted(x, y)
+    assert weights.min() >= 0
+    assert np.delete(weights, 3).min() > 0.9
