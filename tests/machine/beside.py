@@ -34,16 +34,18 @@ def main():
     """Measure one run, and print what is known of it and of the load meanwhile."""
     request = json.loads(sys.argv[1])
     demand = request.get("demand")
-    with hosts.open("local", Access()) as host:
-        with Loading(Demand.from_json(demand)) if demand else nullcontext() as loading:
-            argv = tuple(word.replace("{load}", processes(loading)) for word in request["argv"])
-            workload = Workload(argv=argv, directory=request.get("directory"), output=Output.KEEP)
-            host.define([workload], [Settings.of(request.get("settings"))])
-            events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), LoadDetail.TOTALS)))
-            (run,) = runs_of(events)
-            loads = [load for each in events if isinstance(each, Loads) for load in each.loads]
-            said = [each.stdout for each in events if isinstance(each, RunText)]
-            made = loading.end() if loading else None
+    with (
+        hosts.open("local", Access()) as host,
+        Loading(Demand.from_json(demand)) if demand else nullcontext() as loading,
+    ):
+        argv = tuple(word.replace("{load}", processes(loading)) for word in request["argv"])
+        workload = Workload(argv=argv, directory=request.get("directory"), output=Output.KEEP)
+        host.define([workload], [Settings.of(request.get("settings"))])
+        events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), LoadDetail.TOTALS)))
+        (run,) = runs_of(events)
+        loads = [load for each in events if isinstance(each, Loads) for load in each.loads]
+        said = [each.stdout for each in events if isinstance(each, RunText)]
+        made = loading.end() if loading else None
     times = of([run], loads[0])
     value = {
         "run": run._asdict(),

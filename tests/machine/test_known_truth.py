@@ -37,8 +37,9 @@ while time.process_time() < 2.0: pass
 after = spent("self"), spent(*load)
 print(*(now - then for now, then in zip(after, before)))
 """
-"""Tells its own CPU time and that of the load meanwhile, ns. Asked on the processor that they share, where the load does
-not run at that moment: so both are exact, and what the load did while the program was started is no part of them."""
+"""Tells its own CPU time and that of the load meanwhile, ns. Asked on the processor that they share, where the load
+does not run at that moment: so both are exact, and what the load did while the program was started is no part of them.
+"""
 
 BEFORE_ITS_START = 100e6
 """ns, for which a program waits at most between the fork and its own start."""
