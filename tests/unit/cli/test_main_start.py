@@ -88,8 +88,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 137),
-        (["run", "--", "true"], 131),
+        (["compare", "true", "false"], 139),
+        (["run", "--", "true"], 133),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
