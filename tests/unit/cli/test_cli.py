@@ -255,7 +255,7 @@ def test_parameters_make_all_combinations():
 def test_starting_imports_nothing_heavy():
     script = "import sys, becalm.cli.main, becalm.cli.compare, becalm.cli.run; print([m for m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    for heavy in ("numpy", "scipy", "sqlalchemy", "rich"):
+    for heavy in ("numpy", "scipy", "sqlite3", "rich"):
         assert f"'{heavy}'" not in loaded
 
 
