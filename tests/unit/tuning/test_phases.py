@@ -13,6 +13,7 @@ from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
+from becalm.tuning.confirming import FEWEST_RUNS
 from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, affordable, tune_phases
 
 GOOD = {"a": 0.25, "b": 0.4}
@@ -225,6 +226,24 @@ def test_confirming_and_slimming_keep_to_the_budget(seconds):
     _, wishes, spent = conduct(world, space(*idle), chooses(*idle), budget_ns=int(seconds * 1e9))
     assert spent <= 1.1 * seconds
     assert all(wish.ask.loops >= FEWEST_LOOPS for wish in wishes[1:])
+
+
+def test_long_runs_are_confirmed_in_shorter_loops_and_keep_to_the_budget():
+    # Runs of 20 s: the look and the search leave two minutes, and four loops of five runs of both take twelve.
+    world = World(run_ns=20e9, slower=0.6)
+    tuned, wishes, _ = conduct(world, space("a"), chooses("a"), budget_ns=240e9, minimize="time")
+    confirm = next(wish.ask for wish in wishes if wish.phase == "confirm")
+    assert (confirm.loops, confirm.runs) == (FEWEST_LOOPS, FEWEST_RUNS)
+    assert tuned.judged.comparisons[0].ratio.low > 1
+    _, wishes, _ = conduct(World(GOOD, run_ns=20e9), space("a"), chooses("a"), budget_ns=240e9)
+    assert next(wish.ask for wish in wishes if wish.phase == "confirm").runs == 5
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(30, 2), (45, 3), (3_600, 5)])
+def test_a_mean_is_confirmed_with_six_loops_where_fewer_runs_a_loop_allow_it(seconds, runs):
+    _, wishes, _ = conduct(World(slower=0.6), space("a"), chooses("a"), budget_ns=seconds * 1e9, minimize="time")
+    confirm = next(wish.ask for wish in wishes if wish.phase == "confirm")
+    assert (confirm.runs, confirm.loops >= 6) == (runs, True)
 
 
 def test_without_a_budget_there_is_no_limit_and_the_least_runs_hold_however_small_the_budget():
