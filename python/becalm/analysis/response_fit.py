@@ -40,6 +40,7 @@ from becalm.surfaces.anova import Compared, Test, chosen, compared, summary, tab
 from becalm.surfaces.box_cox import BoxCox, box_cox, transformed
 from becalm.surfaces.diagnostics import diagnose
 from becalm.surfaces.effects import effects, named
+from becalm.surfaces.optimum import MANY, combinations, separable
 from becalm.surfaces.surface import Data, Surface, fitted
 from becalm.surfaces.terms import Frame
 
@@ -127,9 +128,13 @@ def _data(sheet: Sheet, name: str) -> tuple[Data, list[int]]:
 
 
 def _model(models: Sequence[Compared], data: Data, name: str, options: FitOptions, level: float) -> Compared:
-    """The model that was asked for, or the simplest that fits. Raises UsageError for one that cannot be estimated."""
+    """The model that was asked for, or the simplest that fits. Raises UsageError for one that cannot be estimated.
+
+    With very many combinations of choices it is one in which each choice adds something by itself.
+    """
     if options.model is None:
-        return chosen(models, level)
+        simple = [each for each in models if separable(each.surface.polynomial, data.frame)]
+        return chosen(models if combinations(data.frame) <= MANY else simple, level)
     surface = fitted(models[0].surface.data, data.frame.terms(options.model))
     made = summary(options.model, surface, models[0].surface)
     needed = 1 + surface.block_count + len(surface.terms)

@@ -97,6 +97,7 @@ class _Climb:
         self.process, self.known = process, known
         self.base = known.best[0]
         self.level = float(process.expected(self.base[None])[0])
+        self.compared = process.against(self.base)
         self.choices = np.array([len(each.choices) for each in known.factors])
 
     def worth(self, places: Floats) -> Floats:
@@ -104,7 +105,7 @@ class _Climb:
         if not self.daring:
             gain = self.level - self.process.expected(places)
             return np.asarray(np.where(gain > 0, gain * self.works(places), gain))
-        mean, error = self.process.compare(places, self.base)
+        mean, error = self.compared(places)
         gain = self.level - mean
         z = gain / np.maximum(error, 1e-12)
         density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)

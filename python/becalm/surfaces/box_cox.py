@@ -74,9 +74,7 @@ def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
     first = fit(matrix, scaled)
     if first.freedom < 1:
         raise ValueError("No run is left for the error.")
-    chosen = matrix[:, list(first.kept)]
-    basis, _ = np.linalg.qr(chosen)
-    count = len(y)
+    basis, count = first.basis, len(y)
 
     def likelihood(power: float) -> float:
         z = transformed(scaled, power) if power != 1 else scaled - 1

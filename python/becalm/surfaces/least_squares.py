@@ -32,7 +32,8 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`kept`: numbers of the columns that were fitted, which `coefficients` and `inverse`, (X'X)^-1, are of."""
+    """`kept`: numbers of the columns that were fitted, which `coefficients` and `inverse`, (X'X)^-1, are of; `basis`:
+    an orthonormal one of them, shape (n, kept)."""
 
     kept: tuple[int, ...]
     coefficients: Floats
@@ -41,6 +42,7 @@ class Fit:
     residuals: Floats
     leverage: Floats
     aliased: tuple[Alias, ...]
+    basis: Floats
 
     @property
     def freedom(self) -> int:
@@ -74,28 +76,50 @@ class Fit:
 
 def fit(matrix: Floats, y: Floats) -> Fit:
     """Fit `y`, shape (n,), by the columns of `matrix`, shape (n, p), the first of which is not all zeros."""
-    basis = np.empty((len(y), 0))
+    basis, upper, kept, lost = _whole(matrix) or _by_column(matrix)
+    root = np.linalg.inv(upper)
+    coefficients = np.asarray(root @ (basis.T @ y), dtype=np.float64)
+    inverse = np.asarray(root @ root.T, dtype=np.float64)
+    fitted = basis @ (basis.T @ y)
+    aliased = []
+    for index, share in zip(lost, (root @ (basis.T @ matrix[:, lost])).T, strict=True):
+        of = tuple((kept[place], float(each)) for place, each in enumerate(share) if abs(each) > 1e-6)
+        aliased.append(Alias(index, of))
+    leverage = (basis**2).sum(axis=1)
+    return Fit(tuple(kept), coefficients, inverse, fitted, y - fitted, leverage, tuple(aliased), basis)
+
+
+_Columns = tuple[Floats, Floats, list[int], list[int]]
+"""An orthonormal basis of the columns that are kept, these in terms of it, and the numbers of columns kept and lost."""
+
+
+def _whole(matrix: Floats) -> _Columns | None:
+    """By Householder's reflections at once, where no column is lost; None where one is."""
+    count = matrix.shape[1]
+    if count > len(matrix):
+        return None
+    basis, upper = np.linalg.qr(matrix)
+    sizes, whole = np.abs(np.diag(upper)), np.linalg.norm(matrix, axis=0)
+    if (whole == 0).any() or (sizes < TOLERANCE * whole).any():
+        return None
+    return basis, upper, list(range(count)), []
+
+
+def _by_column(matrix: Floats) -> _Columns:
+    """One column after the other (Gram & Schmidt, twice), so that each is seen to be new or not."""
+    whole_basis = np.empty((len(matrix), min(matrix.shape)))
     kept: list[int] = []
     lost: list[int] = []
     for index in range(matrix.shape[1]):
-        column = matrix[:, index]
+        column, basis = matrix[:, index], whole_basis[:, : len(kept)]
         rest = column - basis @ (basis.T @ column)
         # Once more: what rounding has left of the first projection.
         rest = rest - basis @ (basis.T @ rest)
         size, whole = float(np.linalg.norm(rest)), float(np.linalg.norm(column))
-        if whole == 0 or size < TOLERANCE * whole:
+        if whole == 0 or size < TOLERANCE * whole or len(kept) == len(matrix):
             lost.append(index)
         else:
+            whole_basis[:, len(kept)] = rest / size
             kept.append(index)
-            basis = np.column_stack([basis, rest / size])
-    chosen = matrix[:, kept]
-    upper = basis.T @ chosen
-    coefficients = np.asarray(np.linalg.solve(upper, basis.T @ y), dtype=np.float64)
-    inverse = np.asarray(np.linalg.inv(upper.T @ upper), dtype=np.float64)
-    fitted = basis @ (basis.T @ y)
-    aliased = []
-    for index in lost:
-        share = np.linalg.solve(upper, basis.T @ matrix[:, index])
-        of = tuple((kept[place], float(each)) for place, each in enumerate(share) if abs(each) > 1e-6)
-        aliased.append(Alias(index, of))
-    return Fit(tuple(kept), coefficients, inverse, fitted, y - fitted, (basis**2).sum(axis=1), tuple(aliased))
+    found = np.ascontiguousarray(whole_basis[:, : len(kept)])
+    return found, found.T @ matrix[:, kept], kept, lost

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import fdtri, stdtrit
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, Ints
 from becalm.surfaces.polynomial import Polynomial, climb, highest, monomials
 from becalm.surfaces.surface import Surface
 from becalm.surfaces.terms import Frame
@@ -35,6 +35,9 @@ POOL = 512
 """Points that every drawn polynomial is looked at first."""
 
 ON_BORDER = 1e-6
+
+MANY = 64
+"""Combinations of choices beyond which they are not all gone through where each can be chosen by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, la
     uphill = Polynomial(found.exponents, sign * found.coefficients)
     starts = np.vstack([_inside(surface.data.points, bounds), _scattered(frame, bounds, STARTS, rng)])
     ends = []
-    for choice in combinations_of(frame):
+    for choice in _choices(uphill, frame):
         low, high = _variables(frame, bounds, choice)
         own = frame.expanded(_set(starts, frame, choice))
         ends.append((highest(uphill, np.unique(own, axis=0), low, high), choice))
@@ -100,6 +103,36 @@ def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, la
 def combinations_of(frame: Frame) -> list[tuple[int, ...]]:
     """Every combination of choices, of factors with a range 0."""
     return list(product(*(range(many) if many else (0,) for many in frame.choices)))
+
+
+def combinations(frame: Frame) -> int:
+    """How many combinations of choices there are."""
+    return math.prod(many or 1 for many in frame.choices)
+
+
+def separable(found: Polynomial, frame: Frame) -> bool:
+    """Whether choices add to the response by themselves, whatever all other factors are."""
+    own = [index for index in range(len(frame.variables)) if index not in frame.ranges]
+    mixed = (found.exponents[:, own] > 0).any(axis=1) & ((found.exponents > 0).sum(axis=1) > 1)
+    return not mixed.any()
+
+
+def _choices(found: Polynomial, frame: Frame) -> list[tuple[int, ...]]:
+    """Combinations of choices among which is the one where a polynomial is highest: all, or the best of each factor."""
+    if combinations(frame) <= MANY or not separable(found, frame):
+        return combinations_of(frame)
+    return [tuple(int(each) for each in _best_choices(found.exponents, found.coefficients[None, :], frame)[0])]
+
+
+def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats:
+    """Of each factor the choice that adds most to separable polynomials, shape (n, factors); 0 for a range."""
+    best = np.zeros((len(coefficients), len(frame.choices)))
+    for index, many in enumerate(frame.choices):
+        if many:
+            at = np.zeros((many, len(frame.choices)))
+            at[:, index] = np.arange(many)
+            best[:, index] = (coefficients @ monomials(frame.expanded(at), exponents).T).argmax(axis=1)
+    return best
 
 
 def around(surface: Surface, point: Floats, level: float) -> tuple[float, float, float, float]:
@@ -166,7 +199,8 @@ def _places(
     exponents = surface.polynomial.exponents
     pool = np.vstack([point[None, :], _inside(surface.data.points, bounds), _scattered(frame, bounds, POOL, rng)])
     best, value = np.empty((DRAWS, len(point))), np.full(DRAWS, -np.inf)
-    for choice in combinations_of(frame):
+    choices = _choices(Polynomial(exponents, sign * surface.polynomial.coefficients), frame)
+    for choice in choices:
         low, high = _variables(frame, bounds, choice)
         own = frame.expanded(_set(pool, frame, choice))
         seen = drawn @ monomials(own, exponents).T
@@ -176,6 +210,10 @@ def _places(
             better = reached > value
             value[better] = reached[better]
             best[better] = np.array([_point(frame, each, choice) for each in ends[better]]).reshape(-1, len(point))
+    if len(choices) == 1:
+        # Each is chosen by itself: in every polynomial that was drawn it may be another one.
+        chosen = np.array(frame.choices) > 0
+        best[:, chosen] = _best_choices(exponents, drawn, frame)[:, chosen]
     shares = tuple(
         tuple(float((best[:, index] == level).mean()) for level in range(many))
         for index, many in enumerate(frame.choices)

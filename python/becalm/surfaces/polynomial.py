@@ -16,6 +16,9 @@ from becalm.stats.arrays import Floats, Ints
 
 SWEEPS = 400
 
+ROUNDING = 1e-12
+"""Share of a value by which two of them may differ for rounding alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
@@ -62,21 +65,58 @@ def climb(
     (n, variables), between `low` and `high`; variables whose two ends are equal stay where they are."""
     at = starts.copy()
     moving = np.flatnonzero(high > low)
-    own = [np.flatnonzero(exponents[:, each] > 0) for each in moving]
+    of_second_order = int(exponents.sum(axis=1).max(initial=0)) <= 2
+    along = (_SecondOrder if of_second_order else _AnyOrder)(exponents, coefficients).along
     for _ in range(SWEEPS):
         moved = 0.0
-        for variable, mine in zip(moving, own, strict=True):
-            rest = exponents[mine].copy()
-            power = rest[:, variable].copy()
-            rest[:, variable] = 0
-            parts = coefficients[:, mine] * monomials(at, rest)
-            c1, c2, c3 = (parts[:, power == each].sum(axis=1) for each in (1, 2, 3))
-            best = _highest_of_cubic(c1, c2, c3, low[variable], high[variable])
+        for variable in moving:
+            best = _highest_of_cubic(*along(at, int(variable)), low[variable], high[variable])
             moved = max(moved, float(np.abs(best - at[:, variable]).max()))
             at[:, variable] = best
         if moved < tolerance:
             break
     return at
+
+
+class _AnyOrder:
+    """Polynomials along one variable, all others as they are: coefficients of its first three powers."""
+
+    def __init__(self, exponents: Ints, coefficients: Floats) -> None:
+        self._exponents, self._coefficients = exponents, coefficients
+
+    def along(self, at: Floats, variable: int) -> tuple[Floats, Floats, Floats]:
+        """At points, shape (n, variables): three arrays of shape (n,)."""
+        mine = np.flatnonzero(self._exponents[:, variable] > 0)
+        rest = self._exponents[mine].copy()
+        power = rest[:, variable].copy()
+        rest[:, variable] = 0
+        parts = self._coefficients[:, mine] * monomials(at, rest)
+        c1, c2, c3 = (parts[:, power == each].sum(axis=1) for each in (1, 2, 3))
+        return c1, c2, c3
+
+
+class _SecondOrder:
+    """The same of polynomials of second order: with slopes and a matrix of the rest it is one product."""
+
+    def __init__(self, exponents: Ints, coefficients: Floats) -> None:
+        count, variables = len(coefficients), exponents.shape[1]
+        self._slopes, self._bends = np.zeros((count, variables)), np.zeros((variables, count, variables))
+        for term, powers in enumerate(exponents):
+            members = np.repeat(np.arange(variables), powers)
+            if len(members) == 1:
+                self._slopes[:, members[0]] += coefficients[:, term]
+            elif len(members) == 2:
+                one, other = members
+                self._bends[one, :, other] += coefficients[:, term]
+                if one != other:
+                    self._bends[other, :, one] += coefficients[:, term]
+
+    def along(self, at: Floats, variable: int) -> tuple[Floats, Floats, Floats]:
+        """As of any order."""
+        bends = self._bends[variable]
+        own = bends[:, variable]
+        slope = self._slopes[:, variable] + np.einsum("ij,ij->i", bends, at) - own * at[:, variable]
+        return slope, own, np.zeros(len(at))
 
 
 def highest(polynomial: Polynomial, starts: Floats, low: Floats, high: Floats) -> Floats:
@@ -94,7 +134,9 @@ def highest(polynomial: Polynomial, starts: Floats, low: Floats, high: Floats) -
             break
         to = at.copy()
         to[free] = np.clip(at[free] - np.linalg.solve(bend, gradient[free]), low[free], high[free])
-        if polynomial(to[None, :])[0] < polynomial(at[None, :])[0]:
+        before, after = polynomial(np.stack([at, to]))
+        # What rounding leaves of a gain near the top is no loss.
+        if after < before - ROUNDING * max(1.0, abs(before)):
             break
         done = bool(np.abs(to - at).max() < 1e-14)
         at = to

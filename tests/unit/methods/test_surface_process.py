@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from becalm.methods.surface_process import Seen, Weights, _Posterior, learned
+from becalm.methods.surface_covariance import Columns, Places, Side, Weights
+from becalm.methods.surface_process import Seen, _Posterior, learned
 from becalm.nouns.factor import Factor
 from becalm.stats.one_thread import _libraries, one_thread
 
@@ -40,10 +41,10 @@ def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
     places = np.random.default_rng(5).uniform(-0.8, 0.8, (30, 4))
     places[:, 3] = np.arange(30) % 3
     base = np.array([0.0, 0.0, 0.0, 0.0])
-    mean, error = process.compare(places, base)
+    mean, error = process.against(base)(places)
     truth = np.array([value(each) for each in places])
     assert np.abs(mean - truth).max() < 0.1
-    assert process.compare(base[None], base)[1] == pytest.approx([0.0], abs=1e-6)
+    assert process.against(base)(base[None])[1] == pytest.approx([0.0], abs=1e-6)
     assert (error > 0).all()
     assert process.expected(places) == pytest.approx(mean)
     assert process.weights.relevance[0] > 3 * process.weights.relevance[2]
@@ -62,3 +63,45 @@ def test_one_thread_is_for_within_only():
     with one_thread():
         assert {library["get"]() for library in _libraries()} <= {1}
     assert [library["get"]() for library in _libraries()] == before
+
+
+@pytest.mark.parametrize("factors", [FACTORS, FACTORS[:3]], ids=["choices", "ranges"])
+def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
+    rng = np.random.default_rng(2)
+    weights = Weights.usual(len(factors))
+    weights = Weights(weights.logs + 0.2 * rng.standard_normal(len(weights.logs)))
+    columns = Columns(factors)
+    one, other = (
+        np.array([[rng.integers(3) if each.choices else rng.uniform(-1, 1) for each in factors] for _ in range(4)])
+        for _ in range(2)
+    )
+    a, (size, length, _, _) = weights.relevance, weights.others
+
+    def shared(x, y, power):
+        """What two places have in common in each factor: Columns says what that is."""
+        choices = [len(each.choices) for each in factors]
+        return np.array([
+            (1.0 if p == q else -1 / (many - 1)) ** power if many else (p * q) ** power
+            for p, q, many in zip(x, y, choices, strict=True)
+        ])  # fmt: skip
+
+    def plain(x, y):
+        bend = [
+            [0.0 if each.choices else at**2 - 1 / 3 for at, each in zip(place, factors, strict=True)]
+            for place in (x, y)
+        ]
+        far = sum(
+            b * (float(p != q) if each.choices else (p - q) ** 2)
+            for b, p, q, each in zip(a, x, y, factors, strict=True)
+        )
+        linear = a @ shared(x, y, 1)
+        found = 25.0 + a**2 @ shared(x, y, 1) + 0.125 * (linear**2 - a**2 @ shared(x, y, 2))
+        found += 0.25 * (a**2 @ (np.array(bend[0]) * bend[1])) + 0.16 * (a @ bend[0]) * (a @ bend[1])
+        return found + size**2 * np.exp(-far / (2 * length**2))
+
+    side, places = Side(Places(columns, one), weights), Places(columns, other)
+    wanted = np.array([[plain(x, y) for y in other] for x in one])
+    assert side.covariance(places) == pytest.approx(wanted, rel=1e-12)
+    assert side.variance(places) == pytest.approx([plain(y, y) for y in other], rel=1e-12)
+    by = rng.standard_normal(len(one))
+    assert side.weighted(by).at(places) == pytest.approx(by @ wanted, rel=1e-9)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.unit.surfaces.published import chemreact, heli, treb, uniformity
 
+from becalm.surfaces import least_squares
 from becalm.surfaces.least_squares import fit
 from becalm.surfaces.surface import fitted
 
@@ -76,3 +77,17 @@ def test_a_column_that_is_a_combination_is_left_out_and_said_to_be():
 def test_a_run_that_fits_itself_has_no_press():
     x = np.column_stack([np.ones(4), [0.0, 0, 0, 1]])
     assert fit(x, np.array([1.0, 2, 3, 9])).press == np.inf
+
+
+def test_both_ways_to_a_basis_agree():
+    rng = np.random.default_rng(4)
+    matrix = np.column_stack([np.ones(30), rng.standard_normal((30, 11))])
+    at_once, by_column = least_squares._whole(matrix), least_squares._by_column(matrix)
+    for basis, upper, kept, lost in (at_once, by_column):
+        assert basis @ upper == pytest.approx(matrix)
+        assert (kept, lost) == (list(range(12)), [])
+    assert (at_once[0] ** 2).sum(axis=1) == pytest.approx((by_column[0] ** 2).sum(axis=1))
+    # Nothing is taken at once where a column is lost, or where there are more columns than runs.
+    assert least_squares._whole(np.column_stack([matrix, matrix[:, 3] - 2 * matrix[:, 5]])) is None
+    assert least_squares._whole(matrix[:8]) is None
+    assert len(fit(matrix[:8], rng.standard_normal(8)).kept) == 8

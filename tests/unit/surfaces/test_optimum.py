@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.unit.surfaces.published import chemreact, treb
 
+from becalm.surfaces import optimum as best
 from becalm.surfaces.optimum import Bounds, optimum
 from becalm.surfaces.surface import Data, fitted
 from becalm.surfaces.terms import Frame
@@ -59,6 +60,29 @@ def test_choices_are_tried_all_and_how_sure_the_choice_is_is_said():
     assert found.point[1] == 1
     assert found.shares[1] == (0.0, 1.0, 0.0)
     assert found.place_low[0] < 0.3 < found.place_high[0]
+
+
+def test_of_very_many_choices_each_is_chosen_by_itself(monkeypatch):
+    generator = rng(5)
+    frame = Frame((0, 2, 3, 2))
+    points = np.column_stack([generator.uniform(-1, 1, 80), *(generator.integers(many, size=80) for many in (2, 3, 2))])
+    add = np.array([0.0, 0.5, -0.5])
+    y = (
+        points[:, 0]
+        + add[points[:, 2].astype(int)]
+        - points[:, 1]
+        + 0.01 * points[:, 3]
+        + 0.3 * generator.normal(size=80)
+    )
+    surface = fitted(Data(frame, points.astype(float), np.ones(80, dtype=int), y), frame.terms("linear"))
+    every = best.optimum(surface, Bounds.of(frame), rng(), largest=False, level=0.05)
+    monkeypatch.setattr(best, "MANY", 3)
+    alone = best.optimum(surface, Bounds.of(frame), rng(), largest=False, level=0.05)
+    assert alone.point == pytest.approx(every.point)
+    assert (alone.value, alone.low, alone.high) == pytest.approx((every.value, every.low, every.high))
+    assert alone.shares == every.shares
+    assert 0.5 < alone.shares[3][int(alone.point[3])] < 1.0
+    assert not best.separable(fitted(surface.data, frame.terms("2fi")).polynomial, frame)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.surfaces.polynomial import Polynomial, climb, highest
+from becalm.surfaces.polynomial import Polynomial, _AnyOrder, _SecondOrder, climb, highest
 from becalm.surfaces.terms import Frame
 
 CUBIC = np.array([[0, 0], *(each.exponents for each in Frame((0, 0)).terms("cubic"))])
@@ -35,3 +35,13 @@ def test_a_variable_without_room_stays():
         found.exponents, found.coefficients[None, :], np.array([[0.3, 0.0]]), np.array([0.3, -1]), np.array([0.3, 1])
     )
     assert at[0] == pytest.approx([0.3, 1.0])
+
+
+def test_a_polynomial_of_second_order_is_the_same_along_a_variable_either_way():
+    rng = np.random.default_rng(8)
+    exponents = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [2, 0, 0], [0, 0, 2]])
+    coefficients, at = rng.standard_normal((5, 8)), rng.uniform(-1, 1, (5, 3))
+    for variable in range(3):
+        either = [each(exponents, coefficients).along(at, variable) for each in (_SecondOrder, _AnyOrder)]
+        for one, other in zip(*either, strict=True):
+            assert one == pytest.approx(other)
