@@ -31,8 +31,14 @@ MARKS = ("linear", "log", "whole")
 TIMES = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Units of which a level is shown in another one where that is easier to read, in seconds."""
 
+LONG = {"min": 60.0, "h": 3600.0, "d": 86400.0}
+"""Units for what is longer, in seconds: a fitted surface is told beyond the ranges, too."""
+
 PLAIN = 1e15
 """Numbers below it are written out."""
+
+LARGEST = 700.0
+"""Logarithm beyond which there is no number."""
 
 DIGITS = 12
 """Significant digits of a level in a spreadsheet: what is set is what is fitted, to more places than anybody sets."""
@@ -130,13 +136,13 @@ class Factor:
         return 2 * (at - low) / (high - low) - 1
 
     def natural(self, coded: float) -> Level:
-        """The level at a place, also beyond the ends: axial points may lie there."""
+        """The level at a place, also beyond the ends: axial points may lie there, and a surface is level anywhere."""
         if self.categorical:
             return self.choices[round(coded)]
         low, high = self._scaled(self.low), self._scaled(self.high)
         at = (low + high) / 2 + coded * (high - low) / 2
-        found = math.exp(at) if self.scale is Scale.LOG else at
-        return round(found) if self.whole else float(f"{found:.{DIGITS}g}")
+        found = math.exp(min(at, LARGEST)) if self.scale is Scale.LOG else at
+        return round(found) if self.whole and abs(found) < PLAIN else float(f"{found:.{DIGITS}g}")
 
     def worded(self, level: Level, digits: int = 6) -> str:
         """A level with its unit, to so many digits: a time in the unit that people would take, no powers of ten."""
@@ -144,9 +150,11 @@ class Factor:
             return level
         unit, size = self.unit, abs(level)
         if unit in TIMES and size and not 1e-3 <= size < (math.inf if unit == "s" else 1e3):
-            seconds = size * TIMES[unit]
-            unit = next((each for each, one in TIMES.items() if 0.9999 * one <= seconds < 999.9 * one), unit)
-            level = level * TIMES[self.unit] / TIMES[unit]
+            seconds, known = size * TIMES[unit], {**TIMES, **LONG}
+            fitting = (each for each, one in TIMES.items() if 0.9999 * one <= seconds < 999.9 * one)
+            longest = next((each for each, one in reversed(LONG.items()) if seconds >= one), unit)
+            unit = next(fitting, longest)
+            level = level * known[self.unit] / known[unit]
         shown = f"{level:.{digits}g}"
         if "e" in shown and 1 <= abs(level) < PLAIN:
             shown = f"{float(shown):.0f}"

@@ -34,6 +34,18 @@ def test_coded_and_natural_units():
     assert (policy.coded("batch"), policy.natural(0.0)) == (1.0, "other")
 
 
+def test_a_place_far_outside_of_the_range_has_a_level_all_the_same():
+    slice_ = Factor.parse("slice=100000..1000000000ns:log:whole")
+    for coded in (3.0, 20.0, 1e3, 1e9):
+        assert 0 < slice_.natural(coded) < float("inf")
+        assert len(slice_.worded(slice_.natural(coded), 5)) < 20
+        assert slice_.natural(-coded) >= 0
+    assert slice_.worded(2_184_900_000_000, 5) == "36.415 min"
+    assert slice_.worded(7_200_000_000_000, 5) == "2 h"
+    assert slice_.worded(200_000_000_000_000, 5) == "2.3148 d"
+    assert Factor.parse("t=1..9s").worded(5000.0) == "5000 s"
+
+
 def test_levels_in_words():
     assert Factor.parse("time=80..90min").worded(86.86148) == "86.8615 min"
     assert Factor.parse("n=1..8").worded(3) == "3"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from becalm.nouns.design_fit import DesignFit, ResponseFit, SurfacePoint
-from becalm.nouns.factor import Factor
+from becalm.nouns.factor import Factor, Level
+from becalm.nouns.knob import known
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
 from becalm.wording.design import FAR, at, distance, interval, level_place, number, p_value
@@ -248,22 +249,50 @@ def canonical(found: DesignFit, each: ResponseFit) -> Table:
 
 
 def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
-    """Points with the response there."""
+    """Points with the response there; those far outside of the ranges are counted: nothing is known of them."""
+    near = [place for place in some if distance(place, found.factors) <= FAR]
     rows = tuple(
         (
             *(factor.worded(level, 5) for factor, level in zip(found.factors, place.levels, strict=True)),
             number(place.value, 6),
-            "" if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)) else "outside",
+            _outside(found, place),
         )
-        for place in some
+        for place in near
     )
     head = (*(factor.name for factor in found.factors), each.name, "ranges")
-    return Table(title, head, rows, tuple(range(len(head) - 1)))
+    note = ""
+    if near and len(near) < len(some):
+        note = (
+            f"{counted(len(some) - len(near), 'place')} more {'lies' if len(some) - len(near) == 1 else 'lie'} farther "
+            f"from the middle than {FAR:g} times the ends of a range: a surface says nothing of such a place."
+        )
+    if any(row[-1] == NOT_ALLOWED for row in rows):
+        note = f"{note} {NOT_ALLOWED}: no setting that the kernel takes.".strip()
+    return Table(title, head, rows, tuple(range(len(head) - 1)), note)
+
+
+def _outside(found: DesignFit, place: SurfacePoint) -> str:
+    """Whether a place lies within the ranges that were varied, and else whether it could be set at all."""
+    if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)):
+        return ""
+    return "outside" if all(map(_taken, found.factors, place.levels)) else NOT_ALLOWED
+
+
+def _taken(factor: Factor, level: Level) -> bool:
+    """Whether a knob of this name takes a level; what is no knob takes any."""
+    row = known().get(factor.name)
+    numbers = None if row is None else row.domain.range
+    if numbers is None or isinstance(level, str) or numbers.unit != factor.unit:
+        return True
+    return numbers.low <= level <= numbers.high
 
 
 def _ranges(found: DesignFit, place: SurfacePoint) -> list[float]:
     return [at for factor, at in zip(found.factors, place.coded, strict=True) if not factor.categorical]
 
+
+NOT_ALLOWED = "not allowed"
+"""Of places that no setting has."""
 
 MOST_RUNS = 200
 """Lines of the table of runs: of more only those that a reader would look for."""
