@@ -86,7 +86,6 @@ def test_only_the_end_of_much_output_is_looked_at(store):
         ({"metric": "(a)", "output": "inherit"}, "passes that on unread"),
         ({"metric": "(a)", "host": "null"}, "nothing is printed"),
         ({"metric": "(a)", "host": "sim:drift"}, "nothing is printed"),
-        ({"metric": "(a)", "hosts": ["local", "null"]}, "one host at a time"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):

@@ -104,3 +104,33 @@ def test_what_makes_no_sense(file, tmp_path):
     (tmp_path / "s.toml").write_text('[[program]]\ncommand="true"')
     with pytest.raises(UsageError, match="does not define peak"):
         suite(str(tmp_path / "s.toml"), tuning="peak")
+
+
+PRINTING = """
+[[program]]
+name = "fast"
+command = "echo rate 500"
+metric = "rate ([0-9]+),unit=req/s,better=higher"
+reference = "250 req/s"
+[[program]]
+name = "plain"
+command = "echo took 4 ms"
+reference = "8ms"
+"""
+
+
+def test_programs_are_rated_by_what_they_print(tmp_path):
+    path, store = tmp_path / "programs.toml", str(tmp_path / "store.db")
+    path.write_text(PRINTING)
+    found = suite(str(path), runs=2, store=store, metric="took ([0-9]+) ms,name=took,unit=ms")
+    (tuning,) = found.tunings
+    assert [(each.metric, each.values, each.ratio) for each in tuning.programs] == [
+        ("rate", (500.0, 500.0), 2.0),
+        ("took", (4.0, 4.0), 2.0),
+    ]
+    assert tuning.ratio == pytest.approx(2.0)
+    assert (found.copies, tuning.rate) == (None, None)
+    assert "There are no rates" in found.sentence
+    assert conclude(stored(found.study, store)) == found
+    with pytest.raises(UsageError, match="--copies is for the rate"):
+        suite(str(path), runs=2, store=store, copies=2)

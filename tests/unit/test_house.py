@@ -154,7 +154,7 @@ def test_fields_of_the_json_are_documented():
 def test_fields_of_the_json_of_several_hosts_are_documented():
     import dataclasses
 
-    from becalm.nouns.multi_host import MultiHostVerdict, PooledDifference, PooledTime
+    from becalm.nouns.multi_host import MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
     from becalm.nouns.survey import Outlier, PeerGroup, Row, SurveyResult
 
     for title, kinds in (("Several hosts", (MultiHostVerdict, PooledDifference)), ("A survey", (SurveyResult,))):
@@ -163,6 +163,7 @@ def test_fields_of_the_json_of_several_hosts_are_documented():
                 assert f"`{each.name}`" in chapter(title), f"{kind.__name__}.{each.name}"
     for title, kind in (
         ("Several hosts", PooledTime),
+        ("Several hosts", PooledMetric),
         ("A survey", Outlier),
         ("A survey", Row),
         ("A survey", PeerGroup),

@@ -7,12 +7,13 @@ never times of different machines. Hosts are the unit (`becalm.stats.random_effe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
+from becalm.nouns.metric import Better
+from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
 from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Summary, Verdict
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.random_effects import Combined, combine
@@ -26,6 +27,7 @@ def pool(
     verdicts = [(each.host, each.verdict) for each in hosts if isinstance(each.verdict, Verdict)]
     across = tuple(_across(verdicts, confidence))
     times = tuple(_times(verdicts, confidence)) if kind == "run" else ()
+    metrics = tuple(_metrics(verdicts, confidence)) if kind == "run" else ()
     limits = [verdict.fail_above for _, verdict in verdicts if verdict.fail_above is not None]
     found = MultiHostVerdict(
         kind=kind,
@@ -34,6 +36,7 @@ def pool(
         hosts=tuple(hosts),
         across=across,
         times=times,
+        metrics=metrics,
         findings=tuple(findings),
         fail_above=limits[0] if limits else None,
         gate=_gate([verdict for _, verdict in verdicts if verdict.gate is not None], len(hosts)),
@@ -85,6 +88,8 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             next_high=_ratio(combined.next_high),
             differ_p=combined.q_p,
             answers={host: d.answer for host, d in by_host.items()},
+            metric=next(iter(known.values())).metric,
+            better=next(iter(known.values())).better,
         )
         found.append(replace(made, sentence=multi_host.across(made, {host: d.estimate for host, d in known.items()})))
     return found
@@ -102,40 +107,89 @@ def _ratio(log: float) -> float:
     return math.expm1(log) if log < 700 else math.inf
 
 
-def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledTime]:
-    """Of each program, over the hosts that know its mean with an interval."""
-    names = list(dict.fromkeys(s.name for _, verdict in verdicts for s in verdict.summaries))
-    found = []
-    for name in names:
-        known: dict[str, tuple[Summary, float]] = {}
-        for host, verdict in verdicts:
-            for each in verdict.summaries:
-                error = _relative_error(each, verdict.confidence)
-                if each.name == name and math.isfinite(error):
-                    known[host] = each, error
-        if not known:
-            continue
-        logs = [math.log(each.mean_ns.value) for each, _ in known.values()]
-        combined: Combined = combine(logs, [error for _, error in known.values()], 1 - confidence)
-        ends = [math.exp(value) if value < 700 else math.inf for value in (combined.low, combined.high)]
-        ranked = sorted(known, key=lambda host: known[host][0].mean_ns.value)
-        made = PooledTime(
-            name=name,
-            hosts=len(known),
-            typical_ns=Interval(math.exp(combined.estimate), ends[0], ends[1]),
-            confidence=confidence,
-            between=combined.between,
-            differ_p=combined.q_p,
-            fastest=ranked[0],
-            slowest=ranked[-1],
-        )
-        means = {host: each.mean_ns.value for host, (each, _) in known.items()}
-        found.append(replace(made, sentence=multi_host.times(made, means)))
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What one program came to on each host, put together; `ranked`: hosts from lowest to highest."""
+
+    by_host: dict[str, float]
+    combined: Combined
+    typical: Interval
+    ranked: list[str]
+
+
+def _pooled(means: Mapping[str, tuple[Interval, float]], confidence: float) -> _Means | None:
+    """Of the hosts that know a mean with an interval; `means`: of each host, and at which confidence."""
+    errors = {host: _relative_error(*each) for host, each in means.items()}
+    known = {host: means[host][0].value for host, error in errors.items() if math.isfinite(error)}
+    if not known:
+        return None
+    combined = combine([math.log(each) for each in known.values()], [errors[host] for host in known], 1 - confidence)
+    low, high = (math.exp(value) if value < 700 else math.inf for value in (combined.low, combined.high))
+    return _Means(
+        known, combined, Interval(math.exp(combined.estimate), low, high), sorted(known, key=known.__getitem__)
+    )
+
+
+def _summaries(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, dict[str, tuple[Summary, float]]]:
+    """Of each program by host: its summary, and the confidence of that host's intervals."""
+    found: dict[str, dict[str, tuple[Summary, float]]] = {}
+    for host, verdict in verdicts:
+        for each in verdict.summaries:
+            found.setdefault(each.name, {})[host] = each, verdict.confidence
     return found
 
 
-def _relative_error(summary: Summary, confidence: float) -> float:
-    """Standard error of the logarithm of the mean, from its interval (Student's, near enough to the normal)."""
-    mean = summary.mean_ns
+def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledTime]:
+    """Of each program, over the hosts that know its mean with an interval."""
+    found = []
+    for name, by_host in _summaries(verdicts).items():
+        here = _pooled({host: (each.mean_ns, level) for host, (each, level) in by_host.items()}, confidence)
+        if here is None:
+            continue
+        made = PooledTime(
+            name=name,
+            hosts=len(here.by_host),
+            typical_ns=here.typical,
+            confidence=confidence,
+            between=here.combined.between,
+            differ_p=here.combined.q_p,
+            fastest=here.ranked[0],
+            slowest=here.ranked[-1],
+        )
+        found.append(replace(made, sentence=multi_host.times(made, here.by_host)))
+    return found
+
+
+def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[PooledMetric]:
+    """Of each number that each program prints, likewise."""
+    found = []
+    for name, by_host in _summaries(verdicts).items():
+        first = next(iter(by_host.values()))[0]
+        for place, metric in enumerate(first.metrics):
+            here = _pooled(
+                {host: (each.metrics[place].mean, level) for host, (each, level) in by_host.items()}, confidence
+            )
+            if here is None:
+                continue
+            ends = here.ranked if metric.better is Better.LOWER else here.ranked[::-1]
+            made = PooledMetric(
+                name=name,
+                metric=metric.name,
+                unit=metric.unit,
+                better=metric.better,
+                hosts=len(here.by_host),
+                typical=here.typical,
+                confidence=confidence,
+                between=here.combined.between,
+                differ_p=here.combined.q_p,
+                best=ends[0],
+                worst=ends[-1],
+            )
+            found.append(replace(made, sentence=multi_host.metrics(made, here.by_host)))
+    return found
+
+
+def _relative_error(mean: Interval, confidence: float) -> float:
+    """Standard error of the logarithm of a mean, from its interval (Student's, near enough to the normal)."""
     half = (mean.high - mean.low) / 2
     return half / mean.value / float(ndtri((1 + confidence) / 2)) if mean.value > 0 else math.inf

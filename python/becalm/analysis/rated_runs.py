@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from becalm.analysis.contamination import USUAL, contaminated
-from becalm.analysis.rating import rated, tuning
+from becalm.analysis.rating import rated, rated_by, tuning
 from becalm.load.record import Load
 from becalm.nouns.options.suite import SuiteOptions
-from becalm.nouns.rating import Ratings
+from becalm.nouns.rating import Rated, Ratings
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ def ratings(
     rows: Sequence[Run],
     loads: Sequence[Load] = (),
     *,
+    workloads: Sequence[Workload],
     study: int | None,
     host: str,
 ) -> Ratings:
@@ -66,14 +67,20 @@ def ratings(
         failed = sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in found)
         return [run.wall_ns for run in good(cell)], failed
 
-    def one(number: int, program: int) -> Any:
+    def one(number: int, program: int) -> Rated:
         alone, failed = times(Cell(number, program, False))
         together, also = times(Cell(number, program, True))
         mine = good(Cell(number, program, False))
-        return rated(
+        found = rated(
             names[program], references[program], longest, alone, together, copies, failed + also,
             cpu_times_ns=[_cpu_ns(run) for run in mine], contaminated=sum(run.seq in beside for run in mine),
         )  # fmt: skip
+        # The workloads of one tuning alone come first, in the order of the programs.
+        metrics = workloads[program].metrics if program < len(workloads) else ()
+        if not metrics:
+            return found
+        reference = options.references[program] if options.references else None
+        return rated_by(metrics[0], found, reference, [run.metrics[0] for run in mine if run.metrics])
 
     made = tuple(
         tuning(name, settings[number].to_json(), [one(number, program) for program in range(len(names))])

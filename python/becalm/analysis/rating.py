@@ -5,6 +5,9 @@ of all copies, from the start of the first to the end of the last; of several ru
 geometric mean (SPEC CPU95 and CPU2017 run and reporting rules; the rate is CPU95's, which counts in a day's work of the
 longest program). Unknown is None: without all references there is no mean.
 
+A program may be rated by a number that it prints in place of its time: reference / median, or median / reference where
+larger is better.
+
 Public: Rated, Tuning, Ratings, ratio, rate, geometric_mean.
 """
 
@@ -13,8 +16,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from becalm.nouns.codec import Json
+from becalm.nouns.metric import Metric
 from becalm.nouns.rating import Rated, Tuning
 
 DAY_NS = 86_400 * 10**9
@@ -73,6 +78,27 @@ def rated(
         failed=failed,
         contaminated=contaminated,
         cpu_ratio=None if reference_ns is None or cpu_ns is None else ratio(reference_ns, cpu_ns),
+    )
+
+
+def rated_by(metric: Metric, found: Rated, reference: float | None, values: Iterable[float]) -> Rated:
+    """The same program rated by a number that it prints, one value a good run, in place of its time."""
+    known = tuple(values)
+    median = float(statistics.median(known)) if known else None
+    ratio = None
+    if reference is not None and median is not None:
+        ratio = median / reference if metric.higher else reference / median
+    return replace(
+        found,
+        metric=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        reference=reference,
+        values=known,
+        median=median,
+        ratio=ratio,
+        rate=None,
+        cpu_ratio=None,
     )
 
 

@@ -9,7 +9,7 @@ import click
 import becalm
 from becalm.cli import options, output
 
-VALUES = (becalm.SuiteParts, becalm.SuiteOptions, becalm.WithProfile, becalm.SessionOptions)
+VALUES = (becalm.SuiteParts, becalm.SuiteOptions, becalm.Response, becalm.WithProfile, becalm.SessionOptions)
 
 
 @click.command("suite", context_settings={"ignore_unknown_options": False})
@@ -23,6 +23,7 @@ def command_suite(file: str, **given: Any) -> None:
     \b
     becalm suite programs.toml
     becalm suite --copies 8 --tuning base --json programs.toml
+    becalm suite --metric 'json:p99,unit=us' programs.toml
 
     Exit code 4 when a run of any program did not end well.
     """

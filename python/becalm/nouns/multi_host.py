@@ -1,8 +1,8 @@
 """What is measured on several hosts: the values that `run`, `compare` and `tune` conclude then, with one JSON form.
 
 `HostResult` is what one host gave, `PooledDifference` one comparison over all of them, `PooledTime` one program's times
-over all of them, `MultiHostVerdict` the whole. `becalm.analysis.meta_analysis` makes them of single verdicts.
-Differences are fractions (0.01: 1 % slower).
+over all of them, `PooledMetric` what it prints there, `MultiHostVerdict` the whole. `becalm.analysis.meta_analysis`
+makes them of single verdicts. Differences are fractions (0.01: 1 % slower).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.metric import Better
 from becalm.nouns.survey import Machine
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import SCHEMA, Answer, Finding, Gate, Interval, Verdict, gate_code
@@ -40,7 +41,7 @@ class PooledDifference:
     the interval rests on); infinite ends for one host. `between`: standard deviation of the true differences from host
     to host, of their logarithms. `next_low`, `next_high`: where one more such host would come out, measured likewise.
     `differ_p`: of hosts that all have the same difference (Cochran's Q). `answers`: host to its own answer; those
-    `unknown` took no part. `confidence` of all comparisons together.
+    `unknown` took no part. `confidence` of all comparisons together. `metric`, `better`: as of a single host.
     """
 
     name: str
@@ -56,6 +57,8 @@ class PooledDifference:
     differ_p: float
     answers: Mapping[str, Answer]
     sentence: str = ""
+    metric: str = ""
+    better: Better = Better.LOWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,28 @@ class PooledTime:
 
 
 @dataclass(frozen=True, slots=True)
+class PooledMetric:
+    """A number that one program prints, over hosts, in `unit`.
+
+    `typical`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host to
+    host of the logarithms of their means; `best`, `worst`: names of hosts, as `better` has it.
+    """
+
+    name: str
+    metric: str
+    unit: str
+    better: Better
+    hosts: int
+    typical: Interval
+    confidence: float
+    between: float
+    differ_p: float
+    best: str
+    worst: str
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MultiHostVerdict:
     """The conclusion of one measurement on several hosts.
 
@@ -92,6 +117,7 @@ class MultiHostVerdict:
     hosts: tuple[HostResult, ...]
     across: tuple[PooledDifference, ...] = ()
     times: tuple[PooledTime, ...] = ()
+    metrics: tuple[PooledMetric, ...] = ()
     transfer: tuple[Transfer, ...] = ()
     findings: tuple[Finding, ...] = ()
     fail_above: float | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import Json
+from becalm.nouns.metric import Better
 from becalm.nouns.verdict import SCHEMA
 
 
@@ -18,6 +19,9 @@ class Rated:
     `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
     well, which are in no number. `contaminated`: runs of one copy beside which other load was; then `cpu_ratio` is the
     ratio from CPU time, which counts no waiting. What was not measured is empty or None.
+
+    `metric`: what the program prints that is rated in place of its time, empty for none: in `unit`, `values` one per
+    good run, `median` and `reference` of them.
     """
 
     name: str
@@ -32,6 +36,12 @@ class Rated:
     failed: int = 0
     contaminated: int = 0
     cpu_ratio: float | None = None
+    metric: str = ""
+    unit: str = ""
+    better: Better = Better.LOWER
+    reference: float | None = None
+    values: tuple[float, ...] = ()
+    median: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,11 @@ class Ratings:
     def exit_code(self) -> int:
         """4 when a run did not end well (docs/reference/exit-codes.md)."""
         return 4 if self.failed else 0
+
+    @property
+    def by_metric(self) -> bool:
+        """Whether a program is rated by what it prints."""
+        return any(each.metric for tuning in self.tunings for each in tuning.programs)
 
     @property
     def failed(self) -> int:

@@ -12,6 +12,7 @@ from becalm.nouns.rating import Rated, Ratings, Tuning
 from becalm.report.fitted import Fitted
 from becalm.report.table import Table as Cells
 from becalm.wording.measurement import duration
+from becalm.wording.metric import quantity
 from becalm.wording.suite import UNKNOWN, copies, number
 
 BY_CPU = "by CPU time"
@@ -64,7 +65,7 @@ def _title(tuning: Tuning) -> str:
 def _heads(found: Ratings) -> list[str]:
     rates = [f"{copies(found.copies)}", "rate", "delay"] if found.copies is not None else []
     by_cpu = [BY_CPU] if _beside(found) else []
-    return ["program", "reference", "time", "spread", "ratio", *rates, *by_cpu]
+    return ["program", "reference", "median" if found.by_metric else "time", "spread", "ratio", *rates, *by_cpu]
 
 
 def _beside(found: Ratings) -> bool:
@@ -83,13 +84,11 @@ def _rows(found: Ratings, tuning: Tuning, plain: bool) -> list[list[str]]:
 
 
 def _row(found: Ratings, each: Rated) -> list[str]:
-    known = [
-        each.name,
-        UNKNOWN if each.reference_ns is None else duration(each.reference_ns),
-        UNKNOWN if each.median_ns is None else duration(each.median_ns),
-        _spread(each),
-        number(each.ratio),
-    ]
+    if each.metric:
+        ends = [UNKNOWN if value is None else quantity(value, each.unit) for value in (each.reference, each.median)]
+    else:
+        ends = [UNKNOWN if value is None else duration(value) for value in (each.reference_ns, each.median_ns)]
+    known = [each.name, *ends, _spread(each), number(each.ratio)]
     if found.copies is None:
         return known
     together = UNKNOWN if each.rate_median_ns is None else duration(each.rate_median_ns)
@@ -98,6 +97,7 @@ def _row(found: Ratings, each: Rated) -> list[str]:
 
 def _spread(each: Rated) -> str:
     """From the fastest to the slowest run, over the median: three runs have no standard deviation to speak of."""
-    if each.median_ns is None or len(each.times_ns) < 2:
+    values, median = (each.values, each.median) if each.metric else (each.times_ns, each.median_ns)
+    if median is None or len(values) < 2:
         return UNKNOWN
-    return f"{(max(each.times_ns) - min(each.times_ns)) / each.median_ns * 100:.1f} %"
+    return f"{(max(values) - min(values)) / median * 100:.1f} %"

@@ -11,7 +11,6 @@ from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Verdict
-from becalm.nouns.workload import Workload
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
 from becalm.study.looks import Looks
@@ -61,12 +60,6 @@ def measure_interleaved(
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict
-
-
-def refuse_several(several: bool, programs: Sequence[Workload]) -> None:
-    """Raises UsageError where something that programs print is to be put together over hosts."""
-    if several and any(each.metrics for each in programs):
-        raise UsageError("What programs print is compared on one host at a time: name one --host beside --metric.")
 
 
 def _progress(seen: Looks, number: int | None) -> Progress:

@@ -16,7 +16,7 @@ from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
-from becalm.study.interleaved import measure_interleaved, refuse_several
+from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.study.stored import Baseline, baseline_series
 from becalm.units import listed
@@ -98,7 +98,6 @@ def compare(
     made = _programs(commands, given, program)
     programs = [each.measuring(response, work) for each in made]
     metric = _metric(programs)
-    refuse_several(several, programs)
     if not programs or (len(programs) == 1 and options.baseline is None):
         raise UsageError(
             "Comparing needs two programs, for example: becalm compare 'gzip -1 -k -c FILE' 'gzip -9 -k -c FILE'. "

@@ -11,7 +11,7 @@ from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
-from becalm.study.interleaved import measure_interleaved, refuse_several
+from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.workloads import single
 
@@ -57,7 +57,6 @@ def run(
     """
     options, session, program = asked(RunOptions, given, WithProfile, Response, Work)
     workload = single(command, **program).measuring(Response.of(given), Work.of(given))
-    refuse_several(hosts is not None or cluster is not None, [workload])
 
     def measure(chosen: RunOptions, where: SessionOptions) -> Verdict:
         return measure_interleaved(where.study("run", [workload], chosen), chosen, where)

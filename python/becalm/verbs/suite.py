@@ -18,6 +18,7 @@ from becalm.analysis.rated_runs import cells, ratings
 from becalm.errors import UnfinishedError, UsageError
 from becalm.hosts import Event, Loads
 from becalm.load.record import Load
+from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
 from becalm.nouns.rating import Ratings
@@ -43,6 +44,7 @@ from becalm.workloads.suite import Listed, Suite, read
 
 
 class _Own(TypedDict, total=False):
+    metric: str | Sequence[str]
     tuning: str | None
     rates: bool
     runs: int
@@ -52,7 +54,7 @@ class SuiteKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, tot
     """The options of `suite` as type checkers see them."""
 
 
-@takes(SuiteParts, SuiteOptions, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
+@takes(SuiteParts, SuiteOptions, Response, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
 def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
@@ -62,13 +64,14 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
     parts = SuiteParts(**parsed(SuiteParts, given))
-    options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile)
+    options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
-    found = read(file, Asked.of(None, session.user, program))
+    found = read(file, Asked.of(None, session.user, program).measuring(Response.of(given)))
     names = _tunings(found, parts.tuning, file)
+    rates = parts.rates and not _printing(found, options.copies)
     with open_session(session, "becalm suite") as opened:
-        number = options.copies or found.copies or _processors(opened.host.facts()) if parts.rates else None
+        number = options.copies or found.copies or _processors(opened.host.facts()) if rates else None
         workloads = _workloads(found, names, number)
         options = replace(
             options,
@@ -77,6 +80,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
             copies=number,
             programs=tuple(each.workload.name for each in found.programs),
             references_ns=tuple(each.reference_ns for each in found.programs),
+            references=tuple(each.reference for each in found.programs),
         )
         settings = [_settings(found, name, session.settings) for name in names]
         study = opened.fitted(session.study("suite", workloads, options, settings))
@@ -111,7 +115,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
 def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Sequence[Load] = ()) -> Ratings:
     """The ratings of a suite from its runs, as far as they came, and what was recorded beside them."""
     options = SuiteOptions.from_json(study.options)
-    found = ratings(options, study.settings, rows, loads, study=number, host=study.host)
+    found = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
     return replace(found, sentence=concluding(found))
 
 
@@ -132,6 +136,16 @@ def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
     if wanted is not None:
         return (wanted,)
     return TUNINGS if found.has_peak else TUNINGS[:1]
+
+
+def _printing(found: Suite, copies: int | None) -> bool:
+    """Whether a program is rated by what it prints, which rules out rates. Raises UsageError beside --copies."""
+    printing = [each.workload.name for each in found.programs if each.workload.metrics]
+    if printing and copies is not None:
+        raise UsageError(
+            f"--copies is for the rate, which is of times, and {printing[0]} is rated by what it prints. Leave one out."
+        )
+    return bool(printing)
 
 
 def _processors(facts: dict[str, Any]) -> int:

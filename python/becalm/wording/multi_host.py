@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledTime
+from becalm.nouns.metric import Better, Metric
+from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import Answer, Gate, Verdict
 from becalm.units import listed
-from becalm.wording import tune_time
+from becalm.wording import tune_metric, tune_time
 from becalm.wording.measurement import counted, duration, percent
+from becalm.wording.metric import quantity
 
 FEW = 3
 """Hosts up to which a mean over hosts says little of others: Student's factor is 12.7 for two, 4.3 for three."""
 
 WIDEST = 100.0
 """An interval whose ends are farther apart than this factor says nothing."""
+
+WAYS = (Answer.FASTER, Answer.SLOWER, Answer.LOWER, Answer.HIGHER)
+"""What one program may be beside another one, where they differ."""
 
 DIFFER = 0.05
 """p value below which hosts are said to differ."""
@@ -30,13 +35,14 @@ def across(found: PooledDifference, estimates: Mapping[str, float]) -> str:
 def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
     by_answer = {answer: [h for h, each in found.answers.items() if each is answer] for answer in Answer}
     total = len(found.answers)
-    ways = [answer for answer in (Answer.FASTER, Answer.SLOWER) if by_answer[answer]]
+    ways = [answer for answer in WAYS if by_answer[answer]]
     ways.sort(key=lambda answer: -len(by_answer[answer]))
+    of = f" in {found.metric}" if found.metric else ""
     if not ways:
-        return f"No difference between {found.name} and {found.reference} was seen on any of {total} hosts."
+        return f"No difference{of} between {found.name} and {found.reference} was seen on any of {total} hosts."
     first = by_answer[ways[0]]
     where = f"all {total} hosts" if len(first) == total > 1 else f"{len(first)} of {counted(total, 'host')}"
-    parts = [f"{found.name} is {ways[0]} than {found.reference} on {where}"]
+    parts = [f"{_than(found, ways[0])} on {where}"]
     for answer in ways[1:]:
         shown = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
         parts.append(f"{answer} on {listed(shown)}")
@@ -45,6 +51,14 @@ def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
     if by_answer[Answer.UNKNOWN]:
         parts.append(f"not yet known on {listed(by_answer[Answer.UNKNOWN])}")
     return f"{', '.join(parts)}."
+
+
+def _than(found: PooledDifference, way: Answer) -> str:
+    """That one program is this way from the other."""
+    if not found.metric:
+        return f"{found.name} is {way} than {found.reference}"
+    judged = "better" if (way is Answer.HIGHER) is (found.better is Better.HIGHER) else "worse"
+    return f"{found.metric} of {found.name} is {way} than that of {found.reference}, which is {judged},"
 
 
 def _average(found: PooledDifference) -> str:
@@ -84,10 +98,35 @@ def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
     )
 
 
-def transfer(found: Transfer, confidence: float, *, timed: bool = False) -> str:
-    """Settings found on one host, as measured on another; `timed`: the mean time was to be small."""
+def metrics(found: PooledMetric, means: Mapping[str, float]) -> str:
+    """A number that one program prints over hosts."""
+
+    def shown(value: float) -> str:
+        return quantity(value, found.unit)
+
+    what = f"{found.metric} of {found.name} is"
+    if found.hosts < 2:
+        return f"{what} {shown(found.typical.value)} on {found.best}, the only host that is known."
+    low, high = found.typical.low, found.typical.high
+    ratio = max(means[found.worst] / means[found.best], means[found.best] / means[found.worst]) - 1
+    wide = not math.isfinite(high) or high > WIDEST * low
+    span = f"{shown(low)} to {shown(high)}" if not wide else "too few of them for an interval"
+    few = " So few hosts say little of others." if found.hosts <= FEW else ""
+    way = "higher" if found.better is Better.LOWER else "lower"
+    return (
+        f"{what} {shown(means[found.best])} on {found.best} and {way} on {found.worst}, {shown(means[found.worst])} "
+        f"({percent(ratio)} % apart); {shown(found.typical.value)} on average over {counted(found.hosts, 'host')} "
+        f"({100 * found.confidence:g} % for hosts like these: {span}); {_differ(found.between, found.differ_p)}.{few}"
+    )
+
+
+def transfer(found: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
+    """Settings found on one host, as measured on another; `timed`: the mean time was to be small, or that of what the
+    programs print."""
     ratio = found.ratio
     level = f"{100 * confidence:g} %"
+    if timed and metric is not None:
+        return tune_metric.transfer(found, level, metric)
     if timed:
         saved = tune_time.gain(ratio)
         span = f"{level}: {tune_time.between(saved)} less"
@@ -120,9 +159,11 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
 
 def several(found: MultiHostVerdict) -> str:
     """The whole in words, one line a statement."""
-    lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.times)]
-    timed = any(isinstance(each.verdict, TuneVerdict) and each.verdict.objective == "time" for each in found.hosts)
-    lines += [transfer(each, found.confidence, timed=timed) for each in found.transfer]
+    # The wall time is known all the same, and stands in the table beside what was asked for.
+    lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.metrics or found.times)]
+    tuned = [each.verdict for each in found.hosts if isinstance(each.verdict, TuneVerdict)]
+    timed, metric = any(each.objective == "time" for each in tuned), next((each.metric for each in tuned), None)
+    lines += [transfer(each, found.confidence, timed=timed, metric=metric) for each in found.transfer]
     if not lines:
         lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
                  for line in each.verdict.sentence.splitlines()]  # fmt: skip

@@ -15,15 +15,18 @@ def sentence(found: Ratings) -> str:
             f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
             f"programs said with: becalm show {found.study or 'last'}"
         )
+    if found.by_metric:
+        lines.append("There are no rates: they are of times, and copies would print into one another.")
     for tuning in found.tunings:
         if beside := [each for each in tuning.programs if each.contaminated]:
             who = ", ".join(f"{each.name} ({each.contaminated} of {len(each.times_ns)})" for each in beside)
             name = f" of {tuning.name}" if len(found.tunings) > 1 else ""
-            lines.append(
-                f"Other load was beside runs{name}: {who}. By CPU time is the reference over CPU time, which others "
-                "lengthen less; it counts no waiting, for disks neither."
+            by_cpu = (
+                " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
             )
-    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None]
+            known = f"{by_cpu}disks neither." if any(each.cpu_ratio is not None for each in beside) else ""
+            lines.append(f"Other load was beside runs{name}: {who}.{known}")
+    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None and each.reference is None]
     if without:
         lines.append(
             f"Without a reference time there is no ratio, and no geometric mean: {', '.join(without)}. Write one into "

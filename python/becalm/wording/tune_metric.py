@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.nouns.metric import Metric
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Transfer
 from becalm.nouns.verdict import Interval
 from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import quantity
@@ -59,3 +59,14 @@ def contribution(each: AblationEffect, margin: float, confidence: float, metric:
     if each.loops_needed is not None and each.loops_needed <= 10_000:
         loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
     return f"{about} is undecided and kept: {without}{loops}."
+
+
+def transfer(found: Transfer, level: str, metric: Metric) -> str:
+    """Settings found on one host, as measured on another."""
+    where, changed = f"On {found.row} with the settings of {found.column}", change(found.ratio, metric)
+    if found.ratio.low > 1 or found.ratio.high < 1:
+        way = "higher" if changed.value > 0 else "lower"
+        judged = "better" if found.ratio.low > 1 else "worse"
+        size = _size(changed).format(level=level).replace(" %", f" % {way}", 1)
+        return f"{where} {metric.name} is {size}, which is {judged}."
+    return f"{where} no change in {metric.name} is seen ({level}: {between(changed)})."

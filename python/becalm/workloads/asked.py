@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from becalm.nouns.metric import Response
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields, shell_of
 
@@ -31,6 +32,10 @@ class Asked:
         """Of the options of a program as people give them. Raises UsageError."""
         refuse_unknown(given, CommandLine, Workload)
         return cls(shell=shell_of(given), python=python, user=user, options=program_fields(given))
+
+    def measuring(self, response: Response) -> Asked:
+        """The same, with what is measured of all programs that say nothing else themselves."""
+        return replace(self, options={**self.options, "metrics": response.metrics}) if response.metrics else self
 
     @property
     def directory(self) -> Path:

@@ -10,8 +10,10 @@ Public: open_suite, read, Suite, Listed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +21,24 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import toml
+from becalm.nouns.metric import EXAMPLE, Metric, metrics
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import HOOKS, Workload, split
-from becalm.units import duration_ns
+from becalm.units import UNITS_NS, duration_ns
 from becalm.workloads.asked import Asked
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One program of a suite; `reference_ns`: its time on the reference machine, `peak`: what is run in peak."""
+    """One program of a suite; `reference_ns`: its time on the reference machine, `peak`: what is run in peak.
+
+    `reference`: in place of that time, of a program whose metric is measured, in the metric's unit.
+    """
 
     workload: Workload
     reference_ns: int | None
     peak: Workload
+    reference: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +95,44 @@ def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) ->
     if len(found) != 1:
         names = ", ".join(each.name for each in found[:3])
         raise UsageError(f"{where}: a suite is rated program by program, but this names {len(found)}: {names} …")
-    reference = program.get("reference")
     peak = found[0]
     if "peak_command" in program:
         (other, *more) = _workloads(program, "peak_command", where, asked, base)
         if more:
             raise UsageError(f"{where}: peak_command must name one program.")
         peak = dataclasses.replace(other, name=found[0].name)
-    return Listed(found[0], None if reference is None else duration_ns(reference), peak)
+    metric, others = found[0].metrics[:1], peak.metrics[:1]
+    if metric != others:
+        raise UsageError(
+            f"{where}: peak_command must print the same metric as command, for one reference and one ratio."
+        )
+    reference = program.get("reference")
+    if reference is None:
+        return Listed(found[0], None, peak)
+    if metric:
+        return Listed(found[0], None, peak, _amount(reference, metric[0], where))
+    try:
+        return Listed(found[0], duration_ns(reference), peak)
+    except UsageError:
+        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {reference!r}.') from None
+
+
+def _amount(given: float | str, metric: Metric, where: str) -> float:
+    """A reference in the unit of a metric: a number, a number with that unit, or any duration where it is one."""
+    unit, number = metric.unit, math.nan
+    with contextlib.suppress(ValueError, UsageError):
+        text = str(given).strip()
+        if unit in UNITS_NS and unit and text[-1:].isalpha():
+            number = duration_ns(text) / UNITS_NS[unit]
+        else:
+            number = float(text.removesuffix(unit))
+    if not 0 < number < math.inf:
+        example = f"12.5 {unit}".strip()
+        raise UsageError(
+            f"{where}: reference must be a number{f' of {unit}' if unit else ''}, as {metric.name} is, for example "
+            f'"{example}", not {given!r}.'
+        )
+    return number
 
 
 def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, base: Path) -> tuple[Workload, ...]:
@@ -153,7 +190,7 @@ def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> 
             raise UsageError(f"{where}: there is no {key!r}.{hint} Known: {', '.join([*_RATED, *_FIELDS])}.")
         check, wanted = _FIELDS[key]
         try:
-            options["timeout_ns" if key == "timeout" else key] = check(value, base)
+            options[_KEPT.get(key, key)] = check(value, base)
         except (TypeError, ValueError, UsageError):
             raise UsageError(f"{where}: {key} must be {wanted}, not {value!r}.") from None
     joined = {**dict(asked.options.get("environment") or {}), **dict(options.get("environment") or {})}
@@ -195,11 +232,15 @@ def _expect(value: Any, base: Path) -> tuple[int, ...] | None:
     return tuple(codes)
 
 
+def _metric(value: Any, base: Path) -> tuple[Metric, ...]:
+    return metrics([value] if isinstance(value, str) else list(value))
+
+
 def _reference(value: Any, where: str) -> None:
-    try:
-        _timeout(value, Path())
-    except (TypeError, UsageError):
-        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {value!r}.') from None
+    """Whether it can be one at all; of a duration, or of a metric's unit, is seen when the program is known."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    if not number and not (isinstance(value, str) and value.strip()[:1].isdigit()):
+        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {value!r}.')
 
 
 _RATED: dict[str, Callable[[Any, str], None]] = {
@@ -232,6 +273,10 @@ _FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "prepare": (_text, "a command line"),
     "cleanup": (_text, "a command line"),
     "timeout": (_timeout, 'a duration, for example "30s"'),
+    "metric": (_metric, f"a metric as --metric has it, or a list of them, for example {EXAMPLE}"),
     "expect": (_expect, 'exit codes, for example [0, 1], or "any"'),
 }
 """What a program may say besides its command: how it is read, and what it must be, in words."""
+
+_KEPT = {"timeout": "timeout_ns", "metric": "metrics"}
+"""Fields of a Workload that are called otherwise in a file."""

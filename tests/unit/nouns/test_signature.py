@@ -45,7 +45,7 @@ VERBS = [
     (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
     (becalm.tune, TuneKeywords, (TuneOptions, Response, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
-    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.load_experiment, LoadExperimentKeywords, (LoadExperimentOptions, SessionOptions, *PROGRAM)),
     (becalm.make_load, DemandKeywords, (Demand,)),

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -9,9 +10,11 @@ from click.testing import CliRunner
 from becalm import hosts
 from becalm.cli.main import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.hosts import Runs
 from becalm.hosts.simulated.host import open_sim
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.verdict import Answer
+from becalm.report import drawn
 from becalm.store import Store
 from becalm.study import interrupts
 from becalm.study.same_machine import HERE, lanes
@@ -237,3 +240,70 @@ def test_a_study_by_itself_has_no_group(store):
     alone = json.loads(invoke("run", "--host", "sim:calm", "--runs", "5", "--json", "spin 20ms").output)
     with pytest.raises(UsageError, match="by itself"):
         show_together(alone["study"])
+
+
+class Printing(Wrapper):
+    """A host whose programs print a number that follows from their time: the rate, or the time itself."""
+
+    def define(self, workloads, settings, *, dangerous=False):
+        self.metrics = [each.metrics for each in workloads]
+        return self.inner.define([replace(each, metrics=()) for each in workloads], settings, dangerous=dangerous)
+
+    def measure(self, request):
+        for event in self.inner.measure(request):
+            yield Runs([self.printed(run) for run in event.rows]) if isinstance(event, Runs) else event
+
+    def printed(self, run):
+        made = [1e9 / run.wall_ns if each.higher else run.wall_ns / 1e6 for each in self.metrics[run.workload]]
+        return run._replace(metrics=tuple(made) or None)
+
+
+@pytest.fixture
+def printing(monkeypatch):
+    real = hosts.open
+    monkeypatch.setattr(hosts, "open", lambda name="local", access=None: Printing(real(name, access)))
+
+
+NAMED = ["sim:normal:1", "sim:normal:2", "sim:normal:3"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "way", "answer"),
+    [
+        ("rate=([0-9.]+),name=rate,unit=req/s,better=higher", "lower", Answer.LOWER),
+        ("took=([0-9.]+),name=took,unit=ms", "higher", Answer.HIGHER),
+    ],
+)
+def test_what_programs_print_is_compared_on_several_hosts(store, printing, metric, way, answer):
+    found = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2)
+    (across,) = found.across
+    name = metric.split("=")[0]
+    assert across.metric == name
+    assert set(across.answers.values()) == {answer}
+    assert f"{name} of spin 22ms is {way} than that of spin 20ms, which is worse, on all 3 hosts." in across.sentence
+    # The slowdown is the same, whichever way it is printed.
+    by_time = 1 / (1 + across.estimate) if across.better == "higher" else 1 + across.estimate
+    assert by_time == pytest.approx(1.1, abs=0.02)
+    shown = drawn.as_markdown(found)
+    assert metric.split("unit=")[1].split(",")[0] in shown
+    assert json.loads(json.dumps(found.to_json()))["across"][0]["metric"] == name
+
+
+def test_what_one_program_prints_is_put_together_over_hosts(store, printing):
+    found = run("spin 20ms", hosts=NAMED, metric="rate=([0-9.]+),name=rate,unit=req/s,better=higher", runs=40, seed=2)
+    (pooled,) = found.metrics
+    means = {each.host: each.verdict.summaries[0].metrics[0].mean.value for each in found.hosts}
+    assert pooled.best == max(means, key=means.get)
+    assert pooled.worst == min(means, key=means.get)
+    assert min(means.values()) <= pooled.typical.value <= max(means.values())
+    assert found.sentence.startswith("rate of spin 20ms is ")
+    assert "takes" not in found.sentence
+    (again,) = show_together(found.hosts[0].study, store=store).metrics
+    assert again.sentence == pooled.sentence
+
+
+def test_a_limit_on_what_programs_print_holds_on_every_host(store, printing):
+    metric = "rate=([0-9.]+),name=rate,better=higher"
+    found = compare(["spin 20ms", "spin 22ms"], hosts=NAMED, metric=metric, runs=60, seed=2, fail_above="5%")
+    assert found.passed is False
+    assert found.exit_code == 1

@@ -7,12 +7,15 @@ from tests.unit.small_machine import RANGES, Repeatable
 
 from becalm.errors import UsageError
 from becalm.hosts import Runs
-from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.metric import metric
+from becalm.nouns.tune_verdict import Transfer, from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
+from becalm.nouns.verdict import Interval
 from becalm.report import drawn
 from becalm.store import Store
 from becalm.verbs.records import show
 from becalm.verbs.tune import tune, tune_cost
+from becalm.wording import multi_host
 
 # A design whose places hang on no last digit of what was measured.
 USUAL = {"host": "sim:fast", "seed": 7, "design": "composite", "factors": RANGES, "confirm_loops": 8}
@@ -113,3 +116,31 @@ def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):
     wider = tune_cost(["p"], **usual)
     assert wider.noise == pytest.approx(3 * timed.noise, rel=0.1)
     assert wider.run_ns == timed.run_ns
+
+
+def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_the_metric(prints):
+    found = tune(
+        ["p"],
+        **{name: each for name, each in USUAL.items() if name != "host"},
+        hosts=["sim:fast", "sim:small"],
+        minimize="metric",
+        metric=RATE,
+        single_out=False,
+    )
+    assert "On sim:small with the settings of sim:fast " in found.sentence
+    assert " rate" in found.sentence.split("with the settings of sim:fast")[1]
+    assert "it takes" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text", "said"),
+    [
+        ((1.25, 1.2, 1.3), RATE, "rate is 25.0 % higher (95 %: 20.0 to 30.0 %), which is better."),
+        ((1.25, 1.2, 1.3), LATENCY, "latency is 20.0 % lower (95 %: 16.7 to 23.1 %), which is better."),
+        ((0.8, 0.75, 0.85), LATENCY, "latency is 25.0 % higher (95 %: 17.6 to 33.3 %), which is worse."),
+        ((1.0, 0.95, 1.05), RATE, "no change in rate is seen (95 %: -5.0 to +5.0 %)."),
+    ],
+)
+def test_a_transfer_in_words(ratio, text, said):
+    found = Transfer("b", "a", Interval(*ratio))
+    assert multi_host.transfer(found, 0.95, timed=True, metric=metric(text)) == f"On b with the settings of a {said}"

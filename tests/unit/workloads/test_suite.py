@@ -4,6 +4,9 @@ import pytest
 
 from becalm import workloads
 from becalm.errors import UsageError
+from becalm.nouns.metric import Response
+from becalm.workloads.asked import Asked
+from becalm.workloads.suite import read
 
 
 @pytest.fixture
@@ -148,3 +151,46 @@ def test_a_file_with_reference_times_is_one_for_tune_too(suite):
 def test_what_a_suite_cannot_say(suite, text, word):
     with pytest.raises(UsageError, match=word):
         whole(suite, text)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reference", "found"),
+    [
+        ("([0-9]+) req/s,unit=req/s,better=higher", "480 req/s", 480.0),
+        ("([0-9]+) req/s,unit=req/s,better=higher", 480, 480.0),
+        ("json:p99,unit=us", "350us", 350.0),
+        ("json:p99,unit=us", "1.5ms", 1500.0),
+        ("json:p99,unit=us", 7.5, 7.5),
+        ("json:score", "7.5", 7.5),
+    ],
+)
+def test_a_reference_of_what_a_program_prints_is_in_its_unit(tmp_path, metric, reference, found):
+    path = tmp_path / "s.toml"
+    path.write_text(f'[[program]]\ncommand = "a"\nmetric = {metric!r}\nreference = {reference!r}\n')
+    (listed,) = read(str(path), Asked()).programs
+    assert (listed.reference, listed.reference_ns) == (found, None)
+    assert listed.workload.metrics[0].unit == listed.peak.metrics[0].unit
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("metric = 'json:p99,unit=us'\nreference = '3 apples'", "reference must be a number of us, as p99 is"),
+        ("metric = 'json:score'\nreference = '3s'", "reference must be a number, as score is"),
+        ("metric = 'no group'", "metric must be a metric as --metric has it"),
+        ("metric = 3", "metric must be a metric as --metric has it"),
+        ("reference = '3 apples'", "reference must be a duration"),
+    ],
+)
+def test_what_cannot_be_a_metric_or_its_reference_is_told(tmp_path, more, said):
+    path = tmp_path / "s.toml"
+    path.write_text(f'[[program]]\ncommand = "a"\n{more}\n')
+    with pytest.raises(UsageError, match=said):
+        read(str(path), Asked())
+
+
+def test_the_metric_of_all_programs_gives_way_to_one_of_the_file(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('[[program]]\ncommand = "a"\nmetric = "json:own"\n[[program]]\ncommand = "b"\n')
+    found = read(str(path), Asked().measuring(Response.of({"metric": "json:all"})))
+    assert [each.workload.metrics[0].name for each in found.programs] == ["own", "all"]

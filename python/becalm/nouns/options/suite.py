@@ -14,7 +14,8 @@ TUNINGS = ("base", "peak")
 class SuiteOptions(StudyOptions):
     """How a suite is rated.
 
-    `copies` None: no rates. `suite`, `tunings`, `programs`, `references_ns`: of the file, as far as it was measured.
+    `copies` None: no rates. `suite`, `tunings`, `programs`, `references_ns`: of the file, as far as it was measured;
+    `references`: of programs whose metric is measured, in its unit.
     """
 
     runs: int = option(3, "Rounds; the median counts, as SPEC's rules have it.", int, metavar="N", least=1)
@@ -30,6 +31,7 @@ class SuiteOptions(StudyOptions):
     tunings: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     references_ns: tuple[int | None, ...] = ()
+    references: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from becalm.report.fitted import Fitted
 from becalm.report.terminal import findings, style
 from becalm.wording import multi_host
 from becalm.wording.measurement import duration, percent, short
+from becalm.wording.metric import measured
 
 TIMES = 12
 """Characters of a program's name above its times."""
@@ -31,7 +32,7 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
     for table in tables(found, plain):
         yield Text()
         # Of a table of differences both times can be spared, and the number of pairs.
-        yield Fitted(table, (0,), (5, 1, 2) if len(table.columns) == 6 else ())
+        yield Fitted(table, (0,), (5, 1, 2) if found.across else ())
     if found.findings:
         yield Text()
         yield findings(found.findings, plain)
@@ -87,7 +88,8 @@ def _differences(found: MultiHostVerdict, name: str, reference: str, plain: bool
         if d is None or not isinstance(verdict, Verdict):
             table.add_row(each.host, "", "", "lost" if each.lost else "unknown", "", "")
             continue
-        medians = {s.name: duration(s.median_ns.value) for s in verdict.summaries}
+        shown_of = {s.name: measured(s) for s in verdict.summaries}
+        medians = {of: each.shown(each.median.value) for of, each in shown_of.items()}
         half = (d.high - d.low) / 2
         known = math.isfinite(half)
         ends = (
@@ -111,12 +113,15 @@ def _verdicts(found: MultiHostVerdict) -> list[Verdict]:
 
 
 def _times(found: MultiHostVerdict) -> Table:
-    table = _table("host", "mean", "median", "spread", "runs")
+    """What the program came to on each host: its times, or what it prints, with the mean time beside."""
+    beside = [] if not found.metrics else ["wall time"]
+    table = _table("host", "mean", "median", "spread", *beside, "runs")
     for each in found.hosts:
         if not isinstance(each.verdict, Verdict) or not each.verdict.summaries:
-            table.add_row(each.host, "lost" if each.lost else "unknown", "", "", "")
+            table.add_row(each.host, "lost" if each.lost else "unknown", *[""] * (3 + len(beside)))
             continue
         for s in each.verdict.summaries:
-            times = duration(s.mean_ns.value), duration(s.median_ns.value)
-            table.add_row(each.host, *times, f"{percent(s.cv.value)} %", f"{s.runs:,}")
+            of = measured(s)
+            cells = [of.shown(of.mean.value), of.shown(of.median.value), f"{percent(of.cv.value)} %"]
+            table.add_row(each.host, *cells, *[duration(s.mean_ns.value)] * len(beside), f"{s.runs:,}")
     return table
