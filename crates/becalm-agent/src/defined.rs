@@ -19,7 +19,9 @@ pub struct Defined {
 
 impl Defined {
     /// Read and try them, on this machine and from these base environment. An error when one of them cannot be.
+    /// What was set up before stays so.
     pub fn read(
+        before: &Self,
         workloads: Vec<Workload>,
         settings: &[Option<Map<String, Value>>],
         dangerous: bool,
@@ -38,6 +40,9 @@ impl Defined {
         }
         let ready = |workload| Ready::new(workload, base);
         let workloads = workloads.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        for each in workloads.iter().filter(|each| each.was_set_up(&before.workloads)) {
+            each.set_up.set(true);
+        }
         Ok(Self { workloads, settings })
     }
 

@@ -22,6 +22,8 @@ pub struct Ready {
     pub setup: Option<Program>,
     /// Whether its setup command has ended well.
     pub set_up: Cell<bool>,
+    /// Of one with a setup command: what it is, time limits aside.
+    identity: Option<Workload>,
     pub cleanup: Option<Program>,
     pub environment: Environment,
     pub input: Option<CString>,
@@ -55,6 +57,7 @@ impl Ready {
         let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();
         let metrics = metrics.map_err(|error| Failure::new("domain", error.to_string()))?;
         let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
+        let identity = workload.setup.as_ref().map(|_| Workload { timeout_ns: None, ..workload.clone() });
         // For replies: the program itself, not what starts its copies.
         let path = program.as_ref().map_or(String::new(), |found| found.path.to_string_lossy().into_owned());
         Ok(Self {
@@ -63,6 +66,7 @@ impl Ready {
             prepare: workload.prepare.as_deref().map(find).transpose()?,
             setup: workload.setup.as_deref().map(find).transpose()?,
             set_up: Cell::new(false),
+            identity,
             cleanup: workload.cleanup.as_deref().map(find).transpose()?,
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
@@ -70,6 +74,13 @@ impl Ready {
             // What is laid out above is not needed twice.
             workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })
+    }
+
+    /// Whether it is one of these, and its setup command has ended well there: a search makes known again and again
+    /// what it runs, with other settings.
+    pub fn was_set_up(&self, before: &[Self]) -> bool {
+        self.identity.is_some()
+            && before.iter().any(|each| each.set_up.get() && each.identity == self.identity)
     }
 
     /// Absolute path of the program, for the reply.

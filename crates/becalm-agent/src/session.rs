@@ -292,8 +292,8 @@ impl Session {
         // What is on now would be taken for the machine's own state.
         self.machine.switch(&Changes::default())?;
         let base = opened(self.base.as_ref())?;
-        self.defined =
-            Defined::read(workloads, settings, dangerous, (&self.machine.tree, &mut self.runner, base))?;
+        let around = (&self.machine.tree, &mut self.runner, base);
+        self.defined = Defined::read(&self.defined, workloads, settings, dangerous, around)?;
         self.machine.join_kept();
         Ok(json!({"programs": self.defined.programs(), "lasting": self.defined.lasting()}))
     }
