@@ -123,6 +123,11 @@ class Repeatable(SimHost):
                     yield Runs(rows)
                     raise RefusedError(f"{name} does not take {value}.")
             rows.append(self._one(seq, step))
+            limit_ns = self.programs[step.workload].timeout_ns
+            if limit_ns is not None and rows[-1].wall_ns > limit_ns:
+                rows[-1] = rows[-1]._replace(outcome="timeout", status=-9, wall_ns=limit_ns)
+                if request.stop_on_failure:
+                    break
             if self._bad(step, settings):
                 rows[-1] = rows[-1]._replace(outcome="failed", status=1)
                 yield RunText(seq, "it went wrong", "")

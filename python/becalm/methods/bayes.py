@@ -3,7 +3,8 @@
 Optuna proposes places, becalm measures them: each block has the default as control, the best place again, and new ones.
 Before each block Optuna's history is made again from all runs, each place with the mean of its repeats relative to the
 default and with drift removed (`becalm.methods.log_times`); so its sampler is a function of seed and history, and never
-sees one lucky run as a value. A place that failed is handed on as failed, without a value.
+sees one lucky run as a value. A place that failed is handed on as failed, one that was ended early as pruned, both
+without a value.
 
 `tpe` is the tree-structured Parzen estimator (Bergstra et al. 2011). `gp` is Optuna's Gaussian process, with a noisy
 objective; it needs PyTorch, of hundreds of megabytes, and is therefore for those who ask for it.
@@ -112,7 +113,8 @@ class _Proposer:
                 continue
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=state.COMPLETE if arm in values else state.FAIL,
+                    # The Parzen estimator takes what was ended early for worse than every value.
+                    state=state.COMPLETE if arm in values else state.PRUNED if blocks.times.slow(arm) else state.FAIL,
                     params={
                         each.name: levels[each.name] if each.categorical else _inside(each.coded(levels[each.name]))
                         for each in self._space.factors

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 
 from becalm.methods.log_times import LogTimes
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, TrialDesign
+from becalm.methods.surface_end import lost
 from becalm.nouns.settings import Settings
 
 FINALISTS = 3
@@ -100,5 +101,5 @@ class Blocks:
 
     def spent(self) -> str:
         """What was tried, as a part of a sentence."""
-        failed = f", {self.times.failures} of them failed" if self.times.failures else ""
-        return f"{self.trials} trials ({self.runs} runs with those of the default{failed})"
+        failed = lost(self.times.failures, self.times.ended_early)
+        return f"{self.trials} trials{failed} ({self.runs} runs with those of the default)"

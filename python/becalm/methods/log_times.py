@@ -6,7 +6,7 @@ arms fixed, blocks drawn from a normal distribution whose variance is estimated 
 maximum likelihood, by steps of EM (Searle, Casella & McCulloch 1992, Variance Components, 8.3). So blocks that do not
 differ cost nothing, and of blocks that differ only arms of the same block are compared.
 
-Failed arms are censored: they are known by name and have no value.
+Failed arms, and those of which a run was ended early, are censored: they are known by name and have no value.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class LogTimes:
         self._row = find(objective)
         self._arms: dict[Settings, int] = {}
         self._failed: set[Settings] = set()
+        self._slow: set[Settings] = set()
         self._cells: list[tuple[int, int, float, int]] = []
         self._blocks = 0
         self._fit: _Fit | None = None
@@ -51,6 +52,7 @@ class LogTimes:
             values = [self._value(loop) for loop in sample.loops]
             if sample.failed or not values or not all(math.isfinite(each) for each in values):
                 self._failed.add(sample.settings)
+                (self._slow.add if sample.slow else self._slow.discard)(sample.settings)
             elif len(values) == loops:
                 arm = self._arms.setdefault(sample.settings, len(self._arms))
                 self._cells += [
@@ -73,6 +75,15 @@ class LogTimes:
     def failures(self) -> int:
         """How many arms failed."""
         return len(self._failed)
+
+    def slow(self, arm: Settings) -> bool:
+        """Whether a run of it was ended early for being slow, and nothing else was wrong with it."""
+        return arm in self._slow
+
+    @property
+    def ended_early(self) -> int:
+        """How many arms that was."""
+        return len(self._slow)
 
     def failed(self, arm: Settings) -> bool:
         """Whether a run of it ever failed."""

@@ -78,12 +78,20 @@ class Sample:
 
     With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
     `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
+    `ended_ns`: how long those of them took that were ended early because they were slow, wall time in ns: at least so
+    long, and no value.
     """
 
     settings: Settings
     loops: tuple[Floats, ...]
     failed: int = 0
     wall_ns: tuple[Floats, ...] = ()
+    ended_ns: tuple[int, ...] = ()
+
+    @property
+    def slow(self) -> bool:
+        """Whether it failed for nothing but that a run was ended early."""
+        return bool(self.ended_ns) and len(self.ended_ns) == self.failed
 
     @property
     def times(self) -> tuple[Floats, ...]:

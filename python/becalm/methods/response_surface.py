@@ -19,7 +19,7 @@ import numpy as np
 
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
 from becalm.methods.surface_design import Layout, layouts, screened, screening
-from becalm.methods.surface_end import SURE, at_ends, nothing_found, without_model
+from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, without_model
 from becalm.methods.surface_model import Model, Place
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -67,6 +67,7 @@ class _Search:
         self.used = 0
         self.trials = 0
         self.failed: set[Settings] = set()
+        self.slow: set[Settings] = set()
         self.short: str | None = None
         self.block = 0
         self.names: list[str] = []
@@ -111,6 +112,8 @@ class _Search:
                 self.trials += 1
             if not math.isfinite(value):
                 self.failed.add(arm)
+                if sample.slow:
+                    self.slow.add(arm)
                 continue
             self._times.setdefault(arm, []).append(value)
             self.places.append(Place(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
@@ -236,7 +239,7 @@ class _Search:
             return Choice(NO_SETTINGS, self._nothing())
         best = int(good[0])
         gain = (model.control if model.controls else math.inf) - float(values[best])
-        failed = f", {len(self.failed)} of which failed" if self.failed else ""
+        failed = lost(len(self.failed), len(self.slow & self.failed))
         basis = f"{self.trials} trials{failed} ({'; '.join(self.names)})"
         if not gain > SURE * model.error(int(count[best])):
             seen = model.detectable(int(count[best])) if model.logarithmic else math.nan

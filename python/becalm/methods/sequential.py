@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from becalm.methods.blocks import LOST, Asking
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, SearchGenerator, TrialDesign
-from becalm.methods.surface_end import SURE, at_ends, nothing_found, without_model
+from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, without_model
 from becalm.methods.surface_process import Process, Seen, learned
 from becalm.methods.surface_search import Known, next_place, scattered
 from becalm.nouns.search_space import Space
@@ -68,6 +68,7 @@ class _Search:
         self.space, self.rule, self.rng = space, rule, rng
         self.factors = space.factors
         self.failed: list[Settings] = []
+        self.slow = 0
         self.trials = self.used = self.block = self.since = 0
         self.lost = False
         self.short = False
@@ -108,6 +109,7 @@ class _Search:
         rule = self.rule
         samples = yield Ask(tuple(arms), rule.loops, rule.runs, rule.warmup_runs, why, self.best(), block=self.block)
         for arm, sample in zip(arms, samples, strict=True):
+            self.slow += sample.slow
             self._told(arm, sample.value(rule.objective))
         self._learn()
 
@@ -211,7 +213,7 @@ class _Search:
         if self.process is None or not set(self._worked) - set(self.failed):
             values = [value for _, value, _ in self._seen]
             return Choice(NO_SETTINGS, without_model(values, self.trials, len(self.failed), varied=bool(self._worked)))
-        failed = f", {len(self.failed)} of which failed" if self.failed else ""
+        failed = lost(len(self.failed), self.slow)
         controls = sum(place is None for place, _, _ in self._seen)
         basis = f"{self.trials} trials{failed}, and {controls} of the machine as it is"
         chosen = self.best()

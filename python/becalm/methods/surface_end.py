@@ -19,6 +19,13 @@ def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
     return f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
 
 
+def lost(failed: int, slow: int = 0) -> str:
+    """Trials that have no value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
+    parts = [f"{failed - slow} of which failed"] if failed > slow else []
+    parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
+    return f", {' and '.join(parts)}" if parts else ""
+
+
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
     """Why there is no surface. `values`: of all good runs; `varied`: whether one of them was of other settings."""
     if not varied:

@@ -31,7 +31,8 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 class Trial:
     """One step of the search: what was tried, on how many runs, and whether it was kept.
 
-    `spread` is what those runs showed: a noisy number, never the result. None for a failed trial.
+    `spread` is what those runs showed: a noisy number, never the result. None for a failed trial. `ended_ns`: how long
+    a run of it took until it was ended early because it was slow; None where none was.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Trial:
     runs: int
     spread: float | None
     best: bool
+    ended_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

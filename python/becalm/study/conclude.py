@@ -150,7 +150,8 @@ def nothing_measured(
     if failed is None:
         return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
-    return WorkloadError(measurement.failure(workloads[failed.workload].name, failure_numbers(failed, stderr, 0)))
+    program = workloads[failed.workload]
+    return WorkloadError(measurement.failure(program.name, failure_numbers(failed, stderr, 0, program)))
 
 
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:

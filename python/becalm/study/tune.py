@@ -19,6 +19,7 @@ from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding
+from becalm.nouns.workload import Workload
 from becalm.plans.trials import next_trial
 from becalm.study.conclude_tune import conclude
 from becalm.study.measure import measure
@@ -40,6 +41,8 @@ class TuneStudy:
     cost: str = ""
     seen: dict[Settings, Sample] = field(default_factory=dict)
     refused: list[Finding] = field(default_factory=list)
+    limits_ns: dict[int, int] = field(default_factory=dict)
+    """After how long runs of the present arm are ended early, by the position of the program."""
 
     def gain(self, request: PhaseRequest) -> PhaseResult:
         """Measure what is asked for, or find it among the stored runs. Raises MachineError when interrupted."""
@@ -50,7 +53,7 @@ class TuneStudy:
             self.opened.store.add_settings(self.opened.number, position, self.course.settings[position])
         self._tell(request, asked)
         while not self.course.complete(asked):
-            self._measure(asked)
+            self._measure(request, asked)
             if self.course.trials.interrupted:
                 raise KeyboardInterrupt
         self._check(asked)
@@ -58,7 +61,7 @@ class TuneStudy:
         self._remember(found.together)
         return found
 
-    def _measure(self, asked: NumberedAsk) -> None:
+    def _measure(self, request: PhaseRequest, asked: NumberedAsk) -> None:
         """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
         current = asked.settings[0]
 
@@ -67,8 +70,13 @@ class TuneStudy:
             block = next_trial(asked.wanted, trials, self.course.study.seed)
             if block is not None:
                 current = block.steps[0].settings
+                limits_ns = self.course.limits_ns(request, asked, current)
+                if limits_ns != self.limits_ns:
+                    self.limits_ns = limits_ns
+                    self._define(asked)
             return block
 
+        self.limits_ns = {}
         try:
             self._define(asked)
             try:
@@ -102,7 +110,13 @@ class TuneStudy:
     def _known(self, needed: set[int]) -> None:
         needed = needed - set(self.course.trials.refused)
         listed = [each if index in needed else None for index, each in enumerate(self.course.settings)]
-        self.opened.host.define(self.course.study.workloads, listed, dangerous=self.course.options.dangerous)
+        workloads = [self._limited(index, each) for index, each in enumerate(self.course.study.workloads)]
+        self.opened.host.define(workloads, listed, dangerous=self.course.options.dangerous)
+
+    def _limited(self, index: int, workload: Workload) -> Workload:
+        """A program with the time that a run of the present arm may take."""
+        limits = [each for each in (self.limits_ns.get(index), workload.timeout_ns) if each is not None]
+        return replace(workload, timeout_ns=min(limits)) if index in self.limits_ns else workload
 
     def _refuse(self, settings: int, error: RefusedError) -> None:
         self.course.trials.refused[settings] = str(error)
@@ -117,8 +131,8 @@ class TuneStudy:
                 assert run is not None
                 assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
-                name = self.course.study.workloads[run.workload].name
-                raise WorkloadError(measurement.failure(name, failure_numbers(run, stderr, 0)))
+                program = self.course.study.workloads[run.workload]
+                raise WorkloadError(measurement.failure(program.name, failure_numbers(run, stderr, 0, program)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
         """What is known so far, for the display: all loops of the same settings together."""

@@ -35,6 +35,8 @@ class Course:
             found = enumerate(self.study.workloads)
             self.trials.metrics = {index: each.metrics[0] for index, each in found if each.metrics}
             self.trials.turned = self.options.minimize == "time"
+        if self.options.abort_above is not None:
+            self.trials.timeouts = {index: each.timeout_ns for index, each in enumerate(self.study.workloads)}
 
     @property
     def programs(self) -> tuple[int, ...]:
@@ -68,6 +70,20 @@ class Course:
         self.next_loop += request.ask.loops
         self._group(asked)
         return asked
+
+    def limits_ns(self, request: PhaseRequest, asked: NumberedAsk, arm: int) -> dict[int, int]:
+        """After how long runs of an arm are ended early, ns by program; what says how long that is never is."""
+        rule, best = self.options.abort_above, request.ask.best
+        # What is confirmed is measured to its end, and so is what all others are held against.
+        if rule is None or request.phase != "search" or self.settings[arm] in (NO_SETTINGS, best):
+            return {}
+        found = {}
+        for program in self.programs:
+            known = (self.settings.index(each) for each in (best, NO_SETTINGS) if each in self.settings)
+            usual = (self.trials.usual_ns(each, program, asked.first) for each in known)
+            if (best_ns := next((each for each in usual if each is not None), None)) is not None:
+                found[program] = rule.limit_ns(best_ns)
+        return found
 
     def _with_kernel(self, request: PhaseRequest) -> bool:
         return request.floor and self.kernel is not None

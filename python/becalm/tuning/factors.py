@@ -108,6 +108,11 @@ def _named(knobs: Sequence[Knob], text: str) -> Factor:
         return _own(knob, marks)
     if ".." not in rest:
         choices = tuple(part.strip() for part in rest.split(","))
+        if len(choices) < 2 and knob.domain.range is not None:
+            raise UsageError(
+                f"--factor {name}={rest.strip()} has no range. Write two numbers with .. between them, within what it "
+                f"takes, {knob.domain.words}; or --factor {name} alone for all of that."
+            )
         made = Factor(name, choices=choices)
         if wrong := [each for each in choices if not knob.domain.holds(each)]:
             raise UsageError(f"{name} cannot be {wrong[0]!r}: it takes {knob.domain.words}.")

@@ -133,6 +133,7 @@ def _search(
                 runs=sum(len(loop) for loop in sample.loops),
                 spread=spread if np.isfinite(spread) else None,
                 best=sample.settings == tuned.choice.settings,
+                ended_ns=max(sample.ended_ns) if sample.slow else None,
             )
         )
     chosen = [each for *_, each in tried if each.settings == tuned.choice.settings and each.loops]

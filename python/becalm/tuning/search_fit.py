@@ -29,7 +29,10 @@ RESPONSE = "time"
 UNIT_NS = 1e9
 
 MOST_FACTORS, MOST_CHOICES = 12, 64
-"""Of a fit: more factors, or combinations of their choices, are too many for the runs of a search to tell apart."""
+"""Of a fit: with more factors, or combinations of their choices, there must be runs for what each adds by itself."""
+
+SPARE = 4
+"""Runs that must be left for the error beside those that tell the terms apart."""
 
 Tried = Sequence[tuple[int, Ask, Sample]]
 """Trials in the order in which they were asked for: the number of the ask, the ask, one of its arms."""
@@ -57,8 +60,11 @@ def search_fit(
     good = [each for each in places if math.isfinite(each.value)]
     if not factors or sum(each.coded is not None for each in good) < 3:
         return None, []
-    if len(factors) > MOST_FACTORS or math.prod(len(each.choices) or 1 for each in factors) > MOST_CHOICES:
-        why = f"{len(factors)} settings were varied in {len(good)} runs, too few for a polynomial in all of them."
+    terms = sum(max(1, len(each.choices) - 1) for each in factors)
+    many = len(factors) > MOST_FACTORS or math.prod(len(each.choices) or 1 for each in factors) > MOST_CHOICES
+    varied_runs = sum(each.coded is not None for each in good)
+    if many and varied_runs < terms + SPARE:
+        why = f"{len(factors)} settings were varied in {varied_runs} runs, too few for a polynomial in all of them."
         return None, [finding("no_fit", {"why": why})]
     model = Model(factors, good)
     known = iter(model.values)
@@ -70,7 +76,8 @@ def search_fit(
     if model.drift_p < LEVEL:
         noticed.append(finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
     if failed := sum(map(math.isnan, responses)):
-        noticed.append(finding("censored", {"failed": failed, "trials": len(responses)}))
+        slow = sum(sample.slow for *_, sample in alike)
+        noticed.append(finding("censored", {"failed": failed, "trials": len(responses), "slow": slow}))
     try:
         return fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed)), noticed
     except UsageError as error:

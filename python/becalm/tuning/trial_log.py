@@ -28,6 +28,7 @@ class Cell:
 
     `printed`: the metric of each, turned where a mean is made small and larger is better; empty without a metric.
 
+    `ended_ns`: of those `failed` that were ended early because they were slow, how long they took until then.
     `took_ns`: of all its runs, warm-ups too, with what came before each: starting, and putting the settings on.
     """
 
@@ -36,6 +37,7 @@ class Cell:
     printed: list[float] = field(default_factory=list)
     warmups: int = 0
     failed: int = 0
+    ended_ns: list[int] = field(default_factory=list)
     took_ns: int = 0
 
 
@@ -84,6 +86,8 @@ class TrialLog:
         """What programs print that is measured in place of their wall time, by the position of the program."""
         self.turned = False
         """Whether values of metrics of which larger ones are better are turned."""
+        self.timeouts: dict[int, int | None] = {}
+        """Time limits of programs, ns, by position, where slow runs are ended earlier than that."""
         self._last: tuple[int, int] | None = None
         self._switches: list[tuple[tuple[int, int], tuple[int, int], int]] = []
 
@@ -106,6 +110,8 @@ class TrialLog:
             metric = self.metrics.get(run.workload)
             if run.outcome != Outcome.OK or (metric is not None and run.metrics is None):
                 cell.failed += 1
+                if self._ended_early(run):
+                    cell.ended_ns.append(run.wall_ns)
                 self._failures[run.settings] = run
             elif run.round < 0:
                 cell.warmups += 1
@@ -115,6 +121,22 @@ class TrialLog:
                     cell.printed.append(1.0 / run.metrics[0] if self.turned and metric.higher else run.metrics[0])
                 known = run.user_ns is not None and run.system_ns is not None
                 cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
+
+    def _ended_early(self, run: Run) -> bool:
+        """Whether a run was ended before the limit that its program has by itself."""
+        own_ns = self.timeouts.get(run.workload)
+        early = own_ns is None or run.wall_ns < own_ns
+        return run.workload in self.timeouts and run.outcome == Outcome.TIMEOUT and early
+
+    def usual_ns(self, settings: int, program: int, before: int) -> float | None:
+        """Median wall time of a program's good runs under some settings in the loops before this one, ns."""
+        found = [
+            wall
+            for (loop, arm, of), cell in self._cells.items()
+            if arm == settings and of == program and loop < before and not cell.failed
+            for wall in cell.wall
+        ]
+        return float(np.median(found)) if found else None
 
     def cell(self, loop: int, settings: int, program: int) -> Cell:
         """What one program did under one set of settings in one loop."""
@@ -161,11 +183,12 @@ class TrialLog:
             cells = [self.cell(loop, settings, program) for loop in asked.loops]
             wall = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
             failed = max(int(settings in self.refused), sum(cell.failed for cell in cells))
+            ended = tuple(each for cell in cells for each in cell.ended_ns)
             if program in self.metrics:
                 printed = tuple(np.array(cell.printed, dtype=np.float64) for cell in cells if cell.wall)
-                found.append(Sample(arm, printed, failed, wall))
+                found.append(Sample(arm, printed, failed, wall, ended))
             else:
-                found.append(Sample(arm, wall, failed))
+                found.append(Sample(arm, wall, failed, ended_ns=ended))
         return found
 
     def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
@@ -180,6 +203,10 @@ class TrialLog:
                 tuple(loop for each in arm for loop in each.loops),
                 max(each.failed for each in arm),
                 tuple(loop for each in arm for loop in each.wall_ns),
+                # Of another program it may have failed for another reason.
+                next((each.ended_ns for each in arm if each.slow), ())
+                if all(each.slow or not each.failed for each in arm)
+                else (),
             )
             for arm in zip(*by_program, strict=True)
         ]

@@ -15,6 +15,7 @@ from becalm.errors import UsageError
 from becalm.hosts import Ability, Host, Runs
 from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Response
 from becalm.nouns.multi_host import MultiHostVerdict
@@ -38,7 +39,7 @@ from becalm.study.tune import measure_tune
 from becalm.tuning.candidates import SearchLimits
 from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
-from becalm.wording.measurement import short
+from becalm.wording.measurement import duration, short
 
 
 class _Own(TypedDict, total=False):
@@ -55,6 +56,7 @@ class _Own(TypedDict, total=False):
     runs: int | None
     warmups: int | None
     most_runs: int | None
+    abort_above: str | AbortLimit | None
     path: str
     probes: int
     swarm: str | SwarmParameters
@@ -170,6 +172,7 @@ def _prepared(
 ) -> tuple[TuneOptions, Workload | None, list[Run]]:
     """The options with what the host allows, the built-in kernel, and pilot runs of the programs, `several` of each."""
     kernel, pilots = pilot_runs(opened, programs, several=several or options.minimize == "time")
+    _refuse_short(options, programs, pilots)
     options = replace(
         options,
         user=opened.measuring.user,
@@ -241,6 +244,17 @@ def _allowed(
         lost={row.name: row.rationale for row in rows if row.name in at_boot},
         privileged=limits.privileged,
     )
+
+
+def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Sequence[Run]) -> None:
+    """Raises UsageError for a limit of the runs that the machine as it is would not keep."""
+    limit_ns = 0 if options.abort_above is None else options.abort_above.ns
+    for program, times in zip(programs, wall_times(pilots, len(programs)), strict=True):
+        if limit_ns and len(times) and (least := float(times.min())) >= limit_ns:
+            raise UsageError(
+                f"--abort-above {duration(limit_ns)} would end every run: {program.name} takes {duration(least)} on "
+                "the machine as it is. Give it more, or say how many times as long: 3x."
+            )
 
 
 def _least_of(excluded: Sequence[Excluded]) -> str:

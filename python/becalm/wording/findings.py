@@ -128,7 +128,12 @@ TABLE: tuple[Row, ...] = (
         tune.processor,
     ),
     Row("search_drift", "the machine became slower or faster during a search", ("p_value", "spread"), tune.drifted),
-    Row("censored", "trials of a search that failed and are no values of its fit", ("failed", "trials"), tune.censored),
+    Row(
+        "censored",
+        "trials of a search that failed and are no values of its fit",
+        ("failed", "trials", "slow"),
+        tune.censored,
+    ),
     Row("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
     Row("strongest", "settings measured before it was said that none help", ("arms", "helped"), tune.strongest),
     Row("program", "most of the variance arises while the program computes", _SOURCE, tune.program),

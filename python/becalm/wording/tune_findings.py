@@ -61,10 +61,15 @@ def drifted(program: str, n: Numbers) -> str:
 
 
 def censored(program: str, n: Numbers) -> str:
-    """Failed trials."""
+    """Failed trials, and those that were ended early; `slow` is not of an older becalm."""
+    slow = n.get("slow", 0)
+    if slow == n["failed"]:
+        what = f"{'was' if slow == 1 else 'were'} ended early: a run of it took longer than --abort-above allows"
+    else:
+        what = "failed or took too long" + (f", {slow} of them longer than --abort-above allows" if slow else "")
     return (
-        f"{counted(n['failed'], 'trial')} of {n['trials']} failed or took too long. Such a trial has no time: it is "
-        "left out of the fit, and its settings are not chosen."
+        f"{counted(n['failed'], 'trial')} of {n['trials']} {what}. Such a trial has no time: it is left out of the "
+        "fit, and its settings are not chosen."
     )
 
 

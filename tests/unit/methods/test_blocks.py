@@ -34,7 +34,7 @@ def test_what_failed_is_not_asked_for_again():
     told(blocks, [ONE, TWO], failed=(ONE,))
     assert told(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)
     assert told(blocks, [ONE]) is None
-    assert blocks.spent() == "3 trials (5 runs with those of the default, 1 of them failed)"
+    assert blocks.spent() == "3 trials, 1 of which failed (5 runs with those of the default)"
 
 
 def test_trials_and_runs_are_limited():

@@ -96,3 +96,31 @@ def test_elapsed_time_leaves_out_the_pause_between_an_interruption_and_going_on(
     back = TrialLog()
     back.extend([rows[0], rows[1]._replace(started_ns=-5)])
     assert back.elapsed_ns == rows[0].wall_ns + rows[1].wall_ns, "a clock that was set back takes nothing away"
+
+
+def test_a_run_that_was_ended_before_its_own_limit_is_known_to_take_at_least_so_long():
+    wanted, trials = asked(arms=3, loops=1, runs=1, warmups=0), TrialLog()
+    trials.timeouts = {0: 50 * MS}
+    rows = [run(seq, step) for seq, step in enumerate(next_trial(wanted.wanted, trials, 1).steps * 3)]
+    early, late, failed = 20 * MS, 50 * MS, 7 * MS
+    trials.extend(
+        [
+            rows[0]._replace(settings=0, outcome="timeout", wall_ns=early),
+            rows[1]._replace(settings=1, outcome="timeout", wall_ns=late),
+            rows[2]._replace(settings=2, outcome="failed", wall_ns=failed),
+        ]
+    )
+    ended = trials.samples(wanted, 0)
+    assert [each.ended_ns for each in ended] == [(early,), (), ()]
+    assert [each.slow for each in ended] == [True, False, False]
+    assert all(each.value("time") == float("inf") for each in ended)
+    assert [each.ended_ns for each in trials.together(wanted, [0])] == [(early,), (), ()]
+
+
+def test_a_trial_of_several_programs_is_slow_when_nothing_else_is_wrong():
+    wanted, trials = asked(arms=2, loops=1, runs=1, warmups=0, programs=(0, 1)), TrialLog()
+    trials.timeouts = {0: None, 1: None}
+    for program, arm, outcome in ((0, 0, "timeout"), (1, 0, "ok"), (0, 1, "timeout"), (1, 1, "failed")):
+        (step,) = {each for each in next_trial(wanted.wanted, TrialLog(), 1).steps if each.workload == program}
+        trials.extend([run(trials.next_seq, step)._replace(settings=arm, outcome=outcome)])
+    assert [each.slow for each in trials.together(wanted, (0, 1))] == [True, False]

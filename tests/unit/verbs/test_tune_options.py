@@ -24,6 +24,7 @@ VALUES = {
     "runs": 6,
     "warmups": 2,
     "most_runs": 40,
+    "abort_above": "3x",
     "only": ("aslr", "governor"),
     "without": ("aslr",),
     "factors": ("slice_ns",),
@@ -52,6 +53,9 @@ REFUSED = {
     "swarm": "--swarm is for --method swarm, not for",
 }
 """Those that are refused beside a method, and what is said."""
+
+WHILE_RUNNING = {"abort_above"}
+"""Those that change no plan, but how long a run of it may take (tests/unit/verbs/test_tune_time.py)."""
 
 USUAL = {"host": "sim:small", "seed": 3, "budget": "20min"}
 
@@ -83,7 +87,9 @@ def test_every_option_changes_the_plan_of_every_method_or_is_refused(plan, metho
     usual = plan(method=method)
     assert plan(method=method) == usual
     for name, value in VALUES.items():
-        if name in REFUSED:
+        if name in WHILE_RUNNING:
+            assert plan(method=method, **{name: value}) == usual
+        elif name in REFUSED:
             with pytest.raises(UsageError, match=REFUSED[name]):
                 plan(method=method, **{name: value})
         else:
@@ -135,6 +141,9 @@ def test_options_beside_resume_are_refused(plan, given):
     ("given", "said"),
     [
         (["--method", "swarm", "--swarm", "omega=0.4,speed=3"], "--swarm has no 'speed'"),
+        (["--abort-above", "3"], "can be read as 3x or as 3s"),
+        (["--abort-above", "1.2x"], "must be at least 1.5x"),
+        (["--abort-above", "soon"], "times as long as the best so far, 3x, or a duration"),
         (["--method", "golden", "--path", "diagonal:fast"], ":log or :linear, not :fast"),
         (["--method", "swarm", "--path", "slice"], "--path is for --method golden, not for swarm"),
         (["--method", "bayes", "--sampler", "gauss"], "--sampler is one of tpe, gp|Invalid value for '--sampler'"),

@@ -9,9 +9,11 @@ from tests.unit.small_machine import RANGES, Repeatable
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import Ability
 from becalm.hosts.abilities import YES
+from becalm.methods import TABLE
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.tune_verdict import from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
+from becalm.report.tune import tables
 from becalm.store import Store
 from becalm.study import tune as measuring
 from becalm.verbs.records import show
@@ -132,6 +134,57 @@ def test_runs_that_fail_under_some_settings_are_no_values(trouble):
     found = fast(design="composite")
     assert found.fit.responses[0].missing == finding(found, "censored")[0].numbers["failed"] >= 2
     assert found.settings["sched_min_granularity_ns"] < 1_000_000_000
+
+
+@pytest.fixture
+def steep(monkeypatch):
+    """Below 4 ms of granularity a program takes three times as long; the machine as it is has none set."""
+    measured = Repeatable._one
+
+    def one(self, seq, step):
+        run, small = measured(self, seq, step), dict(self.defined[step.settings].values)
+        slow = small.get("sched_min_granularity_ns", 10**9) < 4_000_000
+        return run._replace(wall_ns=3 * run.wall_ns) if slow else run
+
+    monkeypatch.setattr(Repeatable, "_one", one)
+
+
+@pytest.mark.parametrize("method", [row.name for row in TABLE if "time" in row.minimizes])
+def test_slow_trials_are_ended_early_and_are_no_values(trouble, steep, store, method):
+    if method == "bayes":
+        pytest.importorskip("optuna")
+    narrow = {"factors": ("sched_min_granularity_ns",)} if method == "golden" else {}
+    whole = fast(method=method, **narrow)
+    found = fast(method=method, abort_above="1.5x", **narrow)
+    ended = [each for each in found.trials if each.ended_ns is not None]
+    assert ended
+    assert all(each.spread is None and not each.best for each in ended)
+    with Store.open(store) as opened:
+        rows = [run for run in opened.runs(found.study) if run.outcome == "timeout"]
+    assert sorted(run.wall_ns for run in rows) == sorted(each.ended_ns for each in ended)
+    # No default and no chosen setting was cut short, and what is recommended is about as good.
+    assert all(each.settings for each in ended)
+    assert tuned(found).ratio.value > 0.9 * tuned(whole).ratio.value
+    assert f"{len(ended)} ended early" in tables.facts(found)
+    told = finding(found, "censored")
+    assert all("longer than --abort-above allows" in each.sentence for each in told)
+    assert from_json(found.to_json()).trials == found.trials
+
+
+def test_a_limit_in_time_that_the_machine_as_it_is_does_not_keep_is_refused(trouble):
+    with pytest.raises(UsageError, match=r"--abort-above 10\.00 ms would end every run: p takes"):
+        fast(abort_above="10ms")
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5])
+def test_a_study_with_a_limit_is_stopped_and_resumed_to_the_same(trouble, steep, store, part):
+    whole = fast(budget="none", abort_above="1.5x")
+    with Store.open(store) as opened:
+        count = len(list(opened.runs(whole.study)))
+    trouble.stops_at = max(5, round(part * count))
+    with pytest.raises(Interrupted) as caught:
+        fast(budget="none", abort_above="1.5x")
+    assert same(tune(resume=int(str(caught.value).split("--resume ")[1]))) == same(whole)
 
 
 def test_a_program_that_fails_on_the_machine_as_it_is_cannot_be_tuned(trouble):

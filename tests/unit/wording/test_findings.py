@@ -62,7 +62,7 @@ EXAMPLES = {
         "runs_for_one_percent": 16, "helped": "pyperf", "reduction": 4.1, "reduction_low": 2.9, "at_most": None,
     },
     "search_drift": {"p_value": 0.001, "spread": 0.03},
-    "censored": {"failed": 2, "trials": 20},
+    "censored": {"failed": 2, "trials": 20, "slow": 1},
     "no_fit": {"why": "time is 1 in all 20 runs."},
     "strongest": {"arms": ["all profiles", "all settings"], "helped": None},
     "parallel": {"cpus": 1.9, "confining": ["cpus"]},

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,7 @@ class SimHost(NoMachine):
         self._now_ns = 1_600_000_000_000_000_000
         self.boot_ns = machine.boot_ns
         self.boots = 0
+        self._limits_ns: list[int | None] = []
         self._boots_of: list[Settings] = []
         self._booted, self._stale = Settings(), False
         self._luck = np.random.default_rng([seed, 1])
@@ -167,6 +169,7 @@ class SimHost(NoMachine):
         base_ns = [self._base(workload) for workload in workloads]
         self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array(base_ns, dtype=float)
+        self._limits_ns = [workload.timeout_ns for workload in workloads]
         self._boots_of = [at_boot(each or Settings()) for each in settings]
         return [workload.argv[0] for workload in workloads]
 
@@ -201,14 +204,17 @@ class SimHost(NoMachine):
         for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
             self._have(self._boots_of[step.settings])
             wall_ns = max(1, round(length * self._boot_factor))
-            outcome = str(Outcome.FAILED if bad else Outcome.OK)
+            outcome, status = (Outcome.FAILED, 1) if bad else (Outcome.OK, 0)
+            limit_ns = self._limits_ns[step.workload]
+            if limit_ns is not None and wall_ns > limit_ns:
+                wall_ns, outcome, status = limit_ns, Outcome.TIMEOUT, -signal.SIGKILL
             run = Run(
                 first + index, step.workload, step.settings, step.round, step.padding, self._now_ns, wall_ns, wall_ns,
-                0, None, None, None, None, None, None, outcome, int(bad), 0,
+                0, None, None, None, None, None, None, str(outcome), status, 0,
             )  # fmt: skip
             rows.append(run)
             self._now_ns += wall_ns + GAP_NS
-            if bad and request.stop_on_failure:
+            if outcome is not Outcome.OK and request.stop_on_failure:
                 break
         yield Runs(rows)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from becalm.errors import UsageError
+from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import EXAMPLE, Metric, Response
@@ -40,6 +41,7 @@ SEARCHING = (
     "runs",
     "warmups",
     "most_runs",
+    "abort_above",
     "design",
     "path",
     "probes",
@@ -163,6 +165,14 @@ class TuneOptions(StudyOptions):
         None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
     )
     most_runs: int | None = option(None, "Runs of the search at most.", int | None, metavar="N", least=1)
+    abort_above: AbortLimit | None = option(
+        None,
+        "End a run of the search early when it takes so long: 3x, times as long as the best so far, or 2s. It counts "
+        "as slower than that, and is no value of any fit.",
+        str | AbortLimit | None,
+        metavar="TIMES|DURATION",
+        parse=AbortLimit.parse,
+    )
     design: str = option(
         DESIGNS[0],
         "Runs of --method surface: sequential, each where all before it say; composite, a whole design first.",

@@ -55,20 +55,20 @@ def course(found: TuneVerdict) -> str:
         )
         plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
-        failed = sum(step.spread is None for step in found.trials)
+        failed = "; ".join(["", *tables.unfinished(found)])
         if tables.timed(found):
             values = [step.spread or 0.0 for step in tried]
             first, last = (response.shown(found, each) for each in (values[0], max(values) if higher else min(values)))
             what = response.name(found).capitalize()
             course = f"of each of {len(found.trials)} trials in the order of the search"
             told = f"{what} {course}: from {first} in the first"
-            return svg(figure, "course", f"{told} to {last} at best; {failed} failed.")
+            return svg(figure, "course", f"{told} to {last} at best{failed}.")
         return svg(
             figure,
             "course",
             f"Spread of each of {len(found.trials)} trials in the order of the search, on a logarithmic axis: from "
             f"{sentences.share(tried[0].spread or 0.0)} in the first to {best[-1]:.2g} % at best"
-            + (f"; {failed} failed." if failed else "."),
+            f"{failed}.",
         )
 
 

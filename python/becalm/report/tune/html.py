@@ -126,9 +126,9 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
 def _later(found: TuneVerdict) -> Iterator[Part]:
     """How it was found, and what was not tried."""
     searched = (
-        "Each point is one trial of the search, filled where it was the best so far; a cross at the top is a failed "
-        "trial. Few runs make each of them a noisy number, and the lowest of many is lucky: what counts are the dashed "
-        "lines, from fresh runs."
+        "Each point is one trial of the search, filled where it had the settings that were chosen; a cross at the top "
+        "is a trial that failed or was ended early. Few runs make each of them a noisy number, and the lowest of many "
+        "is lucky: what counts are the dashed lines, from fresh runs."
     )
     course, tried = _drawn((figures.course(found), searched)), tables.trials(found)
     if course or tried.rows:

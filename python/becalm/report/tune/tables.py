@@ -11,7 +11,7 @@ from becalm.nouns.domain import Value
 from becalm.nouns.factor import Factor
 from becalm.nouns.knob import known
 from becalm.nouns.objective import find
-from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Trial, TuneVerdict
 from becalm.nouns.tuned_arm import AND, BASELINE, TUNED, WITHOUT
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
@@ -198,14 +198,23 @@ def trials(found: TuneVerdict) -> Table:
     rows = tuple(
         (
             f"{each.number} *" if each.best else str(each.number),
-            "failed" if each.spread is None else response.shown(found, each.spread),
+            lost(each) if each.spread is None else response.shown(found, each.spread),
             *(level_text(name, each.settings[name]) if name in each.settings else "" for name in names),
         )
         for each in chosen
     )
-    some = f" Of {len(found.trials)} trials those that were best or failed; --json has all." if _many(found) else ""
-    note = f"Few runs each: noisy numbers, of which the lowest is lucky. Empty: as it was. * the best so far.{some}"
+    some = (
+        f" Of {len(found.trials)} trials those that were chosen or have no value; --json has all."
+        if _many(found)
+        else ""
+    )
+    note = f"Few runs each: noisy numbers, of which the lowest is lucky. Empty: as it was. * those chosen.{some}"
     return Table("What was tried", ("trial", response.name(found), *names), rows, tuple(range(2 + len(names))), note)
+
+
+def lost(each: Trial) -> str:
+    """What stands in place of the value of a trial that has none."""
+    return "failed" if each.ended_ns is None else f"ended after {duration(each.ended_ns)}"
 
 
 def level_text(knob: str, value: Value) -> str:
@@ -237,8 +246,7 @@ def excluded(found: TuneVerdict) -> Table:
 def facts(found: TuneVerdict) -> str:
     """How it was found, in one line."""
     trials = counted(len(found.trials), "trial")
-    bad = sum(step.spread is None for step in found.trials)
-    failed = f", {bad} failed" if bad else ""
+    failed = "".join(f", {each}" for each in unfinished(found))
     again = f" Show again: becalm show {found.study}." if found.study is not None else ""
     which = f"Study {found.study}. " if found.study is not None else ""
     return (
@@ -246,6 +254,13 @@ def facts(found: TuneVerdict) -> str:
         f"{counted(found.confirm_runs, 'fresh run')}, interleaved; {spent(found.elapsed_ns)} on {found.host}, "
         f"seed {found.seed}.{again}"
     )
+
+
+def unfinished(found: TuneVerdict) -> list[str]:
+    """How many trials have no value, and why; nothing where all have one."""
+    slow = sum(each.ended_ns is not None for each in found.trials)
+    failed = sum(each.spread is None for each in found.trials) - slow
+    return [f"{count} {why}" for count, why in ((failed, "failed"), (slow, "ended early")) if count]
 
 
 def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:

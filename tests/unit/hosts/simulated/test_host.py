@@ -21,3 +21,10 @@ def test_what_needs_a_machine_says_so(store):
         becalm.status("sim:calm")
     with pytest.raises(WorkloadError, match="--no-kernels"):
         becalm.survey(["sim:calm"], loops=5, runs=5, store=store)
+
+
+def test_a_run_ends_with_its_time_limit(store):
+    options = {"host": "sim:calm", "seed": 1, "store": store, "runs": 3}
+    assert becalm.run("spin 20ms", timeout="40ms", **options).summaries[0].runs == 3
+    with pytest.raises(WorkloadError, match="did not end within its time limit and was killed after 10"):
+        becalm.run("spin 20ms", timeout="10ms", **options)

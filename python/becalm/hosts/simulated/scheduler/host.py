@@ -71,6 +71,7 @@ class SchedulerHost(NoMachine):
         self.engine = Engine()
         self._requests: list[list[dict[str, Any]]] = []
         self._known: dict[tuple[int, int], int] = {}
+        self._limits_ns: list[int | None] = []
         self._now_ns = 1_600_000_000_000_000_000
         self._stopped = False
         self.until = False
@@ -113,6 +114,7 @@ class SchedulerHost(NoMachine):
             base = {"work": work, **self.model()}
             requests.append([request_of(model_knobs.put(base, each or Settings(), self._knobs)) for each in settings])
         self._requests, self._known = requests, {}
+        self._limits_ns = [workload.timeout_ns for workload in workloads]
         return [workload.argv[0] for workload in workloads]
 
     def model(self) -> dict[str, Any]:
@@ -133,16 +135,22 @@ class SchedulerHost(NoMachine):
             )  # fmt: skip
             self._now_ns += wall_ns + GAP_NS
             yield Runs([run])
+            if outcome == Outcome.TIMEOUT and request.stop_on_failure:
+                return
 
     def _run(self, which: tuple[int, int], number: int) -> tuple[int, str]:
         """A program under some settings, by their numbers: wall time, ns, and outcome."""
         if which in self._known:
             return self._known[which], str(Outcome.OK)
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-        summary = self.engine.simulate({**self._requests[which[0]][which[1]], "seed": seed})
+        request, limit_ns = self._requests[which[0]][which[1]], self._limits_ns[which[0]]
+        # No longer than its time limit: that is what ends it early.
+        until = {} if limit_ns is None else {"until_ns": limit_ns}
+        summary = self.engine.simulate({**request, **until, "seed": seed})
         wall_ns = max(1, summary["end_ns"])
         if not summary["finished"]:
-            return wall_ns, str(Outcome.ABORTED)
+            cut = limit_ns is not None and wall_ns >= limit_ns and not self._stopped
+            return (limit_ns or wall_ns, str(Outcome.TIMEOUT)) if cut else (wall_ns, str(Outcome.ABORTED))
         if not self.machine.get("jitter"):
             self._known[which] = wall_ns
         return wall_ns, str(Outcome.OK)

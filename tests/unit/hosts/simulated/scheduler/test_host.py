@@ -1,5 +1,7 @@
 """The hosts sim:cfs and sim:eevdf."""
 
+from dataclasses import replace
+
 import pytest
 from tests.measuring import ran
 
@@ -65,3 +67,17 @@ def test_compare_works_on_it():
     )
     (difference,) = verdict.differences
     assert 0.8 < difference.estimate < 1.3, "twice the groups take about twice as long"
+
+
+@pytest.mark.parametrize("jitter", ["", "?jitter=0.02"])
+def test_a_run_is_simulated_no_longer_than_its_time_limit(jitter):
+    name, program = f"sim:cfs{jitter}", "hackbench -g 1 -l 20"
+    (whole,) = walls(name, program, runs=1)
+    with hosts.open(name) as host:
+        for limit_ns, outcome in ((whole // 2, "timeout"), (2 * whole, "ok")):
+            host.define([replace(Workload.of(program), timeout_ns=limit_ns)], [Settings()])
+            rows = ran(host, *(Step(0, 0, 0, number) for number in range(2)))
+            assert {run.outcome for run in rows} == {outcome}
+            assert rows[0].wall_ns == (limit_ns if outcome == "timeout" else whole)
+            # A block ends with the first run that does not end well.
+            assert len(rows) == (1 if outcome == "timeout" else 2)

@@ -1,0 +1,61 @@
+"""The noun AbortLimit: how long a run of a search may take before it is ended early (`tune --abort-above`)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.units import duration_ns
+
+LEAST = 1.5
+"""Times as long as the best so far, at least: whatever is closer may be noise, and would be ended by bad luck."""
+
+_TIMES = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(x|×|%)\s*", re.IGNORECASE)
+_BARE = re.compile(r"\s*[0-9]*\.?[0-9]+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class AbortLimit:
+    """`times` as long as what is fastest so far, or `ns` whatever that is; the other one is 0.
+
+    A run that is ended early is known to take at least so long, and is no value of anything.
+    """
+
+    times: float = 0.0
+    ns: int = 0
+
+    @classmethod
+    def parse(cls, given: AbortLimit | str | float) -> AbortLimit:
+        """As people write it: 3x, 300%, 1.5s. Raises UsageError."""
+        if isinstance(given, AbortLimit):
+            return given
+        text = str(given)
+        if _BARE.fullmatch(text):
+            number = text.strip()
+            raise UsageError(f"--abort-above {number} can be read as {number}x or as {number}s. Write the one meant.")
+        found = _TIMES.fullmatch(text)
+        if found is None:
+            try:
+                return cls(ns=duration_ns(text))
+            except UsageError:
+                raise UsageError(
+                    f"--abort-above is times as long as the best so far, 3x, or a duration, 1.5s, not {given!r}."
+                ) from None
+        times = float(found[1]) / (100 if found[2] == "%" else 1)
+        if not LEAST <= times < math.inf:
+            raise UsageError(
+                f"--abort-above must be at least {LEAST:g}x, not {given}: what is closer to the best may be noise, and "
+                "good settings would be ended by bad luck."
+            )
+        return cls(times=times)
+
+    @property
+    def spelled(self) -> str:
+        """As people write it."""
+        return f"{self.times:g}x" if self.times else f"{self.ns / 1e9:g}s"
+
+    def limit_ns(self, best_ns: float) -> int:
+        """How long a run may take, ns, where one of the best so far takes `best_ns`."""
+        return math.ceil(self.times * best_ns) if self.times else self.ns

@@ -1,0 +1,22 @@
+"""How long a run of a search may take."""
+
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.abort_limit import AbortLimit
+
+
+@pytest.mark.parametrize(
+    ("text", "of_a_second"),
+    [("3x", 3 * 10**9), ("2.5 x", 2.5 * 10**9), ("300%", 3 * 10**9), ("1.5s", 1.5 * 10**9), ("40ms", 4 * 10**7)],
+)
+def test_times_and_durations(text, of_a_second):
+    found = AbortLimit.parse(text)
+    assert found.limit_ns(1e9) == of_a_second
+    assert AbortLimit.parse(found.spelled) == found
+
+
+@pytest.mark.parametrize("text", ["3", 3, "1x", "0x", "1.4x", "100%", "-3x", "fast", "", "0s", "x", "nan"])
+def test_what_would_be_read_in_two_ways_or_end_good_runs_is_refused(text):
+    with pytest.raises(UsageError, match="--abort-above"):
+        AbortLimit.parse(text)

@@ -1,0 +1,56 @@
+"""The trials of a search as a designed experiment."""
+
+import numpy as np
+import pytest
+
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
+from becalm.nouns.factor import Factor
+from becalm.nouns.search_space import Space
+from becalm.report.design.html import page
+from becalm.tuning.search_fit import search_fit
+
+
+def searched(factors, runs, seed=1):
+    """Trials at random places, each beside the machine as it is; the first factor counts, and a little the second."""
+    rng, space = np.random.default_rng(seed), Space((), factors=factors)
+    tried = []
+    for number in range(runs):
+        coded = [float(rng.integers(len(each.choices))) if each.choices else rng.uniform(-1, 1) for each in factors]
+        arm = space.at({each.name: each.natural(at) for each, at in zip(factors, coded, strict=True)})
+        size = 1 + 0.2 * coded[0] + 0.05 * coded[1]
+        ask = Ask((NO_SETTINGS, arm), 1, 1, 0, "anywhere", block=number // 10)
+        values = (1.1, size)
+        for settings, value in zip(ask.arms, values, strict=True):
+            loop = np.array([1e9 * value * (1 + 0.01 * rng.standard_normal())])
+            tried.append((number + 1, ask, Sample(settings, (loop,))))
+    return search_fit(space, tried, "time", 0.95, 1)
+
+
+def ranges(count):
+    return tuple(Factor(f"x{number:02}", 0.0, 1000.0, "ms") for number in range(count))
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        ranges(20),
+        (*ranges(2), *(Factor(f"c{number}", choices=("a", "b", "c")) for number in range(6))),
+        (*ranges(9), *(Factor(f"c{number}", choices=("no", "yes")) for number in range(9))),
+    ],
+    ids=["ranges", "choices", "both"],
+)
+def test_many_factors_are_fitted_by_what_each_adds(factors):
+    found, _ = searched(factors, 60)
+    (response,) = found.responses
+    assert response.model == "linear"
+    first = next(each for each in response.coefficients if each.term == "x00")
+    assert first.p_value < 1e-9
+    assert response.best.at.levels[0] == 0.0
+    assert len(response.curves) == len(factors)
+    assert "x00" in page(found)
+
+
+def test_too_few_runs_for_so_many_factors_are_told():
+    found, (noticed,) = searched(ranges(20), 22)
+    assert found is None
+    assert "20 settings were varied in 22 runs, too few for a polynomial" in noticed.sentence
