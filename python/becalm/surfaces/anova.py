@@ -168,12 +168,15 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
     """The simplest model that fits.
 
     Of those whose terms can all be estimated with runs left for the error: the largest whose terms add something at
-    this level; and when it lacks fit, the next larger that does not, or else the one that predicts best.
+    this level; and when it lacks fit, the next larger that does not, or else the one that predicts best. One that
+    predicts runs worse than their mean does gives way to a smaller one that does better.
     """
     usable = [each for each in models if not each.aliased and each.tested]
     if not usable:
         return models[0]
     place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
+    if usable[place].predicted < 0 < (best := max(usable[: place + 1], key=lambda each: each.predicted)).predicted:
+        return best
     if not _lacks(usable[place], level):
         return usable[place]
     for each in usable[place + 1 :]:
