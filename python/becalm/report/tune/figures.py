@@ -249,7 +249,8 @@ def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: fl
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), short(names, 34))
+    # Beside another picture of the same rows they have no names, and no numbers in place of them.
+    axes.set_yticks(range(len(names)), short(names, 34) if any(names) else names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -107,7 +107,8 @@ def knobs(found: TuneVerdict, program: str) -> Table:
     """What each chosen knob contributes and costs."""
     if timed(found):
         mine = [each for each in found.contributions if each.program == program]
-        return time_tables.knobs(found, program, KNOBS, [decision(each, found) for each in mine])
+        told = [(f"{each.knob} = {level_text(each.knob, each.value)}", decision(each, found)) for each in mine]
+        return time_tables.knobs(found, program, KNOBS, told)
     level = f"{100 * found.confidence:g} %"
     unknown = attribution.unattributed_time(found.comparisons, found.contributions, program)
     together = any(AND in each.knob for each in found.contributions)

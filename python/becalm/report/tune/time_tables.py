@@ -45,13 +45,12 @@ def _ratio(ratio: Interval) -> str:
     return f"{sentences.factor(ratio)} ({sentences.ends(ratio)})"
 
 
-def knobs(found: TuneVerdict, program: str, title: str, decided: Sequence[str]) -> Table:
-    """What each chosen knob gains; `decided`: what becomes of each."""
+def knobs(found: TuneVerdict, program: str, title: str, told: Sequence[tuple[str, str]]) -> Table:
+    """What each chosen knob gains; `told`: of each what it is set to, and what becomes of it."""
     level = f"{100 * found.confidence:g} %"
     mine = [each for each in found.contributions if each.program == program]
     rows = tuple(
-        (f"{each.knob} = {sentences.value_text(each.value)}", longer(each), longer_ends(each), what)
-        for each, what in zip(mine, decided, strict=True)
+        (setting, longer(each), longer_ends(each), what) for each, (setting, what) in zip(mine, told, strict=True)
     )
     worse = "longer a run takes" if found.metric is None else f"worse {found.metric.name} is"
     note = (

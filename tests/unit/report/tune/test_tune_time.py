@@ -112,6 +112,7 @@ def test_the_interval_of_a_mean_time_is_drawn_where_it_is(found):
     unit, size = figures._scale(found)
     assert (unit, size) == ("s", 1e9)
     picture = figures.scatter(found, found.programs[0])
+    assert "[1]" not in picture, "rows without a name have no number in its place"
     assert "mean time, s" in picture
     # Two to three seconds, known to a percent: nothing is drawn at 0.
     ticks = re.findall(r">([0-9.]+)</text>", picture[picture.index("axes_2") :])
