@@ -120,10 +120,11 @@ def report(result: Record) -> str:
     head = f"Machine: {describe(result['machine'])}, emulating arm64 with {result['kernel']}. "
     if trust is not None:
         head += f"{trust['source']} at {trust['hz'] / 1e6:.1f} MHz; cycles: {trust['no_cycles'] or 'can be counted'}."
+    # A cell that was tried again is told twice; the last one counts.
+    cells = {(each["timer"], each["flush"]): each for each in events if each["event"] == "cell"}
     rows = [
         [f"`{each['timer']}`", each["flush"], each["meaning"], f"{each['median_cost']:.0f} {each['unit']}"]
-        for each in events
-        if each["event"] == "cell"
+        for each in cells.values()
     ]
     why = [f"- {each['timer'] or each['flush']}: {each['reason']}" for each in events if each["event"] == "absent"]
     return "\n".join([head, "", table(["Timer", "From", "Reads", "Empty region"], rows), "", *why])

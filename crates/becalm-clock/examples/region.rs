@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p becalm-clock --example region`
 
-use becalm_clock::{begin, end, Clock, Unusable};
+use becalm_clock::{Clock, Unusable};
 
 fn main() -> Result<(), Unusable> {
     let clock = Clock::open()?;
@@ -26,9 +26,9 @@ fn main() -> Result<(), Unusable> {
     let mut migrated = 0;
     let values: Vec<u64> = (0..500).collect();
     for _ in 0..10_000 {
-        let from = begin();
+        let from = clock.begin();
         std::hint::black_box(std::hint::black_box(&values).iter().sum::<u64>());
-        let region = from.until(end());
+        let region = from.until(clock.end());
         if region.migrated {
             migrated += 1;
         } else {

@@ -4,7 +4,7 @@
 
 use becalm_clock::regions::Writer;
 use becalm_clock::ring::{Full, Record, Ring};
-use becalm_clock::{begin, end, Clock};
+use becalm_clock::Clock;
 use std::hint::black_box;
 
 const SUM: u32 = 0;
@@ -19,14 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<u64> = (0..500).map(|each| each * 7_919 % 500).collect();
     let mut sorted = values.clone();
     for _ in 0..20_000 {
-        let from = begin();
+        let from = clock.begin();
         black_box(black_box(&values).iter().sum::<u64>());
-        ring.push(SUM, from, end());
+        ring.push(SUM, from, clock.end());
 
         sorted.copy_from_slice(&values);
-        let from = begin();
+        let from = clock.begin();
         black_box(&mut sorted).sort_unstable();
-        ring.push(SORT, from, end());
+        ring.push(SORT, from, clock.end());
     }
     let mut file = Writer::create(&path, &clock, &["sum", "sort"])?;
     file.flush(&mut ring, 0)?;

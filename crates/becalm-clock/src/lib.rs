@@ -1,12 +1,12 @@
 //! Times of very short code, from the processor's own clocks, with what they cost and how far they can be believed.
 //!
 //! ```
-//! use becalm_clock::{begin, end, Clock};
+//! use becalm_clock::Clock;
 //!
 //! let clock = Clock::open()?;                       // detects, calibrates (0.1 s), measures its own cost
-//! let from = begin();
+//! let from = clock.begin();
 //! let sum: u64 = std::hint::black_box(1..=100).sum();
-//! let to = end();
+//! let to = clock.end();
 //! let region = from.until(to);
 //! if region.migrated {
 //!     println!("another processor's clock: this one does not count");
@@ -15,6 +15,9 @@
 //! }
 //! # Ok::<(), becalm_clock::Unusable>(())
 //! ```
+//!
+//! `clock.begin()` and `clock.end()` read whichever clock there is; [`begin`] and [`end`] are the processor's counter
+//! without the question, for where [`Info::fallback`] is None: on a processor without it they end the program.
 //!
 //! `instructions` are the reads, one file an architecture, with the reason for each fence; `stamp` is what they return;
 //! `scale` turns ticks into nanoseconds without a division; `quantum` finds the step by which a counter really

@@ -64,6 +64,12 @@ def _varying(each: RegionSummary, name: str) -> str:
     return f"{usual}, {span}{beyond}."
 
 
+def drawn(pictures: int, names: int) -> Iterator[str]:
+    """Which names have a picture, where not all have."""
+    if pictures < names:
+        yield f"Drawn are the {pictures} names of {names:,} that take the most time; the table has all."
+
+
 def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
     """What the columns of the table mean."""
     return (

@@ -136,3 +136,14 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
         boxes = [axes.get_tightbbox() for axes in picture.axes]
         assert all(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height for box in boxes)
         assert boxes[0].x1 <= boxes[1].x0
+
+
+def test_a_page_of_many_names_begins_with_those_that_take_the_most_time():
+    many = [f"name {number}" for number in range(45)]
+    page = as_html(of(many, [np.arange(300 + number, 330 + number) for number in range(45)]))
+    assert "the 8 names of 45 that take the most time" in page
+    assert page.count("<svg") == 8
+    assert page.index("<h2>name 44</h2>") < page.index("<h2>name 37</h2>") < page.index("<h2>Regions</h2>")
+    few = as_html(of(many[:2], [np.arange(300, 330)] * 2))
+    assert "most time" not in few
+    assert few.index("<h2>Regions</h2>") < few.index("<h2>name 0</h2>")

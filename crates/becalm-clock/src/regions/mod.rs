@@ -3,16 +3,16 @@
 //! ```no_run
 //! use becalm_clock::regions::{read, Writer};
 //! use becalm_clock::ring::{Full, Record, Ring};
-//! use becalm_clock::{begin, end, Clock};
+//! use becalm_clock::Clock;
 //!
 //! const PARSE: u32 = 0;
 //! let clock = Clock::open()?;
 //! let mut memory = vec![Record::EMPTY; 100_000];
 //! let mut ring = Ring::new(&mut memory, Full::DropNewest);
 //! for _ in 0..50_000 {
-//!     let from = begin();
+//!     let from = clock.begin();
 //!     std::hint::black_box((1..=10_u64).sum::<u64>());
-//!     ring.push(PARSE, from, end());
+//!     ring.push(PARSE, from, clock.end());
 //! }
 //! let mut file = Writer::create("parse.regions", &clock, &["parse"])?;
 //! file.flush(&mut ring, 0)?;

@@ -18,6 +18,7 @@ from becalm.report.regions import figures
 from becalm.report.regions.tables import regions
 from becalm.report.table import Table
 from becalm.report.terminal import apart, bar, findings
+from becalm.wording import regions as words
 from becalm.wording.measurement import short
 from becalm.wording.regions import fine
 
@@ -47,7 +48,7 @@ def as_html(found: RegionReport) -> str:
     table = next(regions(found), None)
     drawn = largest(found)[:PICTURES]
     names = short([each.name for each in drawn])
-    parts = [Part("Regions", (), table)] if table else []
+    parts = []
     for name, each in zip(names, drawn, strict=True):
         if each.timed > 1:
             left = "Left: how often each length was timed, without the longest hundredth; the line is the median. "
@@ -55,11 +56,14 @@ def as_html(found: RegionReport) -> str:
                 "Right: the share of regions that took at least so long, on logarithmic axes; outliers are dashed off."
             )
             parts.append(Part(name, (Picture(figures.lengths(each, found), left + right),)))
+    if table is not None:
+        # Pictures stand behind a table that is read at a glance, and before one that is not.
+        parts.insert(0 if len(table.rows) <= ROWS else len(parts), Part("Regions", (), table))
     return filled(
         "parts.html",
         "--report FILE.md",
         title=first,
-        lines=rest,
+        lines=[*rest, *words.drawn(len(drawn), len(found.regions))],
         parts=parts,
         findings=found.findings,
         facts=_facts(found),
