@@ -15,6 +15,8 @@ use crate::ready::Ready;
 pub struct Defined {
     workloads: Vec<Ready>,
     settings: Vec<Option<Settings>>,
+    /// Workloads that were set up in this conversation before these were made known.
+    done: Vec<Workload>,
 }
 
 impl Defined {
@@ -40,10 +42,17 @@ impl Defined {
         }
         let ready = |workload| Ready::new(workload, base);
         let workloads = workloads.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;
-        for each in workloads.iter().filter(|each| each.was_set_up(&before.workloads)) {
-            each.set_up.set(true);
+        let now = before.workloads.iter().filter_map(Ready::was_set_up).cloned();
+        let mut done: Vec<Workload> = Vec::new();
+        for each in before.done.iter().cloned().chain(now) {
+            if !done.contains(&each) {
+                done.push(each);
+            }
         }
-        Ok(Self { workloads, settings })
+        for each in &workloads {
+            each.recognise(&done);
+        }
+        Ok(Self { workloads, settings, done })
     }
 
     /// The program of each workload.

@@ -76,11 +76,15 @@ impl Ready {
         })
     }
 
-    /// Whether it is one of these, and its setup command has ended well there: a search makes known again and again
-    /// what it runs, with other settings.
-    pub fn was_set_up(&self, before: &[Self]) -> bool {
-        self.identity.is_some()
-            && before.iter().any(|each| each.set_up.get() && each.identity == self.identity)
+    /// What it is, once its setup command has ended well: a search makes known again and again what it runs, with
+    /// other settings, and it need not be set up again.
+    pub fn was_set_up(&self) -> Option<&Workload> {
+        self.identity.as_ref().filter(|_| self.set_up.get())
+    }
+
+    /// Take it for set up, where it is one of these.
+    pub fn recognise(&self, done: &[Workload]) {
+        self.set_up.set(self.identity.as_ref().is_some_and(|own| done.contains(own)));
     }
 
     /// Absolute path of the program, for the reply.
