@@ -6,43 +6,61 @@
 /// Never.
 pub const NEVER: u64 = u64::MAX;
 
+/// A time, and whose it is. Each node of the tree has the whole of its winner: the walk to the root reads one node a
+/// level, whose place does not depend on what was read before.
+#[derive(Clone, Copy)]
+struct Node {
+    time: u64,
+    cpu: u32,
+}
+
+/// `nodes[1]` is the root; a leaf `size + cpu` is the CPU itself.
 pub struct Agenda {
-    times: Vec<u64>,
-    /// `winner[1]` is the root; a leaf `size + cpu` is the CPU itself.
-    winner: Vec<u32>,
+    nodes: Vec<Node>,
     size: usize,
 }
 
 impl Agenda {
     pub fn new(cpus: usize) -> Self {
         let size = cpus.next_power_of_two();
-        let mut winner = vec![0; 2 * size];
-        for leaf in 0..size {
-            winner[size + leaf] = leaf as u32;
+        let mut nodes = vec![Node { time: NEVER, cpu: 0 }; 2 * size];
+        for cpu in 0..size {
+            nodes[size + cpu].cpu = cpu as u32;
         }
         for node in (1..size).rev() {
-            winner[node] = winner[2 * node];
+            nodes[node] = nodes[2 * node];
         }
-        Self { times: vec![NEVER; size], winner, size }
+        Self { nodes, size }
     }
 
     /// The earliest time, and its CPU.
+    #[inline]
     pub fn first(&self) -> (u64, usize) {
-        let cpu = self.winner[1] as usize;
-        (self.times[cpu], cpu)
+        let root = self.nodes[1];
+        (root.time, root.cpu as usize)
     }
 
+    #[inline]
     pub fn set(&mut self, cpu: usize, time: u64) {
-        if self.times[cpu] == time {
+        let mut node = self.size + cpu;
+        if self.nodes[node].time == time {
             return;
         }
-        self.times[cpu] = time;
-        let mut node = (self.size + cpu) / 2;
-        while node > 0 {
-            let (left, right) = (self.winner[2 * node], self.winner[2 * node + 1]);
-            let wins = if self.times[right as usize] < self.times[left as usize] { right } else { left };
-            self.winner[node] = wins;
+        let mut wins = Node { time, cpu: cpu as u32 };
+        self.nodes[node] = wins;
+        while node > 1 {
+            let other = self.nodes[node ^ 1];
+            // CPUs to the left are lower, and win when times are equal.
+            if other.time < wins.time || (other.time == wins.time && other.cpu < wins.cpu) {
+                wins = other;
+            }
             node /= 2;
+            let before = &mut self.nodes[node];
+            if (before.time, before.cpu) == (wins.time, wins.cpu) {
+                // Nothing above was won by this CPU, nor is.
+                return;
+            }
+            *before = wins;
         }
     }
 }

@@ -46,9 +46,35 @@ impl CpuSet {
         })
     }
 
+    /// The first of a range.
+    pub fn first_in(&self, range: Range<usize>) -> Option<usize> {
+        let mut at = range.start;
+        while at < range.end {
+            let left = self.words[at / 64] >> (at % 64);
+            if left != 0 {
+                let found = at + left.trailing_zeros() as usize;
+                return (found < range.end).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
     /// The first of a range after a CPU of it, going round; that CPU itself is not among them.
     pub fn next_after(&self, cpu: usize, range: Range<usize>) -> Option<usize> {
-        self.within(cpu + 1..range.end).chain(self.within(range.start..cpu)).next()
+        self.first_in(cpu + 1..range.end).or_else(|| self.first_in(range.start..cpu))
+    }
+
+    /// The one of a range with the largest weight, but for one of them; of equals the first.
+    pub fn heaviest(&self, range: Range<usize>, but: usize, weights: &[u64]) -> Option<usize> {
+        let mut found = None;
+        let mut most = 0;
+        for cpu in self.within(range) {
+            if weights[cpu] > most && cpu != but {
+                (found, most) = (Some(cpu), weights[cpu]);
+            }
+        }
+        found
     }
 }
 
@@ -72,9 +98,14 @@ mod tests {
                 assert_eq!(found, range.clone().filter(|&each| plain[each]).collect::<Vec<_>>());
                 let round = (one + 1..range.end).chain(range.start..one).find(|&each| plain[each]);
                 if range.contains(&one) {
-                    assert_eq!(set.next_after(one, range), round);
+                    assert_eq!(set.next_after(one, range.clone()), round);
                 }
                 assert_eq!(set.contains(cpu), inside);
+                assert_eq!(set.first_in(range.clone()), found.first().copied());
+                let weights: Vec<u64> = (0..cpus as u64).map(|each| 1 + each * 7 % 5).collect();
+                let others = found.iter().copied().filter(|&each| each != cpu);
+                let heaviest = others.max_by_key(|&each| (weights[each], std::cmp::Reverse(each)));
+                assert_eq!(set.heaviest(range.clone(), cpu, &weights), heaviest);
             }
         }
     }

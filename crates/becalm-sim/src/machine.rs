@@ -43,6 +43,9 @@ impl Default for Machine {
 /// Most CPUs that a machine may have.
 pub const MOST_CPUS: usize = 8192;
 
+/// Nothing that a scheduler does takes longer than a quarter of an hour.
+pub const MOST_COST_NS: u64 = 1_000_000_000_000;
+
 impl Machine {
     /// What cannot be, in a sentence.
     pub fn check(&self) -> Result<(), String> {
@@ -57,6 +60,10 @@ impl Machine {
                 "A coefficient of variation lies between 0 and 10; jitter is {}.",
                 self.jitter
             ));
+        }
+        let costs = [self.write_ns, self.read_ns, self.wakeup_ns, self.switch_ns, self.migration_ns];
+        if let Some(cost) = costs.into_iter().find(|&cost| cost > MOST_COST_NS) {
+            return Err(format!("A cost lies between 0 and {MOST_COST_NS} ns, not at {cost}."));
         }
         if self.write_ns == 0 && self.read_ns == 0 {
             return Err(

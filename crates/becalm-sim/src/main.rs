@@ -26,8 +26,9 @@ fn main() -> ExitCode {
         if line.trim().is_empty() {
             continue;
         }
-        STOP.store(false, Ordering::Relaxed);
         let answer = parse(&line).map_or_else(Answer::Error, |request| play(&request, &mut out));
+        // Only now: a signal that came while the request was read is meant for it.
+        STOP.store(false, Ordering::Relaxed);
         if say(&mut out, &answer).is_err() {
             return ExitCode::FAILURE;
         }

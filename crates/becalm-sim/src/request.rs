@@ -126,7 +126,11 @@ impl Request {
         goes_on: impl FnMut(u64, f64) -> bool,
     ) -> Result<Summary, SimulationError> {
         let usual = Limits::default();
-        let limits = Limits { until_ns: self.until_ns.unwrap_or(usual.until_ns), spans: self.spans, ..usual };
+        let limits = Limits {
+            until_ns: self.until_ns.unwrap_or(usual.until_ns).min(usual.until_ns),
+            spans: self.spans,
+            ..usual
+        };
         let simulation = Simulation::new(workload, &self.machine, policy, self.seed, limits)?;
         let mut found = simulation.run_while(goes_on)?;
         if !self.per_task {
@@ -172,7 +176,7 @@ mod tests {
         let zero = r#"{"workload": {"hackbench": {"groups": 0}}, "policy": {"cfs": {}}}"#;
         assert!(parse(zero).unwrap().play(|_, _| true).unwrap_err().to_string().contains("no tasks"));
         let large = r#"{"workload": {"hackbench": {"groups": 4000000000}}, "policy": {"cfs": {}}}"#;
-        assert!(parse(large).unwrap().play(|_, _| true).unwrap_err().to_string().contains("bytes"));
+        assert!(parse(large).unwrap().play(|_, _| true).unwrap_err().to_string().contains("GB of memory"));
         let cpus = r#"{"workload": {"hackbench": {}}, "policy": {"cfs": {}}, "machine": {"cpus": 0}}"#;
         assert!(parse(cpus).unwrap().play(|_, _| true).unwrap_err().to_string().contains("1 to 8192 CPUs"));
     }

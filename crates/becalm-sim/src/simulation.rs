@@ -23,14 +23,13 @@ use crate::agenda::{Agenda, NEVER};
 use crate::cpuset::CpuSet;
 use crate::histogram::Histogram;
 use crate::machine::Machine;
-use crate::policy::{Arrival, Departure, Entry, Policy, Queue};
+use crate::policy::{Arrival, Departure, Entry, Policy};
 use crate::random::Random;
 use crate::summary::{Span, Summary};
-use crate::weight;
 use crate::workload::measured::quantile;
-use crate::workload::{Step, Workload, WorkloadError};
+use crate::workload::{Step, Workload, WorkloadError, MOST_NS};
 
-use state::{Channel, Counts, Cpu, Doing, Progress, State, Task, NONE};
+use state::{Channel, Counts, Cpu, Doing, Progress, State, Task};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
@@ -54,7 +53,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { until_ns: u64::MAX - 1, events: u64::MAX, spans: 0 }
+        Self { until_ns: MOST_NS, events: u64::MAX, spans: 0 }
     }
 }
 
@@ -66,17 +65,28 @@ pub struct Simulation<'a, P: Policy> {
     limits: Limits,
     now: u64,
     tasks: Vec<Task>,
+    /// The steps of all programs, one after the other; none: a program is over.
+    steps: Vec<Option<Step>>,
+    /// Of each task the repeats around the innermost one that it is in: how often still, and the step after it.
+    outer: Vec<Vec<(u32, u64)>>,
     channels: Vec<Channel>,
     cpus: Vec<Cpu>,
     agenda: Agenda,
     /// CPUs without tasks, and those with more than one.
     idle: CpuSet,
     crowded: CpuSet,
+    /// Of each CPU's queue.
+    weights: Vec<u64>,
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     random: Random,
     progress: Vec<Progress>,
     asleep: Vec<Entry>,
     events: u64,
+    /// The CPU whose moment is played, if one is.
+    turning: usize,
+    /// When somebody yielded last, and how often that was without any time going by.
+    yielded_ns: u64,
+    yields: u64,
     ended: usize,
     counts: Counts,
     waits: Histogram,
@@ -102,60 +112,16 @@ impl<'a, P: Policy> Simulation<'a, P> {
     ) -> Result<Self, SimulationError> {
         workload.check()?;
         machine.check().map_err(SimulationError::Machine)?;
-        let tick = machine.tick_ns();
-        let cpu = |number: usize| Cpu {
-            queue: Queue::default(),
-            free_ns: 0,
-            since_ns: 0,
-            done_ns: NEVER,
-            // Ticks of CPUs are spread over a period, as the kernel's may be (skew_tick), so that they do not coincide.
-            tick_ns: tick + tick * number as u64 / machine.cpus as u64,
-            choose: false,
-            idle_since_ns: 0,
-            previous: None,
-            span_ns: 0,
-            balance_ns: 0,
-            failures: 0,
-            slice_end_ns: NEVER,
-            mean_idle_ns: 2 * machine.migration_cost_ns,
-            advanced_ns: 0,
-        };
-        let task = |number: usize| {
-            let made = &workload.tasks[number];
-            let weight = weight::of(made.class, made.nice);
-            let entry = Entry {
-                task: number as u32,
-                weight,
-                slice_ns: made.slice_ns,
-                class: made.class,
-                ..Entry::default()
-            };
-            Task {
-                state: State::Unborn,
-                doing: Doing::Next,
-                program: made.program,
-                channel: made.channel,
-                at: 0,
-                cpu: 0,
-                left: 0,
-                first: 0,
-                behind: NONE,
-                outer: Vec::new(),
-                entry: Some(entry),
-                delayed: false,
-                moved: false,
-                ready_ns: 0,
-                run_ns: 0,
-                wait_ns: 0,
-                switches: 0,
-                migrations: 0,
-                ended_ns: 0,
-                wakee: NONE,
-                flips: 0,
-                flips_second: 0,
-            }
-        };
-        let tasks: Vec<Task> = (0..workload.tasks.len()).map(task).collect();
+        let mut steps = Vec::new();
+        let mut starts = Vec::with_capacity(workload.programs.len());
+        for program in &workload.programs {
+            starts.push(steps.len() as u32);
+            steps.extend(program.iter().copied().map(Some));
+            steps.push(None);
+        }
+        let made = workload.tasks.iter().zip(0..);
+        let tasks: Vec<Task> =
+            made.map(|(made, number)| Task::new(number, made, starts[made.program as usize])).collect();
         let mut alarms = BinaryHeap::with_capacity(tasks.len());
         for (number, made) in workload.tasks.iter().enumerate() {
             alarms.push(Reverse((made.start_ns, number as u32)));
@@ -175,22 +141,28 @@ impl<'a, P: Policy> Simulation<'a, P> {
             limits,
             now: 0,
             channels: workload.room.iter().map(|&room| Channel::new(room)).collect(),
-            cpus: (0..machine.cpus).map(cpu).collect(),
+            cpus: (0..machine.cpus).map(|number| Cpu::new(number, machine)).collect(),
             agenda: Agenda::new(machine.cpus),
             idle,
             crowded: CpuSet::new(machine.cpus),
+            weights: vec![0; machine.cpus],
             alarms,
             random,
             progress,
             asleep: Vec::new(),
             events: 0,
+            turning: usize::MAX,
+            yielded_ns: 0,
+            yields: 0,
             ended: 0,
             counts: Counts::default(),
             waits: Histogram::default(),
             latencies: Histogram::default(),
             spans: Vec::new(),
             spans_dropped: 0,
+            outer: vec![Vec::new(); tasks.len()],
             tasks,
+            steps,
         })
     }
 
@@ -245,28 +217,30 @@ impl<'a, P: Policy> Simulation<'a, P> {
         }
     }
 
-    /// The moment of a CPU has come.
+    /// The moment of a CPU has come. Whatever happens in it, when the next one comes is set once, at the end.
     fn turn(&mut self, cpu: usize) -> Result<(), SimulationError> {
-        if self.cpus[cpu].choose && self.cpus[cpu].queue.current.is_none() {
-            self.choose(cpu);
-            return Ok(());
-        }
+        self.turning = cpu;
+        let now = self.now;
         let here = &self.cpus[cpu];
-        if here.done_ns <= self.now {
-            self.proceed(cpu)?;
-        }
-        if self.cpus[cpu].queue.current.is_some() && self.cpus[cpu].tick_ns <= self.now {
-            self.tick(cpu);
-        }
-        if self.cpus[cpu].slice_end_ns <= self.now {
-            self.cpus[cpu].slice_end_ns = NEVER;
-            self.cpus[cpu].choose |= self.cpus[cpu].queue.current.is_some();
+        if let Some(task) = here.queue.running() {
+            if here.done_ns <= now {
+                self.proceed(cpu, task as usize)?;
+            }
+            let here = &mut self.cpus[cpu];
+            if here.tick_ns <= now && here.queue.current.is_some() {
+                self.tick(cpu);
+            }
+            let here = &mut self.cpus[cpu];
+            if here.slice_end_ns <= now {
+                here.slice_end_ns = NEVER;
+                here.choose |= here.queue.current.is_some();
+            }
         }
         if self.cpus[cpu].choose {
             self.choose(cpu);
-        } else {
-            self.schedule_next(cpu);
         }
+        self.turning = usize::MAX;
+        self.schedule_next(cpu);
         Ok(())
     }
 
@@ -309,13 +283,15 @@ impl<'a, P: Policy> Simulation<'a, P> {
 
     /// Set when a CPU is to be looked at again.
     fn schedule_next(&mut self, cpu: usize) {
-        let here = &self.cpus[cpu];
-        let next = match (&here.queue.current, here.choose) {
-            (_, true) => self.now.max(if here.queue.current.is_some() { 0 } else { here.free_ns }),
-            (Some(_), false) => {
-                here.done_ns.min(here.tick_ns.max(self.now)).min(here.slice_end_ns.max(self.now))
-            }
-            (None, false) => NEVER,
+        if cpu == self.turning {
+            return;
+        }
+        let (here, now) = (&self.cpus[cpu], self.now);
+        let next = match (here.queue.current.is_some(), here.choose) {
+            (true, false) => here.done_ns.min(here.tick_ns.max(now)).min(here.slice_end_ns.max(now)),
+            (true, true) => now,
+            (false, true) => now.max(here.free_ns),
+            (false, false) => NEVER,
         };
         self.agenda.set(cpu, next);
     }

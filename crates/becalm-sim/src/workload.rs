@@ -66,7 +66,9 @@ pub struct TaskDefinition {
     pub start_ns: u64,
 }
 
-/// A whole workload. `room`: messages that each channel holds; `channels`: their names, where they have some. `lengths`:
+/// A whole workload. `room`: messages that each channel holds; `channels`: their names, where they have some. `drained`:
+/// of each channel how many messages are left when all who wait for room are woken; without it, or where it is
+/// `BY_THE_MESSAGE`, each message that is read wakes the first of them. `lengths`:
 /// distributions of times by their quantiles, ns. `kinds`, `measured`: programs that were measured as a whole.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +77,8 @@ pub struct Workload {
     pub tasks: Vec<TaskDefinition>,
     #[serde(default)]
     pub room: Vec<u32>,
+    #[serde(default)]
+    pub drained: Vec<u32>,
     #[serde(default)]
     pub channels: Vec<String>,
     #[serde(default)]
@@ -97,18 +101,32 @@ pub enum WorkloadError {
     Unbalanced { program: usize },
     #[error("Channel {channel} has no room: a message could never be sent.")]
     NoRoom { channel: usize },
+    #[error("{given} channels say when their writers are woken; they are {channels}, and each holds more than that.")]
+    Drained { given: usize, channels: usize },
     #[error("{task} draws from or advances number {number}, and there are {count}.")]
     NoNumber { task: String, number: u32, count: usize },
     #[error("{task} has niceness {nice}; it lies between -20 and 19.")]
     Nice { task: String, nice: i8 },
+    #[error("A time of {ns} ns is longer than {MOST_NS} ns, which are 146 years.")]
+    TooLong { ns: u64 },
     #[error("{0}.")]
     Measured(String),
-    #[error("{what} would need about {bytes} bytes; {limit} are allowed.")]
+    #[error("{what} would need about {:.0} GB of memory; {:.0} are allowed.", giga(.bytes), giga(.limit))]
     TooLarge { what: String, bytes: u64, limit: u64 },
 }
 
+/// Of a channel: who waits for room is woken one by one.
+pub const BY_THE_MESSAGE: u32 = u32::MAX;
+
+/// No time of a workload is longer than this, and no simulation (146 years): sums of two of them are numbers still.
+pub const MOST_NS: u64 = 1 << 62;
+
 /// Steps of all tasks together, and messages that may wait, are kept below this.
 pub const LIMIT_BYTES: u64 = 4 << 30;
+
+fn giga(bytes: &u64) -> f64 {
+    *bytes as f64 / 1e9
+}
 
 impl Workload {
     /// Refuse what cannot be run, with the reason.
@@ -134,6 +152,21 @@ impl Workload {
         }
         if let Some(channel) = self.room.iter().position(|&room| room == 0) {
             return Err(WorkloadError::NoRoom { channel });
+        }
+        let less = |(&left, &room): (&u32, &u32)| left < room || left == BY_THE_MESSAGE;
+        let drained = self.drained.iter().zip(&self.room).all(less);
+        if !self.drained.is_empty() && (self.drained.len() != self.room.len() || !drained) {
+            let (given, channels) = (self.drained.len(), self.room.len());
+            return Err(WorkloadError::Drained { given, channels });
+        }
+        let steps = self.programs.iter().flatten().map(|step| match *step {
+            Step::Compute(ns) | Step::Sleep(ns) => ns,
+            _ => 0,
+        });
+        let starts = self.tasks.iter().map(|task| task.start_ns);
+        let longest = steps.chain(starts).chain(self.lengths.iter().flatten().copied()).max();
+        if let Some(ns) = longest.filter(|&ns| ns > MOST_NS) {
+            return Err(WorkloadError::TooLong { ns });
         }
         measured::check(&self.kinds, &self.measured, &self.lengths).map_err(WorkloadError::Measured)?;
         for task in &self.tasks {
@@ -208,6 +241,10 @@ mod tests {
         let mut full = spin(vec![Step::Send(0)]);
         full.room = vec![0];
         assert_eq!(full.check(), Err(WorkloadError::NoRoom { channel: 0 }));
+        assert_eq!(spin(vec![Step::Sleep(u64::MAX)]).check(), Err(WorkloadError::TooLong { ns: u64::MAX }));
+        let mut drained = spin(vec![Step::Send(0)]);
+        drained.drained = vec![1];
+        assert_eq!(drained.check(), Err(WorkloadError::Drained { given: 1, channels: 1 }));
         let mut lost = spin(vec![]);
         lost.tasks[0].program = 3;
         let drawn = spin(vec![Step::SleepDrawn(2)]);

@@ -4,8 +4,11 @@
 use becalm_sim::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
 use becalm_sim::simulation::Limits;
 use becalm_sim::workload::measured::{Kind, Measured};
-use becalm_sim::workload::{Class, Step, TaskDefinition, Workload};
+use becalm_sim::workload::{Class, Hackbench, Step, TaskDefinition, Workload};
 use becalm_sim::{Machine, Simulation, Summary};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use serde_json::Value;
 
 fn task(name: &str, program: u32) -> TaskDefinition {
     let name = name.to_owned();
@@ -157,4 +160,71 @@ fn from_6_17_on_a_shorter_slice_ends_protection() {
     };
     assert!(longest(None) >= 19_000_000, "{}", longest(None));
     assert!(longest(Some(700_000)) < longest(None), "{}", longest(Some(700_000)));
+}
+
+/// Workloads and machines on which every feature makes a difference somewhere.
+fn cases() -> Vec<(Workload, Machine)> {
+    let bench =
+        |groups, fan, loops, room| Hackbench { groups, fan, loops, room, ..Hackbench::default() }.workload();
+    let apart = Machine { llc_cpus: 1, migration_cost_ns: 50_000, ..Machine::default() };
+    let dear = Machine { cpus: 3, switch_ns: 20_000, write_ns: 20_000, ..apart.clone() };
+    let phases = vec![Step::Repeat(20), Step::Compute(3_000_000), Step::Sleep(2_000_000), Step::End];
+    let tasks = (0..9).map(|number| TaskDefinition {
+        nice: [0, 5, 19][number as usize % 3],
+        slice_ns: [0, 200_000, 9_000_000][number as usize % 3],
+        start_ns: u64::from(number) * 500_000,
+        ..task("phases", number % 2)
+    });
+    let mixed = Workload {
+        programs: vec![phases, vec![Step::Compute(50_000_000)]],
+        tasks: tasks.collect(),
+        ..Workload::default()
+    };
+    vec![
+        (mixed, free(2)),
+        (bench(2, 20, 20, 270), Machine::default()),
+        (bench(4, 5, 10, 4), Machine { cpus: 4, ..Machine::default() }),
+        (bench(8, 2, 18, 1), Machine { cpus: 13, ..apart }),
+        (bench(7, 3, 19, 1), dear),
+        (
+            bench(6, 12, 27, 1),
+            Machine { cpus: 13, llc_cpus: 4, wakeup_ns: 20_000, migration_ns: 1, ..Machine::default() },
+        ),
+    ]
+}
+
+/// Those features of a policy that change nothing in any case, whether wakees are next buddies or not.
+fn without_effect<F, P>(policy: impl Fn(F, usize) -> P) -> Vec<String>
+where
+    F: Default + Serialize + DeserializeOwned,
+    P: Policy,
+{
+    let (cases, usual) = (cases(), serde_json::to_value(F::default()).unwrap());
+    let flipped = |features: &Value, name: &str| {
+        let mut features = features.clone();
+        features[name] = Value::Bool(!features[name].as_bool().unwrap());
+        features
+    };
+    let made = |features: &Value, cpus| policy(serde_json::from_value(features.clone()).unwrap(), cpus);
+    let bases = [usual.clone(), flipped(&usual, "NEXT_BUDDY")];
+    let limits = Limits { until_ns: 100_000_000, ..Limits::default() };
+    let played = |features: &Value, (workload, machine): &(Workload, Machine)| {
+        Simulation::new(workload, machine, &made(features, machine.cpus), 1, limits).unwrap().run().unwrap()
+    };
+    let names = usual.as_object().unwrap().keys().cloned();
+    let idle = |name: &String| {
+        !bases.iter().any(|base| {
+            let other = flipped(base, name);
+            cases.iter().any(|case| played(base, case) != played(&other, case))
+        })
+    };
+    names.filter(idle).collect()
+}
+
+#[test]
+fn every_feature_makes_a_difference() {
+    let found = without_effect(|features, cpus| Cfs { features, ..Cfs::scaled(cpus) });
+    assert_eq!(found, Vec::<String>::new());
+    let found = without_effect(|features, cpus| Eevdf { features, ..Eevdf::scaled(cpus, 250) });
+    assert_eq!(found, Vec::<String>::new());
 }

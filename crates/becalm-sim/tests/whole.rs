@@ -202,6 +202,46 @@ fn steps_that_never_use_time_are_found() {
 }
 
 #[test]
+fn yielding_for_ever_is_found_where_it_takes_no_time_and_ends_when_asked_where_it_does() {
+    let programs = vec![vec![Step::Repeat(u64::MAX), Step::Yield, Step::End]];
+    let alone =
+        Workload { programs: programs.clone(), tasks: vec![task("polite", 0)], ..Workload::default() };
+    let machine = Machine { cpus: 1, ..Machine::default() };
+    let limits = Limits { until_ns: 10_000_000, ..Limits::default() };
+    let policy = Eevdf::default();
+    let stuck = Simulation::new(&alone, &machine, &policy, 1, limits).unwrap().run();
+    assert_eq!(stuck.unwrap_err(), SimulationError::Timeless { task: "polite".into() });
+    let tasks = vec![task("polite", 0), task("too", 0)];
+    let both = Workload { programs, tasks, ..Workload::default() };
+    let found = Simulation::new(&both, &machine, &policy, 1, limits).unwrap().run().unwrap();
+    assert!(found.end_ns == 10_000_000 && found.switches > 1000, "{found:?}");
+}
+
+#[test]
+fn senders_of_a_full_socket_go_on_together_when_a_quarter_is_left() {
+    let sender = vec![Step::Repeat(40), Step::Send(0), Step::End];
+    let receiver = vec![Step::Repeat(80), Step::Receive(0), Step::Compute(3_000), Step::End];
+    let workload = |drained: Vec<u32>| Workload {
+        programs: vec![sender.clone(), receiver.clone()],
+        tasks: vec![task("receiver", 1), task("one", 0), task("other", 0)],
+        room: vec![8],
+        drained,
+        ..Workload::default()
+    };
+    let found = [vec![], vec![2]].map(|drained| run(&workload(drained), &free(1), &Eevdf::default()));
+    // Each message that is read wakes a sender, or the sixth wakes both.
+    assert!(2 * found[1].wakeups < found[0].wakeups, "{} {}", found[1].wakeups, found[0].wakeups);
+    for each in &found {
+        assert_eq!((each.messages, each.finished), (80, true));
+        adds_up(each);
+    }
+    let mut wrong = workload(vec![8]);
+    assert!(wrong.check().is_err(), "it is full then");
+    wrong.drained = vec![1, 1];
+    assert!(wrong.check().unwrap_err().to_string().contains("2 channels say when"));
+}
+
+#[test]
 fn a_simulation_that_is_stopped_shows_what_was_simulated() {
     let (bench, machine) = (Hackbench::default().workload(), Machine::default());
     let limits = Limits { events: 5_000, spans: 10, ..Limits::default() };

@@ -102,7 +102,7 @@ impl Cfs {
         if current.is_some_and(|v| v <= queue.min_v) {
             return;
         }
-        let left = queue.leftmost().map(|at| queue.waiting[at].v);
+        let left = queue.first().map(|each| each.v);
         if let Some(least) = left.into_iter().chain(current).min() {
             queue.min_v = queue.min_v.max(least);
         }
@@ -145,19 +145,12 @@ impl Policy for Cfs {
     }
 
     fn tick(&self, queue: &mut Queue) -> bool {
-        let left = queue.leftmost();
-        let (Some(current), Some(left)) = (&queue.current, left.map(|at| &queue.waiting[at])) else {
-            return false;
-        };
+        let (Some(current), Some(left)) = (&queue.current, queue.first()) else { return false };
         let slice = self.slice(queue, current.weight, 0);
         if queue.ran_ns > slice {
             // Who has had its turn is not brought back by being a buddy.
             let task = current.task;
-            for buddy in [&mut queue.next, &mut queue.last, &mut queue.skip] {
-                if *buddy == Some(task) {
-                    *buddy = None;
-                }
-            }
+            queue.forget(task);
             return true;
         }
         queue.ran_ns >= self.min_granularity_ns && current.v - left.v > slice as i64
@@ -189,26 +182,27 @@ impl Policy for Cfs {
         let buddies = (queue.next, queue.last, queue.skip);
         queue.put_back();
         (queue.next, queue.last, queue.skip) = buddies;
-        let Some(left) = queue.leftmost().map(|at| &queue.waiting[at]) else { return };
-        let mut chosen = left;
+        let Some(left) = queue.first() else { return };
+        let mut chosen = 0;
         if queue.skip == Some(left.task) {
-            let second = queue.waiting.iter().filter(|each| each.task != left.task);
-            if let Some(second) = second.min_by_key(|each| (each.v, each.order)) {
-                if !self.far_ahead(second, left) {
-                    chosen = second;
-                }
+            // Of a heap the second is one of the two below the first.
+            let second = (1..queue.waiting.len().min(3)).min_by_key(|&at| {
+                let each = &queue.waiting[at];
+                (each.v, each.order)
+            });
+            if let Some(second) = second.filter(|&at| !self.far_ahead(&queue.waiting[at], left)) {
+                chosen = second;
             }
         }
         for buddy in [queue.next, queue.last].into_iter().flatten() {
-            if let Some(buddy) = queue.find(buddy) {
-                if !self.far_ahead(buddy, left) {
+            if let Some(buddy) = queue.position(buddy) {
+                if !self.far_ahead(&queue.waiting[buddy], left) {
                     chosen = buddy;
                     break;
                 }
             }
         }
-        let task = chosen.task;
-        queue.run(task);
+        queue.run_at(chosen);
         queue.skip = None;
         Self::update_min(queue);
     }
@@ -277,10 +271,12 @@ mod tests {
     #[test]
     fn sleepers_get_half_a_latency_and_new_ones_a_debit() {
         let cfs = Cfs::default();
-        let mut queue = Queue { min_v: 50_000_000, ..Queue::default() };
+        let mut queue = Queue::default();
+        queue.min_v = 50_000_000;
         cfs.attach(&mut queue, entry(0, 0), Arrival::Woken);
         assert_eq!(queue.waiting[0].v, 47_000_000);
-        let mut queue = Queue { min_v: 50_000_000, ..Queue::default() };
+        let mut queue = Queue::default();
+        queue.min_v = 50_000_000;
         cfs.attach(&mut queue, entry(0, 0), Arrival::New);
         assert_eq!(queue.waiting[0].v, 56_000_000);
     }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::queue::floor_ratio;
 use super::{Arrival, Departure, Entry, Placement, Policy, Queue};
 use crate::weight::virtual_ns;
 use crate::workload::Class;
@@ -78,6 +79,13 @@ impl Default for Eevdf {
     }
 }
 
+/// Who is chosen: the running one, or one that waits, by its place.
+#[derive(Debug, Clone, Copy)]
+enum Best {
+    Current,
+    Waiting(usize),
+}
+
 impl Eevdf {
     /// The defaults of a machine with so many CPUs and ticks a second.
     pub fn scaled(cpus: usize, hz: u64) -> Self {
@@ -104,35 +112,34 @@ impl Eevdf {
     }
 
     /// Who would run: the running one as long as it is protected, else the earliest deadline of the eligible.
-    fn best(&self, queue: &Queue) -> Option<u32> {
-        let mean = queue.mean_v();
-        let current = queue.current.as_ref().filter(|each| each.v <= mean);
-        if let Some(current) = current {
+    fn best(&self, queue: &Queue) -> Option<Best> {
+        let current = queue.current.as_ref().filter(|each| queue.eligible(each.v));
+        if current.is_some() {
             let protects = self.features.run_to_parity || self.least_protected_ns.is_some();
             if protects && queue.protected {
-                return Some(current.task);
+                return Some(Best::Current);
             }
         }
-        if let Some(next) = queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.find(task))
+        if let Some(next) =
+            queue.next.filter(|_| self.features.next_buddy).and_then(|task| queue.position(task))
         {
-            if next.v <= mean {
-                return Some(next.task);
+            if queue.eligible(queue.waiting[next].v) {
+                return Some(Best::Waiting(next));
             }
         }
-        let eligible = queue.waiting.iter().filter(|each| each.v <= mean);
-        let best = eligible.min_by_key(|each| (each.deadline, each.order));
-        match (best, current) {
+        match (queue.earliest(), current) {
             // Of equal deadlines the one that waits goes first (entity_before is strict).
-            (Some(best), Some(current)) if current.deadline < best.deadline => Some(current.task),
-            (Some(best), _) => Some(best.task),
-            (None, Some(current)) => Some(current.task),
+            (Some(best), Some(current)) if current.deadline < queue.waiting[best].deadline => {
+                Some(Best::Current)
+            }
+            (Some(best), _) => Some(Best::Waiting(best)),
+            (None, Some(_)) => Some(Best::Current),
             // Rounding may leave nobody eligible: then whoever is furthest behind.
-            (None, None) => queue
-                .waiting
-                .iter()
-                .chain(&queue.current)
-                .min_by_key(|each| (each.v, each.order))
-                .map(|each| each.task),
+            (None, None) => {
+                let waiting = queue.waiting.iter().enumerate().map(|(at, each)| (each, Best::Waiting(at)));
+                let all = waiting.chain(queue.current.iter().map(|each| (each, Best::Current)));
+                all.min_by_key(|(each, _)| (each.v, each.order)).map(|(_, best)| best)
+            }
         }
     }
 
@@ -140,8 +147,8 @@ impl Eevdf {
         let mut lag = 0;
         if self.features.place_lag && queue.weight > 0 && entry.lag != 0 {
             // Its own coming moves the mean: that is made up for.
-            let (load, own) = (i128::from(queue.weight), i128::from(entry.weight));
-            lag = (i128::from(entry.lag) * (load + own)).div_euclid(load) as i64;
+            let both = i128::from(queue.weight) + i128::from(entry.weight);
+            lag = floor_ratio(i128::from(entry.lag) * both, queue.weight);
         }
         entry.v = queue.mean_v() - lag;
         let relative = entry.deadline;
@@ -162,7 +169,7 @@ impl Eevdf {
         let Some(least) = self.least_protected_ns else { return };
         let own = self.slice(current);
         let shortest = if self.features.run_to_parity {
-            queue.waiting.iter().map(|each| self.slice(each)).min().unwrap_or(own)
+            queue.shortest_slice(self.base_slice_ns).unwrap_or(own)
         } else {
             least
         };
@@ -208,8 +215,8 @@ impl Policy for Eevdf {
                 self.place(queue, &mut entry, Arrival::Woken);
                 queue.push(entry);
             }
-        } else if let Some(entry) = queue.waiting.iter_mut().find(|each| each.task == task) {
-            entry.delayed = false;
+        } else if let Some(at) = queue.position(task) {
+            queue.waiting[at].delayed = false;
         }
     }
 
@@ -256,35 +263,29 @@ impl Policy for Eevdf {
         if self.features.next_buddy {
             queue.next = Some(task);
         }
-        self.best(queue) == Some(task)
+        matches!(self.best(queue), Some(Best::Waiting(at)) if queue.waiting[at].task == task)
     }
 
     fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entry>) {
-        while let Some(task) = self.best(queue) {
-            if queue.running() == Some(task) {
+        while let Some(best) = self.best(queue) {
+            let Best::Waiting(at) = best else {
                 if self.least_protected_ns.is_some() && !queue.protected {
                     self.protect(queue);
                 }
                 return;
+            };
+            if !queue.waiting[at].delayed {
+                queue.switch_to(at);
+                self.protect(queue);
+                return;
             }
-            if queue.find(task).is_some_and(|each| each.delayed) {
-                let Some(entry) = queue.find(task) else { return };
-                let lag = self.lag(queue, entry);
-                queue.min_v = queue.min_v.max(entry.v);
-                if let Some(mut entry) = queue.take(task) {
-                    entry.lag = if self.features.delay_zero { lag.min(0) } else { lag };
-                    entry.deadline -= entry.v;
-                    entry.delayed = false;
-                    asleep.push(entry);
-                }
-                continue;
-            }
-            let next = queue.next;
-            queue.put_back();
-            queue.next = next;
-            queue.run(task);
-            self.protect(queue);
-            return;
+            let lag = self.lag(queue, &queue.waiting[at]);
+            queue.min_v = queue.min_v.max(queue.waiting[at].v);
+            let mut entry = queue.take_at(at);
+            entry.lag = if self.features.delay_zero { lag.min(0) } else { lag };
+            entry.deadline -= entry.v;
+            entry.delayed = false;
+            asleep.push(entry);
         }
     }
 

@@ -21,7 +21,7 @@ impl<P: Policy> Simulation<'_, P> {
         if self.idle.contains(target) {
             return target;
         }
-        let domain = self.machine.llc(target);
+        let domain = self.cpus[target].near();
         if domain.contains(&former) && self.idle.contains(former) {
             return former;
         }
@@ -63,7 +63,7 @@ impl<P: Policy> Simulation<'_, P> {
     fn wide(&self, waker: usize, task: usize) -> bool {
         let Some(current) = self.cpus[waker].queue.running() else { return false };
         let (one, other) = (self.tasks[current as usize].flips, self.tasks[task].flips);
-        let factor = self.machine.llc(waker).len() as u64;
+        let factor = self.cpus[waker].near().len() as u64;
         let (least, most) = (u64::from(one.min(other)), u64::from(one.max(other)));
         least >= factor && most >= least * factor
     }
@@ -85,7 +85,13 @@ impl<P: Policy> Simulation<'_, P> {
 
     /// What stands in the sets of CPUs follows from a queue that has changed.
     pub(super) fn counted(&mut self, cpu: usize) {
-        let count = self.cpus[cpu].queue.count();
+        let queue = &self.cpus[cpu].queue;
+        if self.weights[cpu] == queue.weight {
+            // Nobody weighs nothing: there are as many as before.
+            return;
+        }
+        let count = queue.count();
+        self.weights[cpu] = queue.weight;
         self.idle.set(cpu, count == 0);
         self.crowded.set(cpu, count > 1);
     }
@@ -96,7 +102,7 @@ impl<P: Policy> Simulation<'_, P> {
         if let Some(idle) = self.idle.within(cpus.clone()).next() {
             return idle;
         }
-        cpus.min_by_key(|&cpu| (self.cpus[cpu].queue.weight, cpu)).unwrap_or(first)
+        cpus.min_by_key(|&cpu| self.weights[cpu]).unwrap_or(first)
     }
 
     /// A CPU is about to be idle: it takes a task from the busiest of its last-level cache, else of all, unless it was
@@ -105,7 +111,7 @@ impl<P: Policy> Simulation<'_, P> {
         if self.cpus[cpu].mean_idle_ns < self.machine.migration_cost_ns {
             return false;
         }
-        let near = self.machine.llc(cpu);
+        let near = self.cpus[cpu].near();
         if self.take_from_busiest(cpu, near.clone(), 1, false) {
             return true;
         }
@@ -119,7 +125,7 @@ impl<P: Policy> Simulation<'_, P> {
             return;
         }
         if self.cpus[cpu].queue.count() > 1 {
-            let near = self.machine.llc(cpu);
+            let near = self.cpus[cpu].near();
             let idle = self.idle.within(near).chain(self.idle.within(0..self.cpus.len())).next();
             if let Some(idle) = idle {
                 self.end_idle(idle);
@@ -137,7 +143,7 @@ impl<P: Policy> Simulation<'_, P> {
         }
         // A busy CPU looks after sixteen times as many ms as there are CPUs (min_interval, busy_factor).
         self.cpus[cpu].balance_ns = self.now + 16_000_000 * self.cpus.len() as u64;
-        let near = self.machine.llc(cpu);
+        let near = self.cpus[cpu].near();
         let patient = self.cpus[cpu].failures <= NICE_TRIES;
         let moved = self.take_from_busiest(cpu, near, self.machine.nr_migrate, !patient)
             || self.take_from_busiest(cpu, 0..self.cpus.len(), self.machine.nr_migrate, !patient);
@@ -146,11 +152,7 @@ impl<P: Policy> Simulation<'_, P> {
 
     /// Take up to so many tasks from the CPU of a domain that has most, as long as it has clearly more.
     fn take_from_busiest(&mut self, cpu: usize, domain: Range<usize>, most: usize, hot: bool) -> bool {
-        let busiest = self
-            .crowded
-            .within(domain)
-            .filter(|&other| other != cpu)
-            .max_by_key(|&other| (self.cpus[other].queue.weight, std::cmp::Reverse(other)));
+        let busiest = self.crowded.heaviest(domain, cpu, &self.weights);
         let Some(busiest) = busiest else { return false };
         let mut moved = false;
         for _ in 0..most {

@@ -43,7 +43,7 @@ impl<P: Policy> Simulation<'_, P> {
         let others = (0..self.tasks.len()).filter(move |&other| other != task);
         let partner = move |&other: &usize| {
             let this = &self.tasks[other];
-            let steps = &self.workload.programs[this.program as usize];
+            let steps = &self.workload.programs[self.workload.tasks[other].program as usize];
             this.state != State::Ended
                 && steps.iter().any(|step| match *step {
                     Step::Send(each) => writers && this.channel + each == channel,
@@ -96,7 +96,7 @@ impl<P: Policy> Simulation<'_, P> {
                     run_ns: task.run_ns,
                     wait_ns: task.wait_ns,
                     switches: task.switches,
-                    migrations: task.migrations,
+                    migrations: u64::from(task.migrations),
                     ended_ns: (task.state == State::Ended).then_some(task.ended_ns),
                 })
                 .collect(),

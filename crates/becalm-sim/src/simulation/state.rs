@@ -1,9 +1,13 @@
 //! What a simulation remembers of tasks, channels and CPUs, and what it counts.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::agenda::NEVER;
+use crate::machine::Machine;
 use crate::policy::{Entry, Queue};
+use crate::weight;
+use crate::workload::TaskDefinition;
 
 /// What a task is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,36 +37,71 @@ pub(super) enum Doing {
 /// Nobody.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What each event reads stands together, and in as few lines of the cache as may be: thousands of tasks are in none.
-#[repr(C)]
+/// What each event reads stands in one line of the cache, what waking reads in two more: thousands of tasks are in none.
+#[repr(C, align(64))]
 pub(super) struct Task {
     pub(super) doing: Doing,
     pub(super) state: State,
-    pub(super) program: u32,
-    pub(super) channel: u32,
-    pub(super) at: u32,
-    pub(super) cpu: u32,
-    /// Of the innermost repeat that it is in: how often still, and the step after it; the others.
+    /// Of the innermost repeat that it is in: how often still, and the step after it (`first`).
     pub(super) left: u64,
     pub(super) first: u32,
+    /// Its next step, among those of all programs.
+    pub(super) at: u32,
+    /// What it counts channels from.
+    pub(super) channel: u32,
+    pub(super) cpu: u32,
     /// Who waits behind it for the same channel.
     pub(super) behind: u32,
-    /// While it is in no queue.
-    pub(super) entry: Option<Entry>,
-    pub(super) outer: Vec<(u32, u64)>,
     /// It sleeps and is queued all the same.
     pub(super) delayed: bool,
     pub(super) moved: bool,
     pub(super) ready_ns: u64,
+    /// While it is in no queue.
+    pub(super) entry: Option<Entry>,
     pub(super) run_ns: u64,
     pub(super) wait_ns: u64,
     pub(super) switches: u64,
-    pub(super) migrations: u64,
-    pub(super) ended_ns: u64,
     /// Whom it woke last, how often that was another one than before, and in which second that was halved.
     pub(super) wakee: u32,
     pub(super) flips: u32,
     pub(super) flips_second: u32,
+    pub(super) migrations: u32,
+    pub(super) ended_ns: u64,
+}
+
+impl Task {
+    /// Not born yet; `at`: the first step of its program.
+    pub(super) fn new(number: u32, made: &TaskDefinition, at: u32) -> Self {
+        let entry = Entry {
+            task: number,
+            weight: weight::of(made.class, made.nice),
+            slice_ns: made.slice_ns,
+            class: made.class,
+            ..Entry::default()
+        };
+        Self {
+            doing: Doing::Next,
+            state: State::Unborn,
+            left: 0,
+            first: 0,
+            at,
+            channel: made.channel,
+            cpu: 0,
+            behind: NONE,
+            delayed: false,
+            moved: false,
+            ready_ns: 0,
+            entry: Some(entry),
+            run_ns: 0,
+            wait_ns: 0,
+            switches: 0,
+            wakee: NONE,
+            flips: 0,
+            flips_second: 0,
+            migrations: 0,
+            ended_ns: 0,
+        }
+    }
 }
 
 /// Tasks in a row, first come, first served: each knows who is behind it.
@@ -74,6 +113,10 @@ pub(super) struct Row {
 
 impl Row {
     const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    pub(super) fn empty(&self) -> bool {
+        self.first == NONE
+    }
 
     pub(super) fn join(&mut self, tasks: &mut [Task], task: u32) {
         tasks[task as usize].behind = NONE;
@@ -98,10 +141,12 @@ impl Row {
     }
 }
 
-/// `oldest`: when the message was sent that is read next, `NEVER` where there is none; `others`: those behind it.
+/// `taken`: room that messages take, from when they begin to be written until they have been read. `oldest`: when the
+/// message was sent that is read next, `NEVER` where there is none; `others`: those behind it.
+#[repr(align(64))]
 pub(super) struct Channel {
-    pub(super) room: u32,
-    pub(super) kept: u32,
+    room: u32,
+    pub(super) taken: u32,
     pub(super) readers: Row,
     pub(super) writers: Row,
     oldest: u64,
@@ -111,18 +156,23 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn new(room: u32) -> Self {
         let (readers, writers) = (Row::EMPTY, Row::EMPTY);
-        Self { room, kept: 0, readers, writers, oldest: NEVER, others: VecDeque::new() }
+        Self { room, taken: 0, readers, writers, oldest: NEVER, others: VecDeque::new() }
     }
 
     pub(super) fn empty(&self) -> bool {
         self.oldest == NEVER
     }
 
-    /// Whether one more message may be written.
-    pub(super) fn has_room(&self) -> bool {
-        self.others.len() + usize::from(!self.empty()) + (self.kept as usize) < self.room as usize
+    /// Keep room for one more message. False: there is none.
+    #[inline]
+    pub(super) fn keep(&mut self) -> bool {
+        let room = self.taken < self.room;
+        self.taken += u32::from(room);
+        room
     }
 
+    /// A message has been written, for which room was kept.
+    #[inline]
     pub(super) fn put(&mut self, now: u64) {
         if self.empty() {
             self.oldest = now;
@@ -131,36 +181,76 @@ impl Channel {
         }
     }
 
-    /// When the message was sent that is taken out.
+    /// When the message was sent that is taken out; its room is free when it has been read.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<u64> {
         let sent = (!self.empty()).then_some(self.oldest)?;
         self.oldest = self.others.pop_front().unwrap_or(NEVER);
         Some(sent)
     }
+
+    /// The room of a message that has been read is free.
+    #[inline]
+    pub(super) fn free(&mut self) {
+        self.taken -= 1;
+    }
 }
 
+/// What each event reads stands first, and in one line of the cache.
+#[repr(C, align(64))]
 pub(super) struct Cpu {
-    pub(super) queue: Queue,
-    /// Until when what it does now is no task's work: switching, waking others.
-    pub(super) free_ns: u64,
-    /// From when on the running task's time is not yet accounted.
-    pub(super) since_ns: u64,
     /// When the running step ends.
     pub(super) done_ns: u64,
     pub(super) tick_ns: u64,
-    pub(super) choose: bool,
-    pub(super) idle_since_ns: u64,
-    /// Who ran last: nothing is switched when it goes on.
-    pub(super) previous: Option<u32>,
-    pub(super) span_ns: u64,
-    pub(super) balance_ns: u64,
-    pub(super) failures: u32,
     /// When the timer of the running task's slice comes (HRTICK).
     pub(super) slice_end_ns: u64,
+    /// Until when what it does now is no task's work: switching, waking others.
+    pub(super) free_ns: u64,
+    pub(super) span_ns: u64,
+    /// From when on the running task's time is not yet accounted.
+    pub(super) since_ns: u64,
+    pub(super) idle_since_ns: u64,
+    /// Who ran last: nothing is switched when it goes on.
+    pub(super) previous: u32,
+    pub(super) choose: bool,
+    pub(super) queue: Queue,
+    /// The CPUs that share a last-level cache with it.
+    pub(super) near: (u32, u32),
     /// How long it is idle, on average (avg_idle).
     pub(super) mean_idle_ns: u64,
+    pub(super) balance_ns: u64,
     /// Up to when its measured program was brought forward.
     pub(super) advanced_ns: u64,
+    pub(super) failures: u32,
+}
+
+impl Cpu {
+    /// Idle.
+    pub(super) fn new(number: usize, machine: &Machine) -> Self {
+        let (near, tick) = (machine.llc(number), machine.tick_ns());
+        Self {
+            done_ns: NEVER,
+            // Ticks of CPUs are spread over a period, as the kernel's may be (skew_tick), so that they do not coincide.
+            tick_ns: tick + tick * number as u64 / machine.cpus as u64,
+            slice_end_ns: NEVER,
+            free_ns: 0,
+            span_ns: 0,
+            since_ns: 0,
+            idle_since_ns: 0,
+            previous: NONE,
+            choose: false,
+            queue: Queue::default(),
+            near: (near.start as u32, near.end as u32),
+            mean_idle_ns: 2 * machine.migration_cost_ns,
+            balance_ns: 0,
+            advanced_ns: 0,
+            failures: 0,
+        }
+    }
+
+    pub(super) fn near(&self) -> Range<usize> {
+        self.near.0 as usize..self.near.1 as usize
+    }
 }
 
 #[derive(Default)]

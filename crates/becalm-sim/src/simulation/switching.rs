@@ -18,7 +18,6 @@ impl<P: Policy> Simulation<'_, P> {
         let Some(task) = self.cpus[cpu].queue.running() else {
             self.cpus[cpu].idle_since_ns = self.now.max(self.cpus[cpu].free_ns);
             self.counted(cpu);
-            self.agenda.set(cpu, NEVER);
             return;
         };
         if before.is_some_and(|before| before != task) {
@@ -27,7 +26,6 @@ impl<P: Policy> Simulation<'_, P> {
         self.counted(cpu);
         self.resume(cpu, task as usize, before == Some(task));
         self.time_slice(cpu);
-        self.schedule_next(cpu);
     }
 
     fn pick(&mut self, cpu: usize) {
@@ -83,7 +81,7 @@ impl<P: Policy> Simulation<'_, P> {
         let here = &mut self.cpus[cpu];
         let this = &mut self.tasks[task];
         let mut begins = self.now.max(here.free_ns);
-        if here.previous != Some(task as u32) {
+        if here.previous != task as u32 {
             let mut cost = self.machine.switch_ns;
             if this.moved {
                 cost += self.machine.migration_ns;
@@ -94,7 +92,7 @@ impl<P: Policy> Simulation<'_, P> {
             begins += cost;
         }
         this.moved = false;
-        here.previous = Some(task as u32);
+        here.previous = task as u32;
         here.free_ns = begins;
         // What switching takes counts as the task's own for the scheduler: the kernel's clock runs on.
         here.since_ns = self.now;

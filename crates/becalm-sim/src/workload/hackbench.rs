@@ -63,7 +63,8 @@ impl Hackbench {
         for each in &mut tasks {
             (each.nice, each.class, each.slice_ns) = (self.nice, self.class, self.slice_ns);
         }
-        let room = vec![self.room; (self.groups * self.fan) as usize];
+        let channels = (self.groups * self.fan) as usize;
+        let room = vec![self.room; channels];
         Workload { programs: vec![sender, receiver], tasks, room, ..Workload::default() }
     }
 }
