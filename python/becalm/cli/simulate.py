@@ -39,7 +39,7 @@ from becalm.wording.simulation import dropped, profile
     metavar="N",
     help="Messages of each pair of hackbench.",
 )
-@click.option("--budget", metavar="TIME", help="No further round on a real host after so long: 5min.")
+@click.option("--budget", metavar="TIME", help="No further run on a real host after so long: 5min.")
 @click.option("--runs", default=8, show_default=True, metavar="N", help="Runs of each size or program on a real host.")
 @output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -95,8 +95,12 @@ def _refuse_given(what: str, *names: str) -> None:
 def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Output) -> None:
     if not command:
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
+    from becalm.report.simulation_progress import progress_of_simulation
+
     given["settings"] = dict(given["settings"])
-    found = becalm.simulate(output.words(command), timeline=out.report is not None, **given)
+    lines = not (out.as_json or out.markdown)
+    with progress_of_simulation(quiet=out.quiet, lines=lines, plain=out.plain) as told:
+        found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=told, **given)
     out.show(found)
     if given["trace"]:
         echo(f"Trace: {given['trace']} (open it in ui.perfetto.dev)", err=True)

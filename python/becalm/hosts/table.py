@@ -77,7 +77,7 @@ TABLE = (
         "a simulated machine: sim:drift, sim:laptop-a, sim:cfs?cpus=2, sim:FILE.toml, … (docs/explanation/methods.md)",
         "becalm.hosts.simulated.host",
         "open_sim",
-        trials=("sim:drift:7", "sim:laptop-a:7", "sim:eevdf?cpus=2&jitter=0.01:7"),
+        trials=("sim:drift:7", "sim:laptop-a:7", "sim:cfs?cpus=4:7", "sim:eevdf?cpus=2&jitter=0.01:7"),
         program="spin 1ms",
         runs="",
     ),

@@ -15,6 +15,7 @@ from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, 
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.nouns.history import History
+from becalm.nouns.option import StudyOptions
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
@@ -128,12 +129,17 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
         {each: rounds[each] for each in looks.history.whole(rounds)} for rounds in (looks.contaminated, looks.unknown)
     )
     return (
-        *((finding("emulated", {"reason": looks.options.emulated}),) if looks.options.emulated else ()),
+        *emulated(looks.options),
         *_settings(looks),
         *left_behind(looks.names, looks.history),
         *contaminated(found, looks.rule, looks.history.complete, looks.drops),
         *unknown(unsure, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
     )
+
+
+def emulated(options: StudyOptions) -> tuple[Finding, ...]:
+    """That the times are not those of a real processor, where they are not."""
+    return (finding("emulated", {"reason": options.emulated}),) if options.emulated else ()
 
 
 def _settings(looks: Looks) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from becalm.nouns.tune_verdict import Arm, Transfer, Trial, TuneVerdict
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Finding, Stopped
 from becalm.report.document import Document
+from becalm.study.conclude import emulated
 from becalm.tuning.course import Course, replay
 from becalm.tuning.exchange import SearchResult
 from becalm.tuning.trial_log import TrialLog
@@ -50,6 +51,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
             *tuned.findings,
             *judged.findings,
             *noticed,
+            *emulated(options),
             *_boots(course.trials, options.allowed.lost),
             *_partial(options.allowed.partial, judged.arms),
             finding("choice", {"why": tuned.choice.why}),

@@ -15,6 +15,7 @@ from typing import Any
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
 from becalm.hosts import Ability, Access, Event, Host, Left, LoadDetail, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
@@ -23,6 +24,9 @@ from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
 from becalm.wording import measurement
 from becalm.wording.findings import finding
+
+EMULATED = ("guest", *(f"sim:{policy}" for policy in POLICIES))
+"""What the names of hosts begin with that say why their times are not real."""
 
 
 @dataclass(slots=True)
@@ -50,11 +54,17 @@ class StudySession:
         """The study with what is to be put on for its programs, and what is on already, among its options."""
         study, kept = in_force(self.host, self.measuring, study)
         found: dict[str, Any] = {"kept": kept.to_json()} if kept.values else {}
-        real = self.host.abilities().get(Ability.REAL_TIME)
-        if real is not None and not real and self.host.name.startswith("guest"):
-            # Of a simulated host nobody would think otherwise.
-            found["emulated"] = real.reason
+        if unreal := self.emulated():
+            found["emulated"] = unreal
         return replace(study, options={**study.options, **found}) if found else study
+
+    def emulated(self) -> str:
+        """Why the host's times are not those of a real processor, where a person may not know all of it.
+
+        Of most simulated hosts nobody would think otherwise; a scheduler's model says what it leaves out.
+        """
+        real = self.host.abilities().get(Ability.REAL_TIME)
+        return "" if real is None or real or not self.host.name.startswith(EMULATED) else real.reason
 
     def begin(self, study: Study) -> int:
         """Record that the study begins."""

@@ -6,7 +6,9 @@ detail: waits, switches, migrations, fairness, and who ran where.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +23,7 @@ from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
 from becalm.nouns.simulation import SimulatedRun, Simulation, Timeline
 from becalm.nouns.workload import Workload
+from becalm.study import interrupts
 from becalm.units import duration_ns
 from becalm.wording.simulation import sentence
 
@@ -53,6 +56,7 @@ def simulate(
         timeline: keep who ran where, of the first simulation, for pictures of a report.
         progress: told the simulated time, ns, and the share of tasks that have ended.
 
+    Ctrl-C ends it: what was simulated until then is in the last of the runs, which is not `finished`.
     Raises UsageError for what cannot be simulated (tasks that wait for each other included), MachineError.
     """
     if not 1 <= seeds <= MOST_SEEDS:
@@ -60,17 +64,29 @@ def simulate(
     argv = tuple(shlex.split(command) if isinstance(command, str) else command)
     chosen = Settings.of(dict(settings or {}))
     until_ns = None if until is None else duration_ns(until)
+    if trace is not None and not Path(trace).parent.is_dir():
+        raise _unwritten(trace, os.strerror(errno.ENOENT))
     runs: list[SimulatedRun] = []
     drawn = None
-    with scheduler(host) as opened:
+    with scheduler(host) as opened, interrupts.heard(), interrupts.joined(opened.stop):
         opened.until = until_ns is not None
         opened.define([Workload.of(list(argv))], [chosen])
+
+        def told(now_ns: int, ended: float) -> None:
+            # A signal between two simulations, or before the first, stopped nothing.
+            if interrupts.stopped():
+                opened.stop()
+            if progress is not None:
+                progress(now_ns, ended)
+
         for seed in range(seeds):
+            if interrupts.stopped() and runs:
+                break
             more: dict[str, Any] = {} if until_ns is None else {"until_ns": until_ns}
             first = seed == 0 and (timeline or trace is not None)
             if first:
                 more |= {"spans": MOST_SPANS, "per_task": True, "buckets": True}
-            summary = opened.simulated(seed, more, progress)
+            summary = opened.simulated(seed, more, told)
             runs.append(SimulatedRun.of(seed, summary))
             if first:
                 drawn = Timeline.of(summary)
@@ -103,4 +119,8 @@ def _write(path: Path, drawn: Timeline, cpus: int) -> None:
     try:
         path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
     except OSError as error:
-        raise UsageError(f"The trace cannot be written to {path}: {error.strerror}.") from None
+        raise _unwritten(path, str(error.strerror)) from None
+
+
+def _unwritten(path: str | Path, why: str) -> UsageError:
+    return UsageError(f"The trace cannot be written to {path}: {why}.")

@@ -176,6 +176,7 @@ def _prepared(
     options = replace(
         options,
         user=opened.measuring.user,
+        emulated=opened.emulated(),
         dangerous=opened.measuring.dangerous,
         allow_reboot=opened.measuring.allow_reboot,
         allowed=_allowed(opened, options, programs, tried, kernel),

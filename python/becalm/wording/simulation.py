@@ -23,6 +23,13 @@ def sentence(found: Simulation) -> str:
     return f"{found.program} {where} takes {duration(found.end_ns)}{spread}: {counted(first.tasks, 'task')}{rate}."
 
 
+def progress(now_ns: int, ended: float) -> str:
+    """How far it has got; what Ctrl-C does."""
+    return (
+        f"{duration(now_ns)} simulated, {100 * ended:.0f} % of the tasks have ended; Ctrl-C shows what there is by then"
+    )
+
+
 def dropped(count: int, kept: int) -> str:
     """What a trace or a picture leaves out."""
     return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."

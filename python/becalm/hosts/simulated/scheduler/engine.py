@@ -38,7 +38,7 @@ class Engine:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            # Ctrl-C is becalm's: it asks for what was simulated until then.
+            # Ctrl-C is becalm's, which asks for what was simulated until then, or ends it.
             start_new_session=True,
         )
         self._busy = threading.Event()
@@ -56,11 +56,7 @@ class Engine:
             self._process.stdin.write(json.dumps(asked) + "\n")
             self._process.stdin.flush()
             while True:
-                try:
-                    line = self._process.stdout.readline()
-                except KeyboardInterrupt:
-                    self.stop()
-                    continue
+                line = self._process.stdout.readline()
                 answer = json.loads(line) if line else {}
                 if progress is not None and "progress" in answer:
                     progress(answer["progress"]["now_ns"], answer["progress"]["ended"])
@@ -73,7 +69,11 @@ class Engine:
         if "error" in answer:
             raise UsageError(answer["error"])
         if "summary" not in answer:
-            raise MachineError(f"The simulator ended unexpectedly with {self._process.wait()}.")
+            code = self._process.wait()
+            why = (
+                "was killed, probably for want of memory: simulate fewer tasks" if code == -9 else f"ended with {code}"
+            )
+            raise MachineError(f"The simulator {why}.")
         found: dict[str, Any] = answer["summary"]
         return found
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts.abilities import YES, Ability, with_abilities
+from becalm.hosts.abilities import YES, Ability, Can, with_abilities
 from becalm.hosts.absent import NoMachine, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import MeasureRequest
@@ -24,11 +24,15 @@ from becalm.hosts.simulated.scheduler.programs import endless, work_of
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
+from becalm.nouns.simulation import NOT_MODELLED
 from becalm.nouns.workload import Workload
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
 """What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs),
 and `kernel` is one of `versions.TABLE`."""
+
+MOST = 10**12
+"""The largest of them that can mean something: a cost of a quarter of an hour."""
 
 GAP_NS = 300_000
 """Virtual time between two runs."""
@@ -43,8 +47,12 @@ def machine_of(name: str, query: str) -> dict[str, Any]:
                 found[key] = versions.of(name, value).name
             elif key == "jitter":
                 found[key] = float(value)
+                if not 0 <= found[key] <= 10:
+                    raise UsageError(f"sim:{name}: jitter lies between 0 and 10, and 0.02 is usual; not {value}.")
             elif key in COUNTS:
                 found[key] = int(value)
+                if not 0 <= found[key] <= MOST:
+                    raise UsageError(f"sim:{name}: {key} lies between 0 and {MOST}, not at {value}.")
             else:
                 known = ", ".join((*COUNTS, "jitter", "kernel"))
                 raise UsageError(f"sim:{name} has no option {key!r}. It knows {known}.")
@@ -63,7 +71,8 @@ class SchedulerHost(NoMachine):
 
     def __init__(self, policy: str, machine: dict[str, Any], seed: int, name: str) -> None:
         super().__init__(name, "it is simulated, so there is no machine")
-        self._abilities |= {Ability.MACHINE_SETTINGS: YES}
+        unreal = Can(False, f"its scheduler is simulated; not modelled: {NOT_MODELLED}", "use `local`")
+        self._abilities |= {Ability.MACHINE_SETTINGS: YES, Ability.REAL_TIME: unreal}
         self.policy, self.seed = policy, seed
         self.machine = {key: value for key, value in machine.items() if key != "kernel"}
         self.kernel = versions.of(policy, machine.get("kernel")).name

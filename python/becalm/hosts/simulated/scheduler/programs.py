@@ -8,10 +8,12 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler import patterns, states
-from becalm.units import duration_ns
 
 HACKBENCH = {"-g": "groups", "--groups": "groups", "-l": "loops", "--loops": "loops", "-f": "fan", "--fds": "fan"}
 """Options of hackbench that the model goes by. `-f` counts both ends: 20 senders and 20 receivers are 20."""
+
+MOST = 2**32
+"""Numbers of the engine are smaller (crates/becalm-sim/src/workload/hackbench.rs)."""
 
 PLAIN = ("-T", "--threads", "-p", "--pipe", "-P", "--process")
 """Options without meaning for the model: it knows neither threads and processes nor what a message goes through."""
@@ -26,7 +28,7 @@ def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]
         return {"hackbench": _hackbench(argv[1:])}
     if name == "spin" and len(argv) == 2:
         task = {"name": "spin", "program": 0}
-        return {"tasks": {"programs": [[{"compute": duration_ns(argv[1])}]], "tasks": [task], "room": []}}
+        return {"tasks": {"programs": [[{"compute": states.time_of(argv[1], "spin")}]], "tasks": [task], "room": []}}
     if name.endswith(".toml") and len(argv) == 1:
         return {"tasks": states.read(Path(directory or ".") / argv[0])}
     if len(argv) == 1 and (document := patterns.document_of(argv[0])) is not None:
@@ -62,7 +64,7 @@ def _hackbench(words: Sequence[str]) -> dict[str, int]:
             raise UsageError(f"The model of hackbench has no option {word!r}. It knows {known}.")
         if not equals:
             value = rest.pop(0) if rest else ""
-        if not value.isdecimal() or int(value) == 0:
-            raise UsageError(f"hackbench {option} takes a number above 0, not {value!r}.")
+        if not value.isdecimal() or not 0 < int(value) < MOST:
+            raise UsageError(f"hackbench {option} takes a number above 0 and below {MOST}, not {value!r}.")
         found[HACKBENCH[option]] = int(value)
     return found

@@ -11,9 +11,10 @@
     [length]
     service = ["40us", "50us", "90us"]
 
-Without `[channel]` each channel that is named has room for 16 messages. A length is a distribution by its quantiles at
-equal distances, the smallest and the largest among them, and is drawn from anew each time. `[[measured]]` is what
-`simulate --measure` writes (`measured_rows`).
+Without `[channel]` each channel that is named has room for 16 messages. With `requests = { room = 270, drained = 67 }`
+all who wait for room go on when so few messages are left, else one with each message that is read. A length is a
+distribution by its quantiles at equal distances, the smallest and the largest among them, and is drawn from anew each
+time. `[[measured]]` is what `simulate --measure` writes (`measured_rows`).
 """
 
 from __future__ import annotations
@@ -32,8 +33,16 @@ from becalm.units import duration_ns
 ROOM = 16
 """Messages that a channel holds when nothing is said."""
 
+BY_THE_MESSAGE = 2**32 - 1
+"""What the engine is told of a channel that lets one go on with each message that is read."""
+
+MOST_ROOM = 2**31
+
 FOREVER = 2**62
 """How often `repeat forever` does."""
+
+MOST_NS = 2**62
+"""The engine counts no longer times (crates/becalm-sim/src/workload.rs)."""
 
 KEYS = {"name", "count", "steps", "nice", "policy", "slice", "start"}
 PARTS = ("task", "channel", "length", "measured", "cpus")
@@ -47,14 +56,16 @@ class Names:
     where: str
     channels: dict[str, int] = field(default_factory=dict)
     room: list[int] = field(default_factory=list)
+    drained: list[int] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
     quantiles: list[list[int]] = field(default_factory=list)
 
-    def channel(self, name: str, room: int = ROOM) -> int:
-        """The number of a channel; a new one has so much room."""
+    def channel(self, name: str, room: int = ROOM, drained: int | None = None) -> int:
+        """The number of a channel; a new one has so much room, and wakes who waits for it when so much is left."""
         if name not in self.channels:
             self.channels[name] = len(self.room)
             self.room.append(room)
+            self.drained.append(BY_THE_MESSAGE if drained is None else drained)
         return self.channels[name]
 
     def length(self, values: Sequence[int], name: str | None = None) -> int:
@@ -86,10 +97,8 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
         raise UsageError(f"{where} has no [[task]] and no [[measured]].")
     names = Names(where)
-    for name, size in _table(document, "channel", where).items():
-        if not isinstance(size, int) or size < 1:
-            raise UsageError(f"{where}: channel {name} has room for 1 message or more, not {size!r}.")
-        names.channel(name, size)
+    for name, given in _table(document, "channel", where).items():
+        names.channel(name, *_size(given, f"{where}: channel {name}"))
     for name, values in _table(document, "length", where).items():
         names.length(_quantiles(values, f"{where}: length {name}"), name)
     programs: list[list[Any]] = []
@@ -113,7 +122,7 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise UsageError(f"{where} has {len(tasks)} tasks; the simulator takes {MOST} of a file at most.")
     return {
         "programs": programs, "tasks": tasks, "room": names.room, "channels": list(names.channels),
-        "lengths": names.quantiles, **more,
+        "drained": names.drained, "lengths": names.quantiles, **more,
     }  # fmt: skip
 
 
@@ -124,22 +133,39 @@ def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, A
     return found
 
 
+def _size(given: object, where: str) -> tuple[int, int | None]:
+    """Room of a channel, and how much is left in it when all who wait for room are woken."""
+    table = given if isinstance(given, dict) else {"room": given}
+    if unknown := sorted(set(table) - {"room", "drained"}):
+        raise UsageError(f"{where} has {unknown[0]!r}; a channel has room, and perhaps drained.")
+    room, drained = table.get("room", ROOM), table.get("drained")
+    if not isinstance(room, int) or not 1 <= room <= MOST_ROOM:
+        raise UsageError(f"{where} has room for 1 message or more, not {room!r}.")
+    if drained is not None and (not isinstance(drained, int) or not 0 <= drained < room):
+        raise UsageError(f"{where}: drained is a number from 0 to {room - 1}, not {drained!r}.")
+    return room, drained
+
+
 def _quantiles(values: object, where: str) -> list[int]:
     """Times from the smallest to the largest, ns; one alone is always the same."""
     given = values if isinstance(values, list) else [values]
     if not given or not all(isinstance(each, str) for each in given):
         raise UsageError(f'{where} is a time or a list of quantiles: ["40us", "50us", "90us"], not {values!r}.')
-    found = [_time(each, where) for each in given]
+    found = [time_of(each, where) for each in given]
     if found != sorted(found):
         raise UsageError(f"{where}: quantiles go from the smallest to the largest.")
     return found
 
 
-def _time(text: object, where: str) -> int:
+def time_of(text: object, where: str) -> int:
+    """A time of a workload, ns. Raises UsageError for what is none, with the place."""
     try:
-        return duration_ns(str(text))
+        found = duration_ns(str(text))
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
+    if found > MOST_NS:
+        raise UsageError(f"{where}: {text} is longer than the 146 years that can be simulated.")
+    return found
 
 
 def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[str, Any]]:
@@ -165,8 +191,8 @@ def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[st
         "program": len(programs) - 1,
         "nice": nice,
         "class": policy,
-        "slice_ns": _time(row["slice"], where) if "slice" in row else 0,
-        "start_ns": _time(row["start"], where) if "start" in row else 0,
+        "slice_ns": time_of(row["slice"], where) if "slice" in row else 0,
+        "start_ns": time_of(row["start"], where) if "start" in row else 0,
     }
     return [{"name": name if count == 1 else f"{name} {number}", **made} for number in range(count)]
 
@@ -179,7 +205,7 @@ def _step(text: str, where: str, names: Names) -> Any:
     if word in ("compute", "sleep") and rest in names.lengths:
         return {f"{word}_drawn": names.lengths[rest]}
     if word in ("compute", "sleep") and rest:
-        return {word: _time(rest, where)}
+        return {word: time_of(rest, where)}
     if word in ("send", "receive") and rest:
         return {word: names.channel(rest)}
     if word == "repeat" and (rest == "forever" or (rest.isascii() and rest.isdigit() and int(rest) < FOREVER)):

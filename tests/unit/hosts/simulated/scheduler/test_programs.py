@@ -17,8 +17,10 @@ def test_hackbench_by_its_own_options():
     [
         ([], "no program"),
         (["hackbench", "-x"], "no option '-x'"),
-        (["hackbench", "-g", "many"], "above 0, not 'many'"),
-        (["hackbench", "-l"], "above 0, not ''"),
+        (["hackbench", "-g", "many"], "above 0 and below 4294967296, not 'many'"),
+        (["hackbench", "-g", "4294967296"], "not '4294967296'"),
+        (["hackbench", "-l"], "above 0 and below 4294967296, not ''"),
+        (["spin", "1e30s"], "longer than the 146 years"),
         (["gzip", "-9"], "runs no program 'gzip'"),
         (["none.toml"], "No such file"),
     ],

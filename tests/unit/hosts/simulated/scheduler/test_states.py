@@ -5,7 +5,7 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler.programs import endless, work_of
-from becalm.hosts.simulated.scheduler.states import ROOM, read
+from becalm.hosts.simulated.scheduler.states import BY_THE_MESSAGE, ROOM, read
 
 CLIENTS = """
 [[task]]
@@ -31,6 +31,10 @@ def test_a_file_of_state_machines(tmp_path):
     path.write_text(CLIENTS)
     made = read(path)
     assert made["room"] == [4, ROOM]
+    assert made["drained"] == [BY_THE_MESSAGE] * 2
+    path.write_text(CLIENTS.replace("requests = 4", "requests = { room = 4, drained = 1 }"))
+    assert read(path)["drained"] == [1, BY_THE_MESSAGE]
+    path.write_text(CLIENTS)
     assert made["programs"][0] == [
         {"repeat": 3}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 1_000_000}, "end",
     ]  # fmt: skip
@@ -56,9 +60,12 @@ def test_a_file_of_state_machines(tmp_path):
         ("nice = 5", "colour = 5", "has 'colour'"),
         ('"batch"', '"fifo"', "other, batch or idle"),
         ("requests = 4", "requests = 0", "room for 1 message"),
+        ("requests = 4", "requests = { room = 4, drained = 4 }", "drained is a number from 0 to 3, not 4"),
+        ("requests = 4", "requests = { rooms = 4 }", "has 'rooms'; a channel has room"),
         ("[channel]", "[channels]", r"has \[channels\]"),
         ("[[task]]", "[task", "is no TOML"),
         ("compute 50us", "compute -1us", "client: '-1us' is not a duration"),
+        ("compute 50us", "compute 1e30s", "client: 1e30s is longer than the 146 years"),
         ("repeat 3", f"repeat {2**62}", "is no step"),
         ("requests = 4", "requests = 4\n[length]\nwork = ['3us', '1us']", "from the smallest to the largest"),
         ("requests = 4", "requests = 4\n[length]\nwork = 5", "a time or a list"),
