@@ -25,8 +25,8 @@ FLOOR = 0.01
 STARTS = (0.0, math.log(5), math.log(25))
 """Logarithms of how much dearer than a message wake-ups and switches may be at first, over what is usual."""
 
-MOST = 120
-"""Simulations of each size at most."""
+VALLEYS, MOST = 3, 60
+"""From so many places it goes down, each with so many simulations of each size at most."""
 
 
 def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs, Case], float]) -> Costs:
@@ -34,7 +34,8 @@ def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs,
 
     The sum of squares of log ratios over their errors, and of the distances of the costs' proportions from the usual
     ones over `PRIOR`, is made least by the simplex method (Nelder & Mead 1965, Computer J. 7:308): a simulation has no
-    derivatives. It begins where it is best of several places, since dear switches are another valley than cheap ones.
+    derivatives. It goes down from the best of several places, since dear switches are another valley than cheap ones,
+    and a simulation that takes another turn makes small ones.
     """
     usual = np.log([getattr(USUAL, name) for name in COSTS])
 
@@ -50,7 +51,11 @@ def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs,
 
     slower = [math.log(mean / simulate(USUAL, case)) for case, (mean, _) in measured.items()]
     starts = [usual + min(slower) + np.array([0.0, wakeup, switch]) for wakeup, switch in product(STARTS, STARTS)]
-    start = min(starts, key=distance)
+    found = min((_descended(distance, start) for start in sorted(starts, key=distance)[:VALLEYS]), key=distance)
+    return Costs(*(float(each) for each in np.exp(found)))
+
+
+def _descended(distance: Callable[[Floats], float], start: Floats) -> Floats:
     # The first step of the simplex: a third more of each cost.
     steps = np.vstack([start, start + 0.3 * np.eye(len(start))])
     found = minimize(
@@ -59,7 +64,8 @@ def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs,
         method="Nelder-Mead",
         options={"initial_simplex": steps, "maxfev": MOST, "xatol": 0.005, "fatol": 0.01},
     )
-    return Costs(*(float(each) for each in np.exp(found.x)))
+    lowest: Floats = found.x
+    return lowest
 
 
 def r_squared(sizes: Sequence[Size]) -> tuple[float, float] | None:

@@ -64,6 +64,8 @@ class Calibration:
     sizes: tuple[Size, ...]
     r_squared: float | None
     possible: float | None
+    not_reached: tuple[int, ...] = ()
+    """Numbers of groups of which there were no two runs when the budget was over."""
 
     @property
     def predicted(self) -> Sequence[Size]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ import numpy as np
 from becalm import hosts
 from becalm.analysis.simulator_fit import fit, r_squared
 from becalm.errors import UsageError
-from becalm.hosts import MeasureRequest, runs_of
+from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.nouns.calibration import Calibration, Costs, Size
 from becalm.nouns.metric import Metric
-from becalm.nouns.run import Block, Run, Step
+from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 from becalm.units import duration_ns
@@ -40,13 +40,23 @@ POLICIES = ("other", "batch")
 """Under both the fitted sizes are run: batch tasks that wake preempt nobody, so that the cost of a switch shows."""
 
 Said = Callable[[str], None]
+Heard = Callable[[list[list[float]]], None]
 
 
 class Case(NamedTuple):
     """So many groups of tasks of a policy."""
 
     groups: int
-    policy: str
+    policy: str = "other"
+
+    @property
+    def fitted(self) -> bool:
+        """Whether costs are fitted to it."""
+        return self.groups in FITTED
+
+
+FITTED_CASES = [Case(count, policy) for policy in POLICIES for count in FITTED]
+VALIDATED_CASES = [*FITTED_CASES, *(Case(count) for count in VALIDATED if count not in FITTED)]
 
 
 def calibrate_simulation(
@@ -67,8 +77,9 @@ def calibrate_simulation(
         simulator: the model: sim:cfs for kernels before 6.6, else sim:eevdf, with the host's number of CPUs.
         validate: run 2, 4, …, 20 groups, too, and say how well the costs of 2 and 6 predict those.
         loops: messages that each sender sends to each receiver of its group.
-        runs: of each number of groups, after one that is not counted.
-        budget: no more runs after so long (seconds, "5min") than two of each.
+        runs: of each number of groups, after a first one that is not counted.
+        budget: no more runs after so long (seconds, "5min") than two of each size that the costs are fitted to; other
+            sizes of which there are not two by then are not reached.
         seed: of the order of the runs.
         say: told what is going on.
 
@@ -76,7 +87,27 @@ def calibrate_simulation(
     """
     if runs < 2 or loops < 1:
         raise UsageError("A calibration needs 2 runs of each size or more, and 1 loop or more.")
-    groups = VALIDATED if validate else FITTED
+    cases = VALIDATED_CASES if validate else FITTED_CASES
+    limit_ns = None if budget is None else duration_ns(budget)
+    scheduler(simulator).close()
+    times = measured(
+        host, *work_of(cases, loops), runs, limit_ns, seed, say or (lambda _: None), needed=len(FITTED_CASES)
+    )
+    return calibrated(host, simulator, loops, dict(zip(cases, times, strict=True)))
+
+
+def work_of(cases: Sequence[Case], loops: int) -> tuple[list[tuple[str, ...]], list[Settings]]:
+    """Command lines and settings of cases."""
+    programs = [hackbench(case.groups, loops) for case in cases]
+    return programs, [Settings() if case.policy == "other" else Settings.of({"policy": case.policy}) for case in cases]
+
+
+def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Sequence[float]]) -> Calibration:
+    """Costs fitted to the fitted cases among measured ones (ns each), and what they make of the others.
+
+    A case that was run less than twice was not reached: it is named, and left out. Raises UsageError.
+    """
+    means = {case: _mean(each) for case, each in times.items() if len(each) > 1}
     with scheduler(simulator) as model:
 
         @cache
@@ -86,21 +117,16 @@ def calibrate_simulation(
             asked = {"workload": work, **base, "machine": {**base["machine"], **costs.options}}
             return float(model.engine.simulate(asked)["end_ns"])
 
-        cases = [Case(count, policy) for policy in POLICIES for count in groups if policy == "other" or count in FITTED]
-        limit_ns = None if budget is None else duration_ns(budget)
-        programs = [hackbench(case.groups, loops) for case in cases]
-        settings = [Settings() if case.policy == "other" else Settings.of({"policy": case.policy}) for case in cases]
-        times = measured(host, programs, settings, runs, limit_ns, seed, say or (lambda _: None))
-        means = {case: _mean(each) for case, each in zip(cases, times, strict=True)}
-        costs = fit({case: means[case] for case in cases if case.groups in FITTED}, simulated)
+        costs = fit({case: mean for case, mean in means.items() if case.fitted}, simulated)
         sizes = tuple(
-            Size(case.groups, *means[case], simulated(costs, case), case.groups in FITTED, case.policy)
-            for case in cases
+            Size(case.groups, *means[case], simulated(costs, case), case.fitted, case.policy)
+            for case in sorted(means, key=lambda case: (POLICIES.index(case.policy), case.groups))
         )
-        options = {**model.machine, **costs.options}
-    fits = r_squared([each for each in sizes if each.policy == "other"])
+        options = {**model.machine, "kernel": model.kernel, **costs.options}
+    squared, possible = r_squared([each for each in sizes if each.policy == "other"]) or (None, None)
     name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}"
-    return Calibration(host, name, loops, costs, sizes, *(fits or (None, None)))
+    missed = tuple(sorted(case.groups for case in times if case not in means))
+    return Calibration(host, name, loops, costs, sizes, squared, possible, missed)
 
 
 def _mean(times: Sequence[float]) -> tuple[float, float]:
@@ -121,10 +147,14 @@ def measured(
     limit_ns: int | None,
     seed: int,
     say: Said,
+    *,
+    needed: int = 0,
+    heard: Heard = lambda found: None,
 ) -> list[list[float]]:
     """Times of each command line of hackbench under its settings, ns: all of them in random order, again and again.
 
-    The first round is not counted. After `limit_ns` no round is begun but for the second one that counts.
+    The very first run is one more, and is not counted. After `limit_ns` no run is begun, but for two of each of the
+    `needed` first ones, which come first in each round. `heard` is told the times so far after each run.
     """
     metrics = () if name.startswith("sim:") else (TIME,)
     rng = np.random.default_rng(seed)
@@ -132,18 +162,24 @@ def measured(
     begun = time.monotonic_ns()
     with hosts.open(name) as host:
         host.define([Workload(argv=argv, metrics=metrics) for argv in programs], list(settings))
-        say(f"{len(programs)} runs of hackbench on {name} a round, {runs + 1} rounds.")
-        for turn in range(runs + 1):
-            if turn > 2 and limit_ns is not None and time.monotonic_ns() - begun > limit_ns:
-                break
-            steps = tuple(Step(int(which), int(which), 0, turn - 1) for which in rng.permutation(len(programs)))
-            for run in runs_of(host.measure(MeasureRequest(turn * len(programs), Block(steps)))):
-                if run.outcome != "ok":
-                    raise UsageError(f"hackbench did not end well on {name}: {run.outcome}.")
-                if not run.warmup:
-                    found[run.workload].append(_time(run))
+        say(f"{len(programs)} runs of hackbench on {name} a round, {runs} rounds.")
+        _run(host, 0, 0, -1)
+        number = 0
+        for turn in range(runs):
+            first, rest = rng.permutation(needed), needed + rng.permutation(len(programs) - needed)
+            for which in (*first, *rest):
+                over = limit_ns is not None and time.monotonic_ns() - begun > limit_ns
+                if over and (which >= needed or turn > 1):
+                    continue
+                number += 1
+                found[which].append(_run(host, number, int(which), turn))
+                heard(found)
     return found
 
 
-def _time(run: Run) -> float:
+def _run(host: Host, number: int, which: int, turn: int) -> float:
+    """One run: its time, ns. Raises UsageError when it did not end well."""
+    (run,) = runs_of(host.measure(MeasureRequest(number, Block((Step(which, which, 0, turn),)))))
+    if run.outcome != "ok":
+        raise UsageError(f"hackbench did not end well on {host.name}: {run.outcome}.")
     return float(run.wall_ns) if run.metrics is None else 1e9 * run.metrics[0]

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from becalm.nouns.calibration import Calibration
+from becalm.units import listed
 from becalm.wording.measurement import duration
 
 WANTED = 0.1
 """A prediction within so much is called good."""
+
+
+def not_reached(found: Calibration) -> str:
+    """Which sizes the budget was too small for."""
+    return f"The budget was over before there were two runs with {listed(map(str, found.not_reached))} groups."
 
 
 def sentence(found: Calibration) -> str:
@@ -16,12 +22,17 @@ def sentence(found: Calibration) -> str:
         f"As on {found.host}, a message takes {duration(costs.message_ns)} to write and as long to read, waking a task "
         f"{duration(costs.wakeup_ns)}, a switch {duration(costs.switch_ns)}."
     )
+    if found.worst is None and found.not_reached:
+        return f"{fitted} {not_reached(found)}"
     if found.worst is None:
         return f"{fitted} How well that predicts other sizes was not tried: --validate {found.host}."
     sizes = len(found.predicted)
+    missed = f" {not_reached(found)}" if found.not_reached else ""
     if found.worst <= WANTED:
-        return f"{fitted} The {sizes} sizes that were not fitted are predicted within {100 * found.worst:.1f} %."
+        return (
+            f"{fitted} The {sizes} sizes that were not fitted are predicted within {100 * found.worst:.1f} %.{missed}"
+        )
     return (
         f"{fitted} Of the {sizes} sizes that were not fitted the worst is off by {100 * found.worst:.0f} %: compare "
-        "settings in the model, and do not read times off it."
+        f"settings in the model, and do not read times off it.{missed}"
     )
