@@ -149,13 +149,14 @@ def judged(result: Record) -> list[str]:
     rows = {(r["workload"], r["policy"]): r for r in result["rows"]}
     lines = []
     for policy in POLICIES:
-        whole, tenth, asked = (rows[name, policy] for name in ("hackbench", "hackbench, a tenth", "requests"))
-        seconds, speed = whole["cpu_s"], asked["events"] / asked["cpu_s"]
+        whole, tenth = (rows[name, policy] for name in ("hackbench", "hackbench, a tenth"))
+        seconds = whole["cpu_s"]
+        speed, slowest = min((row["events"] / row["cpu_s"], name) for (name, of), row in rows.items() if of == policy)
         better = f" ({HOPED_S:g} better)" if seconds > HOPED_S else ""
         lines += [
             f"{policy}: {whole['messages']:,} messages in {seconds:.2f} s of CPU, wanted {WANTED_S:g}{better}: "
             + ("met" if seconds <= WANTED_S else "not met"),
-            f"{policy}: {speed / 1e6:.1f} million events a second when asking and serving, wanted "
+            f"{policy}: at least {speed / 1e6:.1f} million events a second ({slowest}), wanted "
             f"{WANTED_EVENTS / 1e6:g}: " + ("met" if speed >= WANTED_EVENTS else "not met"),
             f"{policy}: ten times as many events take {whole['peak_bytes'] / tenth['peak_bytes']:.2f} times the memory"
             ", wanted at most 1.5: " + ("met" if whole["peak_bytes"] <= 1.5 * tenth["peak_bytes"] else "not met"),

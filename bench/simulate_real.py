@@ -1,8 +1,11 @@
 """The scheduler simulator against real kernels: sizes that were not fitted, the order of settings, its own optimum.
 
-    python bench/simulate_real.py                    # about 15 minutes on an idle machine
+    python bench/simulate_real.py                    # about 15 minutes
     python bench/simulate_real.py --budget 8min --hosts guest:6.1
     python bench/simulate_real.py --quick            # tiny sizes: shows that it works
+
+Each part has its share of the budget, and as many messages as fit into that: how fast a host is, is tried first. What
+is measured is kept after each run; what a part did not reach is named in its table.
 
 On each host hackbench runs with 2, 4, ..., 20 groups; costs are fitted to 2 and 6, and predict the others (`becalm
 simulate --validate`): wanted within 10 %, with an R² that reaches what the noise of the runs leaves. In a 6.1 guest 15
@@ -33,8 +36,21 @@ from campaign import OUT, Record, becalm_command, begun, describe, save, saved, 
 Values = Mapping[str, str | int]
 
 HOSTS = ("guest:6.1", "guest:6.12", "local")
-SHARES = {"guest:6.1": 0.25, "guest:6.12": 0.2, "local": 0.15}
-"""Of the budget, for the sizes; the settings have 0.3, and the search on the model the rest."""
+SETTINGS_HOST = "guest:6.1"
+SHARES = {("sizes", "guest:6.1"): 5, ("settings", "guest:6.1"): 5, ("sizes", "guest:6.12"): 3, ("sizes", "local"): 2}
+"""Of the budget that is left, over all parts that are still to come; the search on the model takes seconds."""
+
+TRIED = 5
+"""Messages of each pair when it is tried how fast a host is."""
+
+ROUNDS = {"sizes": 4, "settings": 6}
+"""So many rounds are to fit into a part; where the machine turns out to be faster, there are more."""
+
+LOOPS = (5, 200)
+"""Fewest and most messages of each pair."""
+
+SEARCHED = 150
+"""The search on the model may take so many runs."""
 
 WANTED_MISS, WANTED_RANK, WANTED_KEPT = 0.1, 0.6, 0.5
 FACTORS = (
@@ -83,62 +99,103 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> tuple[float, float
     return value, math.tanh(center - 1.96 * error), math.tanh(center + 1.96 * error)
 
 
-def validated(host: str, simulator: str, seconds: float, chosen: argparse.Namespace) -> Record:
+class Part:
+    """A part of the bench: what it measures on which host, for how long, and where its raw times are kept."""
+
+    def __init__(self, kind: str, host: str, seconds: float, chosen: argparse.Namespace, result: Record) -> None:
+        self.kind, self.host, self.chosen, self._result = kind, host, chosen, result
+        self._end = time.monotonic() + seconds
+        self.kept: Record = {"part": kind, "host": host, "times_ns": {}}
+        result["parts"].append(self.kept)
+
+    def choose(self, groups: int) -> int:
+        """As many messages as let all rounds fit into the time, of so many groups together in each round."""
+        from becalm.nouns.settings import Settings
+        from becalm.verbs.simulate_calibration import hackbench, measured
+
+        loops = self.chosen.loops or LOOPS[0]
+        if not self.chosen.loops and not self.chosen.quick:
+            ((tried,),) = measured(self.host, [hackbench(2, TRIED)], [Settings()], 1, None, self.chosen.seed, said)
+            round_s = (self._end - time.monotonic()) / ROUNDS[self.kind]
+            loops = max(LOOPS[0], min(LOOPS[1], int(round_s / (tried / 1e9 / (2 * TRIED) * groups))))
+        self.kept["loops"] = loops
+        return int(loops)
+
+    def measured(self, names: Sequence[str], programs: Any, settings: Any, needed: int) -> list[list[float]]:
+        """Times of each name's program, ns; kept after each run."""
+        from becalm.verbs.simulate_calibration import measured
+
+        def heard(found: list[list[float]]) -> None:
+            self.kept["times_ns"] = dict(zip(names, found, strict=True))
+            save(self.chosen.out, self._result)
+
+        runs, left_ns = 2 if self.chosen.quick else 1000, max(1.0, self._end - time.monotonic()) * 1e9
+        return measured(
+            self.host, programs, settings, runs, round(left_ns), self.chosen.seed, said, needed=needed, heard=heard
+        )
+
+
+def said(text: str) -> None:
+    """Tell how it goes."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def validated(part: Part, simulator: str) -> Record:
     """Sizes on one host, predicted with costs fitted to two of them."""
-    import becalm
+    from becalm.verbs import simulate_calibration as verb
 
-    found = becalm.calibrate_simulation(
-        host,
-        simulator=simulator,
-        validate=not chosen.quick,
-        loops=chosen.loops,
-        runs=2 if chosen.quick else 1000,
-        budget=seconds,
-        seed=chosen.seed,
-        say=lambda text: print(text, file=sys.stderr),
-    )
-    return found.to_json()
+    cases = verb.FITTED_CASES if part.chosen.quick else verb.VALIDATED_CASES
+    loops = part.choose(sum(case.groups for case in cases))
+    names = [f"{case.groups} {case.policy}" for case in cases]
+    times = part.measured(names, *verb.work_of(cases, loops), needed=len(verb.FITTED_CASES))
+    return verb.calibrated(part.host, simulator, loops, dict(zip(cases, times, strict=True))).to_json()
 
 
-def optimum(simulator: str, chosen: argparse.Namespace) -> Record:
+def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
     """What the search finds on the model: settings, and their gain there."""
-    groups = ("2", "5") if chosen.quick else (str(chosen.groups), str(chosen.loops))
+    from becalm.verbs.simulate import simulate
+    from becalm.verbs.simulate_calibration import hackbench
+
+    program = hackbench(groups_of(chosen), loops)
+    budget = (30 if chosen.quick else SEARCHED) * simulate(list(program), host=simulator).end_ns / 1e9
     asked = [
-        *(*becalm_command(), "tune", "--minimize", "time", "--host", f"{simulator}&jitter=0.02", "--budget", "40s"),
-        *("--seed", str(chosen.seed), "--no-store", "--json", *(f"--factor={each}" for each in FACTORS)),
-        *("--", "hackbench", "-g", groups[0], "-l", groups[1]),
+        *(*becalm_command(), "tune", "--minimize", "time", "--host", f"{simulator}&jitter=0.02"),
+        *("--budget", f"{budget:.3f}s", "--seed", str(chosen.seed), "--no-store", "--json"),
+        *(*(f"--factor={each}" for each in FACTORS), "--", *program),
     ]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(asked)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     found = json.loads(done.stdout)
     ratios = [arm["ratio"]["value"] for arm in found["comparisons"] if arm["ratio"] is not None]
-    return {"settings": found["settings"], "gain": 1 - 1 / ratios[0] if ratios else 0.0}
+    return {"settings": found["settings"], "gain": 1 - 1 / ratios[0] if ratios else 0.0, "runs": found["search_runs"]}
 
 
-def compared(host: str, simulator: str, settings: Mapping[str, Values], seconds: float, chosen: Any) -> list[Record]:
-    """Each setting's mean time over that of the defaults, on the host and in the model."""
+def groups_of(chosen: argparse.Namespace) -> int:
+    """Of hackbench, for the settings."""
+    return 2 if chosen.quick else int(chosen.groups)
+
+
+def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list[Record]:
+    """Each setting's mean time over that of the defaults, on the host and in the model; without, where not reached."""
     from becalm.nouns.settings import Settings
     from becalm.verbs.simulate import simulate
-    from becalm.verbs.simulate_calibration import hackbench, measured
+    from becalm.verbs.simulate_calibration import hackbench
 
-    program = hackbench(*((2, 5) if chosen.quick else (chosen.groups, chosen.loops)))
     all_settings: dict[str, Values] = {"defaults": {}, **settings}
     made = [Settings.of(dict(each)) for each in all_settings.values()]
-    runs = 2 if chosen.quick else 1000
-    seen = measured(
-        host, [program] * len(made), made, runs, round(seconds * 1e9), chosen.seed,
-        lambda text: print(text, file=sys.stderr),
-    )  # fmt: skip
+    program = hackbench(groups_of(part.chosen), part.kept["loops"])
+    seen = part.measured(list(all_settings), [program] * len(made), made, needed=1)
     model = [simulate(list(program), host=simulator, settings=dict(each)).end_ns for each in all_settings.values()]
-    means = [statistics.fmean(each) for each in seen]
-    return [
-        {
-            "setting": name, "runs": len(each), "measured": mean / means[0], "simulated": end / model[0],
-            "error": statistics.stdev(each) / math.sqrt(len(each)) / means[0],
-        }
-        for name, each, mean, end in zip(all_settings, seen, means, model, strict=True)
-    ]  # fmt: skip
+    usual = statistics.fmean(seen[0])
+    rows: list[Record] = []
+    for name, each, end in zip(all_settings, seen, model, strict=True):
+        row = {"setting": name, "runs": len(each), "simulated": end / model[0], "measured": None, "error": None}
+        if len(each) > 1:
+            row["measured"] = statistics.fmean(each) / usual
+            row["error"] = statistics.stdev(each) / math.sqrt(len(each)) / usual
+        rows.append(row)
+    return rows
 
 
 def model_of(host: str) -> str:
@@ -153,7 +210,7 @@ def model_of(host: str) -> str:
 
 def ranks(result: Record) -> tuple[float, float, float] | None:
     """Of the 15 settings, without the defaults and the model's optimum."""
-    rows = [row for row in result["settings"] if row["setting"] in SETTINGS]
+    rows = [row for row in result["settings"] if row["setting"] in SETTINGS and row["measured"] is not None]
     if len(rows) < 5:
         return None
     return spearman([row["measured"] for row in rows], [row["simulated"] for row in rows])
@@ -171,16 +228,23 @@ def report(result: Record) -> str:
             ]
             for size in each["sizes"]
         ]  # fmt: skip
+        rows += [[str(groups), "other", "not reached", "", ""] for groups in each["not_reached"]]
         fit = "" if each["r_squared"] is None else f", R² {each['r_squared']:.4f} of {each['possible']:.4f} possible"
-        parts += [f"{each['host']} as {each['simulator']}{fit}:"]
+        parts += [f"{each['host']} as `{each['simulator']}`, {each['loops']} messages a pair{fit}:"]
         parts += [table(["Groups", "Policy", "Measured, s", "Simulated, s", "Difference"], rows)]
     if result["settings"]:
+        reached = sorted((row for row in result["settings"] if row["measured"]), key=lambda row: row["measured"])
         rows = [
             [row["setting"], f"{row['measured']:.3f} ± {row['error']:.3f}", f"{row['simulated']:.3f}", str(row["runs"])]
-            for row in sorted(result["settings"], key=lambda row: row["measured"])
+            for row in reached
         ]
+        rows += [
+            [row["setting"], "not reached", f"{row['simulated']:.3f}", str(row["runs"])]
+            for row in result["settings"] if row["measured"] is None
+        ]  # fmt: skip
         parts += ["Settings in a 6.1 guest, time over that of the defaults:"]
         parts += [table(["Setting", "Measured", "Simulated", "Runs"], rows)]
+    parts += [f"Not reached: {each}" for each in result["failed"]]
     return "\n\n".join(parts)
 
 
@@ -197,7 +261,8 @@ def judged(result: Record) -> list[str]:
             f"rank correlation over 15 settings {found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f}), wanted "
             f"{WANTED_RANK:g}: {met}"
         )
-    if (best := next((row for row in result["settings"] if row["setting"] == OPTIMUM), None)) is not None:
+    best = next((row for row in result["settings"] if row["setting"] == OPTIMUM), None)
+    if best is not None and best["measured"] is not None:
         there, here = result["optimum"]["gain"], 1 - best["measured"]
         met = "met" if here >= WANTED_KEPT * there else "not met"
         lines.append(
@@ -221,15 +286,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", default=",".join(HOSTS), help="separated by commas")
     parser.add_argument("--budget", default="14min", help="of all together")
-    parser.add_argument("--groups", type=int, default=4, help="groups of hackbench for the settings")
-    parser.add_argument("--loops", type=int, default=None, help="messages of each pair [30 in guests, 200 locally]")
+    parser.add_argument(
+        "--groups", type=int, default=2, help="groups of hackbench for the settings: few make many switches"
+    )
+    parser.add_argument("--loops", type=int, default=None, help="messages of each pair [as many as fit]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "simulate_real.json")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it works")
     parser.add_argument("--report", action="store_true", help="print the tables of the last measurement")
     chosen = parser.parse_args()
     if chosen.quick:
-        chosen.hosts, chosen.budget, chosen.out = "guest:6.1", "40s", chosen.out.with_name("simulate_real-quick.json")
+        chosen.hosts, chosen.budget, chosen.out = "guest:6.1", "2min", chosen.out.with_name("simulate_real-quick.json")
     if not chosen.report:
         if shutil.which("hackbench") is None:
             print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
@@ -242,20 +309,31 @@ def main() -> int:
 
 
 def measure(chosen: argparse.Namespace) -> None:
-    """All of it, each part kept as soon as it is there."""
-    result: Record = {**begun(), "hosts": [], "settings": [], "optimum": None}
-    budget, start, loops = seconds_of(chosen.budget), time.monotonic(), chosen.loops
-    for host in chosen.hosts.split(","):
-        chosen.loops = loops or (5 if chosen.quick else 200 if host == "local" else 30)
-        result["hosts"].append(validated(host, model_of(host), SHARES.get(host, 0.2) * budget, chosen))
+    """All of it; what a part has found is kept as soon as it is there, and one that fails is named."""
+    from becalm.errors import BecalmError
+
+    result: Record = {**begun(), "hosts": [], "settings": [], "optimum": None, "parts": [], "failed": []}
+    named, end = chosen.hosts.split(","), time.monotonic() + seconds_of(chosen.budget)
+    left = [
+        (kind, host) for host in named for kind in ("sizes", "settings") if kind == "sizes" or host == SETTINGS_HOST
+    ]
+    while left:
+        share = SHARES.get(left[0], 2) / sum(SHARES.get(each, 2) for each in left)
+        kind, host = left.pop(0)
+        part = Part(kind, host, max(5.0, share * (end - time.monotonic())), chosen, result)
+        try:
+            if kind == "sizes":
+                result["hosts"].append(validated(part, model_of(host)))
+            else:
+                simulator = result["hosts"][-1]["simulator"] if result["hosts"] else model_of(host)
+                loops = part.choose(groups_of(chosen) * (len(SETTINGS) + 2))
+                result["optimum"] = optimum(simulator, loops, chosen)
+                tried = {**SETTINGS, OPTIMUM: result["optimum"]["settings"]}
+                result["settings"] = compared(part, simulator, tried)
+        except BecalmError as error:
+            result["failed"].append(f"{kind} on {host}: {error}")
         save(chosen.out, result)
-        if host == "guest:6.1":
-            simulator = result["hosts"][-1]["simulator"]
-            result["optimum"] = optimum(simulator, chosen)
-            tried = {**SETTINGS, OPTIMUM: result["optimum"]["settings"]}
-            result["settings"] = compared(host, simulator, tried, 0.3 * budget, chosen)
-            save(chosen.out, result)
-        print(f"{host}: {time.monotonic() - start:.0f} s so far", file=sys.stderr)
+        said(f"{kind} on {host}: {end - time.monotonic():.0f} s left")
 
 
 if __name__ == "__main__":
