@@ -38,8 +38,10 @@ PROGRAM = (
     "exec sleep 0.$(printf %03d $(($(od -An -N2 -tu2 /dev/urandom) % 500)))"
 )
 OPTIONS = (
-    *("--host", "bench", "--sudo", "--dangerous", "--allow-reboot", "--budget", "none", "--seed", "4"),
-    *("--only", "watchdogs_boot", "--only", "stat_interval", "--no-profiles", "--no-load", "--confirm-loops", "4"),
+    *("--host", "bench", "--sudo", "--dangerous", "--allow-reboot", "--seed", "4", "--no-load", "--no-profiles"),
+    *("--only", "watchdogs_boot", "--only", "stat_interval"),
+    # With a budget it would go on while it is undecided, a restart or two at a time.
+    *("--budget", "none", "--most-runs", "60", "--confirm-loops", "4"),
 )
 
 
