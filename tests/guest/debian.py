@@ -21,7 +21,7 @@ import becalm
 from becalm.errors import MachineError
 from becalm.verbs import restore_service
 
-BOOT_LIMIT_S = 240
+BOOT_LIMIT_S = 1200
 """Until sshd answers, 25 s here; a limit for what hangs."""
 
 
