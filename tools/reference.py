@@ -112,6 +112,13 @@ def metrics() -> str:
     )
 
 
+def quantities() -> str:
+    """What is measured of a run besides its times."""
+    return table(
+        ("metric", "unit", "meaning"), ((code(row.name), row.unit, row.meaning) for row in tables.quantities())
+    )
+
+
 def run_columns() -> str:
     """The columns of a run."""
     return table(
@@ -182,6 +189,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "load-columns": load_columns,
     "metrics": metrics,
     "run-columns": run_columns,
+    "quantities": quantities,
     "methods": methods,
     "hosts": hosts,
     "formats": formats,

@@ -1,9 +1,12 @@
 """Numbers that programs print, on this machine: found by the agent, part of the run, compared, and missing."""
 
+import re
+import sys
+
 import pytest
 
 import becalm
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import RefusedError, UsageError, WorkloadError
 from becalm.nouns.verdict import Answer, Gate, Stopped
 from becalm.store import Store
 
@@ -91,6 +94,59 @@ def test_only_the_end_of_much_output_is_looked_at(store):
 def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):
     with pytest.raises(UsageError, match=words):
         becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)
+
+
+GROWS = "import time\nkept = []\nfor step in range(40): kept.append(bytes(range(256)) * 4096); time.sleep(0.02)"
+
+
+def test_memory_is_measured_over_time_and_shown_again(store):
+    specs = ["memory:peak", "memory:average", "memory:growth", "time:wall"]
+    verdict = becalm.run([sys.executable, "-c", GROWS], metric=specs, runs=2, warmup=0)
+    (summary,) = verdict.summaries
+    peak, average, growth, wall = (each.mean.value for each in summary.metrics)
+    assert peak > average > 20 << 20, "40 MiB, and half of it on average"
+    assert growth > 1.2
+    assert wall == pytest.approx(summary.mean_ns.value / 1e9, rel=1e-6)
+    assert len(summary.memory) >= 8
+    sizes = [size for _, size in summary.memory]
+    assert max(sizes) > sizes[0] + (10 << 20)
+    assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
+    with Store.open(store) as opened:
+        (series,) = opened.all_series(verdict.study)
+        assert 0 < series.cost_ns < 0.05 * summary.mean_ns.value
+
+
+def test_memory_of_all_processes_counts_and_short_runs_have_a_peak_alone(store):
+    child = f"{sys.executable} -c 'import time; kept = bytes(range(256)) * 200000; time.sleep(0.3)'"
+    verdict = becalm.run(shell(f"{child} & {child}; wait"), metric="memory:peak", runs=2, warmup=0)
+    assert verdict.summaries[0].metrics[0].mean.value > 95e6, "two of 51 MB"
+    with pytest.raises(WorkloadError, match=r"memory:average is not known of this run.*memory:peak"):
+        becalm.run(shell(":"), metric="memory:average", runs=2)
+
+
+def measurable(spec):
+    """Whether this machine lets us count it; else the reason that was said."""
+    try:
+        becalm.run(shell(":"), metric=["time:wall", spec], runs=1)
+    except RefusedError as error:
+        return str(error)
+    return True
+
+
+@pytest.mark.parametrize("event", ["page-faults", "task-clock"])
+def test_what_the_kernel_counts_is_compared(store, event):
+    if (said := measurable(f"counter:{event}")) is not True:
+        pytest.skip(said)
+    work = "for i in 1 2 3 4 5 6; do /bin/sh -c :; done"
+    verdict = becalm.compare([shell(":"), shell(work)], metric=f"counter:{event}", names=["one", "many"], runs=12)
+    assert verdict.differences[0].answer is Answer.HIGHER
+    assert "of many is" in verdict.sentence
+
+
+@pytest.mark.parametrize("event", ["instructions", "cycles", "cache-misses", "context-switches"])
+def test_a_counter_that_is_not_here_is_refused_with_the_reason(store, event):
+    said = measurable(f"counter:{event}")
+    assert said is True or re.search(rf"^counter:{event} cannot be measured here: .{{30}}", said)
 
 
 def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):

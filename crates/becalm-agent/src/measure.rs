@@ -22,6 +22,7 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
+use crate::gauges::Gauges;
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
@@ -31,6 +32,7 @@ use crate::streams::Streams;
 pub struct Runner {
     spawner: Spawner,
     streams: Streams,
+    pub gauges: Gauges,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
 }
@@ -50,6 +52,7 @@ impl Runner {
         stderr: Option<OwnedFd>,
     ) -> io::Result<Self> {
         Ok(Self {
+            gauges: Gauges::new(spawner.pid()),
             spawner,
             streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
@@ -96,7 +99,7 @@ impl Runner {
         (seq, mut step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<(Outcome, Attention)> {
-        self.streams.choose(ready.workload.output, !ready.metrics.is_empty());
+        self.streams.choose(ready.workload.output, ready.prints());
         if settings.process.fixed_environment {
             step.2 = 0;
         }
@@ -108,6 +111,7 @@ impl Runner {
             }
             Ok(Attention::Nothing) => {
                 observer.before(seq);
+                self.gauges.begin(&ready.metrics);
                 let settings = &settings.process.child;
                 let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
                 let ended = ran.unwrap_or_else(|error| {
@@ -146,7 +150,13 @@ impl Runner {
                 swept.remaining
             ));
         }
-        self.streams.report(ready.workload.output, &mut ended.row, &ready.metrics, said, talk)?;
+        let taken = self.gauges.end(ended.row.usage, ended.row.wall_ns);
+        self.streams.report(ready.workload.output, &mut ended.row, (&ready.metrics, &taken), said, talk)?;
+        if ended.row.outcome == Outcome::Ok && step.3 >= 0 && !observer.draws() {
+            if let Some(event) = taken.event(seq, &ready.drawn) {
+                talk.output.series(event);
+            }
+        }
         Ok((ended.row.outcome, ended.attention))
     }
 
@@ -193,7 +203,7 @@ impl Runner {
         step: Step,
     ) -> Result<Child, SpawnError> {
         let null = self.streams.null();
-        let (stdout, stderr) = self.streams.ends(ready.workload.output, !ready.metrics.is_empty());
+        let (stdout, stderr) = self.streams.ends(ready.workload.output, ready.prints());
         let executable = match (&ready.program, ready.workload.kernel) {
             (Some(program), _) => Executable::Program {
                 path: &program.path,
@@ -240,6 +250,7 @@ impl Runner {
                 return Ok(Err(error));
             }
         };
+        self.gauges.stop();
         let queue = run_queue(child.pid);
         let own = observer.ended(child.pid, queue);
         let (status, usage) = reap(child.pid)?;

@@ -207,6 +207,11 @@ impl Observer {
         self.wanted != Wanted::None
     }
 
+    /// Whether samples of its runs are told, over time.
+    pub fn draws(&self) -> bool {
+        self.wanted == Wanted::Series
+    }
+
     /// A run goes on: fetch what would not fit in the end.
     pub fn look(&mut self) {
         let begun = cpu_ns();

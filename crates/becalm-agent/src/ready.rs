@@ -11,6 +11,7 @@ use becalm_core::metric::Metric;
 use becalm_core::types::{Output, Workload};
 
 use crate::copies::MOST;
+use crate::gauges::check;
 use crate::protocol::Failure;
 
 /// A workload that can be started at once.
@@ -28,6 +29,8 @@ pub struct Ready {
     pub environment: Environment,
     pub input: Option<CString>,
     pub metrics: Vec<Metric>,
+    /// Whether its memory over time was told of one run.
+    pub drawn: Cell<bool>,
 }
 
 impl Ready {
@@ -48,14 +51,15 @@ impl Ready {
             let message = format!("A program is started in 1 to {MOST} copies, a built-in kernel in one.");
             return Err(Failure::new("usage", message));
         }
-        if workload.output == Output::Inherit && !workload.metrics.is_empty() {
+        let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();
+        let metrics = metrics.map_err(|error| Failure::new("domain", error.to_string()))?;
+        check(&metrics)?;
+        if workload.output == Output::Inherit && prints(&metrics) {
             let message =
                 "A metric is read from what the program prints, and --output inherit passes that on unread. \
                            Leave it out, or use --output keep.";
             return Err(Failure::new("usage", message));
         }
-        let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();
-        let metrics = metrics.map_err(|error| Failure::new("domain", error.to_string()))?;
         let program = if workload.kernel.is_some() { None } else { Some(find(&workload.argv)?) };
         let identity = workload.setup.as_ref().map(|_| Workload { timeout_ns: None, ..workload.clone() });
         // For replies: the program itself, not what starts its copies.
@@ -71,6 +75,7 @@ impl Ready {
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
             metrics,
+            drawn: Cell::new(false),
             // What is laid out above is not needed twice.
             workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })
@@ -87,10 +92,19 @@ impl Ready {
         self.set_up.set(self.identity.as_ref().is_some_and(|own| done.contains(own)));
     }
 
+    /// Whether numbers are looked for in what it prints.
+    pub fn prints(&self) -> bool {
+        prints(&self.metrics)
+    }
+
     /// Absolute path of the program, for the reply.
     pub fn path(&self) -> String {
         self.path.clone()
     }
+}
+
+fn prints(metrics: &[Metric]) -> bool {
+    metrics.iter().any(|metric| metric.quantity().is_none())
 }
 
 /// Several copies are one program: this executable, which starts them (`copies`). The child finds it as its own until

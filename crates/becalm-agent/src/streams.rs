@@ -8,6 +8,7 @@ use becalm_core::metric::{Metric, MetricError};
 use becalm_core::types::{Outcome, Output as Kind, Row};
 
 use crate::conversation::Conversation;
+use crate::gauges::Taken;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
@@ -98,7 +99,7 @@ impl Streams {
         &mut self,
         kind: Kind,
         row: &mut Row,
-        metrics: &[Metric],
+        (metrics, taken): (&[Metric], &Taken),
         mut said: String,
         talk: &mut Conversation,
     ) -> io::Result<()> {
@@ -111,7 +112,12 @@ impl Streams {
         let (mut err, mut out) = (self.err.take(), self.out.take());
         if !metrics.is_empty() {
             if row.outcome == Outcome::Ok {
-                match metrics.iter().map(|metric| metric.find(&out, &err)).collect() {
+                let number = |(place, metric): (usize, &Metric)| match metric.quantity() {
+                    // The first is what is compared.
+                    Some(quantity) => taken.value(quantity, place == 0),
+                    None => metric.find(&out, &err),
+                };
+                match metrics.iter().enumerate().map(number).collect() {
                     Ok(found) => row.metrics = Some(found),
                     Err(missing) => {
                         row.outcome = Outcome::Failed;

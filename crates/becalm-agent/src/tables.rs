@@ -4,6 +4,7 @@
 use becalm_core::boot::loader::LOADERS;
 use becalm_core::knob::catalogue as knobs;
 use becalm_core::load::table as load_columns;
+use becalm_core::quantity;
 use becalm_core::run_columns;
 use becalm_core::source::table as sources;
 use serde_json::{json, Value};
@@ -16,6 +17,7 @@ pub fn tables() -> Value {
         "knobs": knobs::CATALOGUE,
         "load_columns": load_columns::TABLE,
         "sources": sources::TABLE,
+        "quantities": quantity::TABLE,
         "boot_loaders": loaders,
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program once, `knob` is the table of settings,
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
-//! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `stress` makes it
+//! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `quantity` those that are
+//! measured of them, `stress` makes it
 //! busy, `clock` evaluates timers, `beneath` opens files below a directory,
 //! `wakeups` is a workload that shows how soon woken threads run.
 //! Nothing here prints, and nothing here knows the protocol's framing.
@@ -16,6 +17,7 @@ pub mod facts;
 pub mod knob;
 pub mod load;
 pub mod metric;
+pub mod quantity;
 mod refusal;
 pub mod run_columns;
 pub mod source;

@@ -1,4 +1,5 @@
-//! Numbers that programs print, found in what a run has written: by a pattern with one group, or by a path into JSON.
+//! Numbers that programs print, found in what a run has written: by a pattern with one group, or by a path into JSON; or
+//! those that are measured of them (`quantity`).
 //!
 //! Standard output is looked at first, then standard error, of both the end that was kept. A pattern is that of the crate
 //! `regex-lite`: the usual syntax without look-around and back-references, and linear in time, so that no pattern and no
@@ -7,6 +8,8 @@
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::quantity::{self, Quantity};
 
 /// Which match of a pattern counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -17,7 +20,7 @@ pub enum Take {
     Last,
 }
 
-/// A number to be found, as it travels: exactly one of `pattern` and `json`.
+/// A number to be found, as it travels: exactly one of `pattern`, `json` and `quantity`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -25,6 +28,9 @@ pub struct Wanted {
     pub pattern: Option<String>,
     #[serde(default)]
     pub json: Option<Vec<Key>>,
+    /// What the agent itself measures, by its name.
+    #[serde(default)]
+    pub quantity: Option<String>,
     #[serde(default)]
     pub take: Take,
 }
@@ -40,7 +46,7 @@ pub enum Key {
 /// Why a number cannot be looked for, or was not found.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MetricError {
-    #[error("A metric has either a pattern or a path into JSON.")]
+    #[error("A metric has a pattern, a path into JSON, or the name of a quantity, and one of them alone.")]
     Neither,
     #[error("The metric's pattern {0:?} is not valid: {1}.")]
     Syntax(String, String),
@@ -54,6 +60,10 @@ pub enum MetricError {
     NoNumber(String, String, String),
     #[error("The metric json:{0} is not in what it printed: {1}. {2}")]
     NoPath(String, String, String),
+    #[error("There is no quantity {0:?}.")]
+    NoQuantity(String),
+    #[error("The metric {0} is not known of this run: {1}.")]
+    NotMeasured(&'static str, String),
 }
 
 /// A number to be found, ready to be looked for.
@@ -61,13 +71,14 @@ pub enum MetricError {
 pub enum Metric {
     Pattern(Regex, Take),
     Json(Vec<Key>),
+    Quantity(&'static Quantity),
 }
 
 impl Metric {
     /// Read what is wanted.
     pub fn new(wanted: &Wanted) -> Result<Self, MetricError> {
-        match (&wanted.pattern, &wanted.json) {
-            (Some(pattern), None) => {
+        match (&wanted.pattern, &wanted.json, &wanted.quantity) {
+            (Some(pattern), None, None) => {
                 let syntax =
                     |error: regex_lite::Error| MetricError::Syntax(pattern.clone(), error.to_string());
                 let regex = Regex::new(pattern).map_err(syntax)?;
@@ -76,14 +87,29 @@ impl Metric {
                     groups => Err(MetricError::Groups(pattern.clone(), groups)),
                 }
             }
-            (None, Some(path)) => Ok(Metric::Json(path.clone())),
+            (None, Some(path), None) => Ok(Metric::Json(path.clone())),
+            (None, None, Some(name)) => {
+                let found = quantity::find(name).ok_or_else(|| MetricError::NoQuantity(name.clone()))?;
+                Ok(Metric::Quantity(found))
+            }
             _ => Err(MetricError::Neither),
         }
     }
 
-    /// The number in what a run wrote. An error is a sentence with the last line of it.
+    /// What is measured of the program in place of what it prints.
+    pub fn quantity(&self) -> Option<&'static Quantity> {
+        match self {
+            Metric::Quantity(found) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// The number in what a run wrote; what is measured is in none. An error is a sentence with the last line of it.
     pub fn find(&self, stdout: &str, stderr: &str) -> Result<f64, MetricError> {
         match self {
+            Metric::Quantity(found) => {
+                Err(MetricError::NotMeasured(found.name, "it is not looked for in its output".to_owned()))
+            }
             Metric::Pattern(regex, take) => {
                 let text = [stdout, stderr].into_iter().find_map(|text| matched(regex, *take, text));
                 let text = text.ok_or_else(|| {
@@ -107,7 +133,7 @@ impl Metric {
 const MOST_SHOWN: usize = 200;
 
 /// Numbers whose fourth powers, which statistics take, are numbers too; zero has no ratio to another.
-fn sensible(number: f64) -> bool {
+pub fn sensible(number: f64) -> bool {
     (1e-60..=1e60).contains(&number)
 }
 
@@ -201,7 +227,7 @@ mod tests {
     use super::*;
 
     fn pattern(text: &str, take: Take) -> Metric {
-        Metric::new(&Wanted { pattern: Some(text.into()), json: None, take }).unwrap()
+        Metric::new(&Wanted { pattern: Some(text.into()), json: None, quantity: None, take }).unwrap()
     }
 
     fn json(path: &str) -> Metric {
@@ -265,14 +291,23 @@ mod tests {
     #[test]
     fn a_pattern_has_one_group() {
         let of =
-            |text: &str| Metric::new(&Wanted { pattern: Some(text.into()), json: None, take: Take::Last });
+            |text: &str| Metric::new(&serde_json::from_value(serde_json::json!({"pattern": text})).unwrap());
         assert!(matches!(of("Time: [0-9]+"), Err(MetricError::Groups(_, 0))));
         assert!(matches!(of("(a)(b)"), Err(MetricError::Groups(_, 2))));
         assert!(of("(?:a|b)([0-9]+)").is_ok());
         assert!(matches!(of("(["), Err(MetricError::Syntax(..))));
-        assert_eq!(
-            Metric::new(&Wanted { pattern: None, json: None, take: Take::Last }).unwrap_err(),
-            MetricError::Neither
-        );
+    }
+
+    #[test]
+    fn a_metric_is_one_thing() {
+        let of = |text: &str| Metric::new(&serde_json::from_str(text).unwrap());
+        for bad in ["{}", r#"{"pattern":"(a)","json":["b"]}"#, r#"{"json":["b"],"quantity":"memory:peak"}"#] {
+            assert_eq!(of(bad).unwrap_err(), MetricError::Neither, "{bad}");
+        }
+        let found = of(r#"{"quantity":"memory:peak"}"#).unwrap();
+        assert_eq!(found.quantity().map(|row| row.unit), Some("bytes"));
+        assert!(found.find("memory:peak 5", "").is_err());
+        let missing = of(r#"{"quantity":"memory:heat"}"#).unwrap_err();
+        assert_eq!(missing, MetricError::NoQuantity("memory:heat".to_owned()));
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use becalm_core::source::course::Course;
 use becalm_core::source::file::Place;
+use becalm_core::source::resident::Resident;
 use becalm_core::source::sampler::{Sampler, STATES};
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::Reader;
@@ -94,4 +96,20 @@ fn a_sampler_takes_samples_without_allocating() {
     }
     sampler.stop();
     assert!(quiet);
+}
+
+#[test]
+fn the_memory_of_programs_is_looked_at_without_any() {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let (mut resident, mut course) = (Resident::default(), Course::default());
+    let own = std::process::id() as i32;
+    let before = COUNT.with(Cell::get);
+    for place in 1..=600 {
+        course.take(place * 10_000_000, resident.below(own), 0);
+    }
+    let after = COUNT.with(Cell::get);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(after - before, 0);
+    assert!(course.largest() > 0);
 }

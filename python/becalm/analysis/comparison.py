@@ -239,11 +239,12 @@ def summarise(
     *,
     workload: Workload | None = None,
     printed: Floats | None = None,
+    memory: tuple[tuple[float, float], ...] = (),
 ) -> Summary | None:
     """What is known of one program by itself; None without a complete round.
 
     `workload`: what is known of its metrics and tasks; `printed`: all its metrics, shape (runs, metrics); without it
-    there is the one of the history.
+    there is the one of the history. `memory`: of one run over its time (`becalm.analysis.run_memory`).
     """
     wall = history.wall_ns(program)
     if len(wall) == 0:
@@ -271,6 +272,7 @@ def summarise(
         throughput=_throughput(workload, Interval(found.mean, *found.mean_interval)),
         quantiles=quantiles(response),
         course=course(response),
+        memory=memory,
     )
 
 
@@ -288,7 +290,7 @@ def _metrics(
 
 
 def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricSummary:
-    """A number that a program prints, over its runs; shape (runs,), at least one."""
+    """A metric of one program, over its runs; shape (runs,), at least one."""
     found = describe(values, confidence)
     return MetricSummary(
         name=metric.name,
@@ -297,7 +299,8 @@ def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricS
         runs=len(values),
         mean=Interval(found.mean, *found.mean_interval),
         median=Interval(found.median, *found.median_interval),
-        cv=Interval(found.cv, *found.cv_interval),
+        # What was 0 in all runs did not vary.
+        cv=Interval(found.cv, *found.cv_interval) if found.mean else Interval(0.0, 0.0, 0.0),
         sd=found.sd,
         minimum=found.minimum,
         maximum=found.maximum,

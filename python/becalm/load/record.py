@@ -176,6 +176,8 @@ class Series:
     """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; first the largest."""
     interrupts: tuple[Mapping[str, int | str], ...] = field(default=())
     """Who interrupted the CPUs most often meanwhile: `name` as in /proc/interrupts, `count`; first the largest."""
+    cost_ns: int = 0
+    """CPU time that taking the samples took, where that is told."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Series:
@@ -187,8 +189,11 @@ class Series:
                 raise ValueError(f"a row of a series cannot be {row!r}")
         first, last, dropped, skipped = (int(value[name]) for name in ("first", "last", "dropped", "skipped"))
         # Series of before the interrupts were told have none.
-        named = (tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts"))
-        return cls(first, last, names, rows, dropped, skipped, *named)
+        consumers, interrupts = (
+            tuple(dict(each) for each in value.get(what, ())) for what in ("consumers", "interrupts")
+        )
+        cost_ns = int(value.get("cost_ns", 0))
+        return cls(first, last, names, rows, dropped, skipped, consumers, interrupts, cost_ns)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads back."""
@@ -201,6 +206,7 @@ class Series:
             "skipped": self.skipped,
             "consumers": [dict(each) for each in self.consumers],
             "interrupts": [dict(each) for each in self.interrupts],
+            **({"cost_ns": self.cost_ns} if self.cost_ns else {}),
         }
 
 

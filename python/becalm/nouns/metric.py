@@ -1,8 +1,10 @@
-"""The noun Metric: a number that a program prints, which is measured in place of its wall time.
+"""The noun Metric: a number of a run that is measured in place of its wall time: one that the program prints, or a
+quantity that the agent measures of it, such as its memory or its instructions.
 
-A metric is typed as one text: a regular expression with one group, or `json:` and a path, and after a comma what else
-is known of it: `'Time: ([0-9.]+),unit=s'`, `'json:results.p99,unit=us'`, `'([0-9]+) requests,better=higher'`. The agent
-finds the number in what a run has written (crates/becalm-core/src/metric.rs) and makes it part of the run.
+A metric is typed as one text: a regular expression with one group, or `json:` and a path, or the name of a quantity
+(`becalm.nouns.tables.quantities`), and after a comma what else is known of it: `'Time: ([0-9.]+),unit=s'`,
+`'json:results.p99,unit=us'`, `'([0-9]+) requests,better=higher'`, `memory:peak`. The agent finds the number in what a
+run has written (crates/becalm-core/src/metric.rs), or measures it, and makes it part of the run.
 """
 
 from __future__ import annotations
@@ -12,16 +14,23 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
 
+if TYPE_CHECKING:
+    from becalm.nouns.tables import Quantity
+
 LEAST, MOST = 1e-60, 1e60
-"""Of values: ratios need them above zero, and statistics take fourth powers (crates/becalm-core/src/metric.rs)."""
+"""Of values that are compared: ratios need them above zero, and statistics take fourth powers (metric.rs)."""
 
 PREFIX = "json:"
 """Of a path into JSON."""
+
+MEMORY, COUNTER = "memory:", "counter:"
+"""Of quantities of these kinds."""
 
 EXAMPLE = "'Time: ([0-9.]+),unit=s' or 'json:results.p99,unit=us,better=lower'"
 
@@ -42,7 +51,7 @@ class Take(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number that a program prints. `spec`: its pattern, or `json:` and its path; `unit`: empty for a mere number."""
+    """A number of a run. `spec`: its pattern, `json:` and its path, or a quantity; `unit`: empty for a mere number."""
 
     spec: str
     name: str
@@ -67,14 +76,24 @@ class Metric:
         """The steps into JSON; None for a pattern."""
         return path(self.spec.removeprefix(PREFIX)) if self.spec.startswith(PREFIX) else None
 
+    @property
+    def quantity(self) -> str | None:
+        """The name of what the agent measures; None for what the program prints."""
+        return self.spec if _QUANTITY.fullmatch(self.spec) else None
+
     def to_wire(self) -> dict[str, Json]:
         """What the agent needs to know (docs/reference/protocol.md)."""
+        if (measured := self.quantity) is not None:
+            return {"quantity": measured}
         if (steps := self.path) is not None:
             return {"json": list(steps)}
         return {"pattern": self.spec, "take": str(self.take)}
 
 
 _MORE = re.compile(r",(unit|better|take|name)=([^,]*)$")
+
+_QUANTITY = re.compile(r"(time|memory|counter|energy):[a-z-]*")
+"""Names of quantities look so, and no pattern with a group does."""
 
 _STEP = re.compile(r"""\.?(?P<member>[^.\[\]"]+)|\["(?P<quoted>[^"]+)"\]|\[(?P<place>-?\d{1,9})\]""")
 
@@ -110,20 +129,43 @@ def metric(text: str | Metric) -> Metric:
         spec = spec[: found.start()]
     if not spec.strip() or spec == PREFIX:
         raise UsageError(f"The metric {text!r} says nothing of where the number is. Write it like {EXAMPLE}.")
+    if _QUANTITY.fullmatch(spec):
+        row = _quantity(spec)
+        if more.keys() & {"unit", "take"}:
+            raise UsageError(f"{spec} is measured and has a unit of its own: leave unit= and take= out.")
+        better = _better(more)
+        return Metric(spec, more.get("name") or row.title, row.unit, better)
     if not spec.startswith(PREFIX) and not re.search(r"(?<!\\)\((?!\?)|\(\?P?<[A-Za-z]", spec):
         raise UsageError(
             f"The metric's pattern {spec!r} has no group around the number: 'Time: ([0-9.]+)'. "
             "A path into JSON is written json:results.p99."
         )
-    better, take = more.get("better", "lower"), more.get("take", "last")
-    if better not in [*Better]:
-        raise UsageError(f"A metric is better when it is lower or higher, not {better!r}: write better=higher.")
+    better, take = _better(more), more.get("take", "last")
     if take not in [*Take]:
         raise UsageError(f"Of several matches the first or the last is taken, not {take!r}: write take=first.")
     if "take" in more and spec.startswith(PREFIX):
         raise UsageError("take= is for patterns: a path into JSON has one place. Leave it out.")
     name = more.get("name") or _name(spec)
-    return Metric(spec, name, more.get("unit", ""), Better(better), Take(take))
+    return Metric(spec, name, more.get("unit", ""), better, Take(take))
+
+
+def _better(more: Mapping[str, str]) -> Better:
+    better = more.get("better", "lower")
+    if better not in [*Better]:
+        raise UsageError(f"A metric is better when it is lower or higher, not {better!r}: write better=higher.")
+    return Better(better)
+
+
+def _quantity(spec: str) -> Quantity:
+    """What is measured that is called so. Raises UsageError with those of its kind."""
+    from becalm.nouns.tables import quantities  # Most metrics are printed, and need no table.
+
+    found = next((row for row in quantities() if row.name == spec), None)
+    if found is None:
+        kind = spec.partition(":")[0] + ":"
+        known = ", ".join(row.name for row in quantities() if row.name.startswith(kind))
+        raise UsageError(f"There is no {spec!r} to be measured. Known: {known}.")
+    return found
 
 
 def _name(spec: str) -> str:
@@ -137,8 +179,8 @@ def _name(spec: str) -> str:
 
 
 def fit(values: Iterable[float]) -> bool:
-    """Whether these can be values of metrics."""
-    return all(LEAST <= each <= MOST for each in values)
+    """Whether these can be values of metrics: the first is compared and above zero, others may be counts of nothing."""
+    return all(LEAST <= each <= MOST or (each == 0 and place > 0) for place, each in enumerate(values))
 
 
 def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
@@ -178,8 +220,8 @@ class Response:
 
     metrics: tuple[Metric, ...] = option(
         (),
-        "Measure a number that the program prints, by a pattern or json:PATH: 'Time: ([0-9.]+),unit=s,better=lower'. "
-        "More of them are recorded beside.",
+        "Measure a number that the program prints, by a pattern or json:PATH: 'Time: ([0-9.]+),unit=s,better=lower'; "
+        "or memory:peak, counter:instructions, energy:package and the like. More of them are recorded beside.",
         str | Sequence[str],
         name="metric",
         metavar="SPEC",

@@ -3,7 +3,7 @@
 The agent holds them; `becalm-agent tables` writes them into tables.json beside this package (`make build`, setup.py).
 Nothing here is typed in twice: who needs to know a column or a source asks here.
 
-Public: LoadColumn, RunColumn, Source, load_columns, run_columns, sources, rows.
+Public: LoadColumn, RunColumn, Source, Quantity, load_columns, run_columns, sources, quantities, rows.
 """
 
 from __future__ import annotations
@@ -69,6 +69,19 @@ class Source:
     absent: str
 
 
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What the agent measures of a run besides its times (crates/becalm-core/src/quantity.rs): `memory:peak`.
+
+    `title`: what it is called in sentences; `unit`: of its values, empty for mere numbers.
+    """
+
+    name: str
+    title: str
+    unit: str
+    meaning: str
+
+
 @cache
 def _tables(file: Path) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -102,3 +115,9 @@ def run_columns() -> tuple[RunColumn, ...]:
 def sources() -> tuple[Source, ...]:
     """The sources of the machine's load, in the order in which they are read."""
     return tuple(Source(**{**row, "files": tuple(row["files"])}) for row in rows("sources"))
+
+
+@cache
+def quantities() -> tuple[Quantity, ...]:
+    """What can be measured of a run besides its times, in the order of help and documents."""
+    return tuple(Quantity(**row) for row in rows("quantities"))

@@ -127,7 +127,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """A number that one program prints, over its runs. In `unit`; `cv` and the ends of its interval are fractions."""
+    """A metric of one program, over its runs. In `unit`; `cv` and the ends of its interval are fractions."""
 
     name: str
     unit: str
@@ -154,7 +154,8 @@ class Throughput:
 class Summary:
     """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction.
 
-    `metrics`: numbers that it prints, of which the first is compared; `throughput`: what it gets done, where known.
+    `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
+    what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
     `quantiles`, `course`: of what is compared, at most 101 and 200 values, smallest to largest and in order of the runs
     (`becalm.stats.thinned`); empty in verdicts of an older becalm.
     """
@@ -179,6 +180,7 @@ class Summary:
     throughput: Throughput | None = None
     quantiles: tuple[float, ...] = ()
     course: tuple[float, ...] = ()
+    memory: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +303,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
             "throughput": throughput(found.get("throughput")),
             "quantiles": tuple(found.get("quantiles", ())),
             "course": tuple(found.get("course", ())),
+            "memory": tuple((float(at), float(size)) for at, size in found.get("memory", ())),
         }
         return Summary(**{**found, **changed})
 

@@ -1,7 +1,7 @@
 """Pictures of `run` and `compare`: violins, distributions, courses, and how many times as long each takes.
 
 All are made of what a Summary keeps (`becalm.stats.thinned`): they end where the runs end. Public: violins,
-distributions, courses, ratios, all of which give SVG, empty where there is nothing to draw.
+distributions, courses, ratios, memories, all of which give SVG, empty where there is nothing to draw.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from becalm.nouns.verdict import Difference, Summary, Verdict
-from becalm.report.drawing import AFTER, BEFORE, FAINT, HALF, INK, OTHER, figure, svg
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, figure, svg
 from becalm.report.terminal import sorted_differences, sorted_summaries
 from becalm.stats.thinned import density, step_ends
 from becalm.wording.measurement import percent
-from becalm.wording.metric import measured
+from becalm.wording.metric import binary, measured, quantity
 from becalm.wording.numbers import UNITS, duration
 from becalm.wording.printable import cut, distinct
 
@@ -29,6 +29,9 @@ ROW = 0.5
 
 NAME_WIDTH = 30
 """Characters of a name beside its row."""
+
+COLORS = (BEFORE, AFTER, OTHER, ALARM, INK)
+"""Of programs that share a picture."""
 
 MOST = 40
 """Programs that are drawn; the tables have all."""
@@ -124,6 +127,32 @@ def courses(found: Verdict) -> list[str]:
             axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
             pictures.append(svg(made, f"course-{each.name}", f"Runs of {each.name} in order."))
     return pictures
+
+
+def memories(found: Verdict) -> str:
+    """What one run of each program had resident over its time."""
+    programs = [each for each in sorted_summaries(found) if each.memory][: len(COLORS)]
+    if not programs:
+        return ""
+    unit, scale = binary(max(size for each in programs for _, size in each.memory))
+    colors = COLORS if len(programs) > 1 else (AFTER,)
+    with figure(2.6) as (made, axes):
+        for each, color in zip(programs, colors, strict=False):
+            at, size = (np.array(column) for column in zip(*each.memory, strict=True))
+            axes.plot(at / 1e9, size / scale, color=color, linewidth=1.6, label=cut(each.name, NAME_WIDTH))
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("time since the start of the run, s")
+        axes.set_ylabel(f"resident, {unit}")
+        axes.grid(True, color=FAINT, linewidth=0.6)
+        if len(programs) > 1:
+            axes.legend(frameon=False, fontsize=8.5)
+        told = "; ".join(f"{each.name} at most {_most(each)}" for each in programs)
+        return svg(made, "memory", f"Memory over the time of one run: {told}.")
+
+
+def _most(each: Summary) -> str:
+    return quantity(max(size for _, size in each.memory), "bytes")
 
 
 def ratios(differences: Sequence[Difference], what: str = "times as long as the reference") -> str:

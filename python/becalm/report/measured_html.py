@@ -47,6 +47,9 @@ def _parts(found: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     if violins := figures.violins(found):
         caption = "Width: how many runs. Thick: half of them. The line ends where the runs end; dot: median."
         yield Part("Runs", (Picture(violins, caption + rest),))
+    if memory := figures.memories(found):
+        caption = "Resident memory of all processes of one run of each program; pages that several share count in each."
+        yield Part("Memory", (Picture(memory, caption),))
     for table in tables:
         yield Part(table.title or "Numbers", table=table)
     if steps := figures.distributions(found):

@@ -84,6 +84,8 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
         drawn = summary.metrics[0].histogram if summary.metrics else summary.histogram
         if drawn is not None and len(drawn.counts) > 1:
             yield _histogram(drawn, plain, measured(summary).shown)
+        if summary.memory:
+            yield memory_over_time(summary.memory, plain)
     if found.findings:
         yield findings(found.findings, plain)
     if found.study is not None:
@@ -249,6 +251,25 @@ def _histogram(drawn: Histogram, plain: bool, shown: Callable[[float], str], wid
     if drawn.above:
         table.add_row(f"above {shown(drawn.high)}", "", str(drawn.above))
     return table
+
+
+MEMORY_ROWS = 16
+"""Lines of a picture of memory over time."""
+
+
+def memory_over_time(course: Sequence[tuple[float, float]], plain: bool, width: int = 40) -> RenderableType:
+    """What one run had resident, from its start down to its end."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    most = max(size for _, size in course)
+    step = max(1, math.ceil(len(course) / MEMORY_ROWS))
+    for place in range(0, len(course), step):
+        piece = course[place : place + step]
+        size = max(each for _, each in piece)
+        table.add_row(duration(piece[0][0]), bar(size / most if most else 0.0, width, plain), memory(size))
+    return Group(Text("memory over the time of one run", "dim"), table)
 
 
 def bar(share: float, width: int, plain: bool) -> Text:

@@ -14,14 +14,17 @@ import numpy as np
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
+from becalm.load.record import Series
 from becalm.nouns.history import History
+from becalm.nouns.metric import MEMORY
 from becalm.nouns.option import StudyOptions
 from becalm.nouns.options.measuring import CompareOptions, ImportOptions, RunOptions
 from becalm.nouns.run import Averages, Outcome, Run
+from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, Positions
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
@@ -40,7 +43,7 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
         findings += (failure(looks, history.failure, kept),)
     if looks.history.metric is not None:
         # What the series of times shows, and why some were long, is not what is asked here.
-        pass
+        findings += _of_counters(looks, kept)
     elif looks.study.kind == "run":
         findings += of_series(looks.names[0], history, kept.columns, loads=kept.own_loads())
     else:
@@ -69,7 +72,7 @@ def summarise_stored(document: Document) -> Verdict:
     looks.history.extend(document.runs)
     looks.see(document.runs, document.loads)
     looks.look_at_load()
-    summaries = []
+    summaries, recorded = [], _recorded(study, kept)
     for index, name in enumerate(looks.names):
         # Such a study need not have rounds in which every program ran once.
         workload = study.workloads[index]
@@ -79,6 +82,7 @@ def summarise_stored(document: Document) -> Verdict:
             summarise(
                 name, alone, 0, kept.averages(index), looks.options.confidence,
                 workload=workload, printed=kept.metrics(index)[1] if workload.metrics else None,
+                memory=_memory(recorded, alone.seqs(0)),
             )
         )  # fmt: skip
     found = _verdict(looks, document.number, [each for each in summaries if each is not None], _of_all(looks))
@@ -90,7 +94,35 @@ def summarise_stored(document: Document) -> Verdict:
     return _worded(replace(found, elapsed_ns=sum(run.wall_ns for run in document.runs), findings=findings))
 
 
+def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:
+    """Of programs that were compared: whether one executes more instructions, or slower ones."""
+    options = looks.options
+    if not isinstance(options, CompareOptions) or len(looks.study.workloads[0].metrics) < 2:
+        return ()
+    from becalm.analysis.instructions import of_counters  # A comparison of times starts without it.
+
+    return of_counters(
+        looks.names, looks.study.workloads, looks.history, kept.metrics, options.reference, options.confidence
+    )
+
+
+def _recorded(study: Study, kept: Kept) -> Sequence[Series]:
+    """What was recorded over the time of runs, where that may hold their memory."""
+    specs = [metric.spec for workload in study.workloads for metric in workload.metrics]
+    return kept.series() if any(spec.startswith(MEMORY) for spec in specs) else ()
+
+
+def _memory(recorded: Sequence[Series], seqs: Positions) -> tuple[tuple[float, float], ...]:
+    """Memory over the time of one of these runs, where it was recorded."""
+    if not recorded:
+        return ()
+    from becalm.analysis.run_memory import course  # A comparison of times starts without it.
+
+    return course(recorded, seqs)
+
+
 def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
+    recorded = _recorded(looks.study, kept)
     found = (
         summarise(
             name,
@@ -100,6 +132,7 @@ def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
             looks.options.confidence,
             workload=looks.study.workloads[index],
             printed=_printed(looks, kept, index),
+            memory=_memory(recorded, looks.history.seqs(index)),
         )
         for index, name in enumerate(looks.names)
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from becalm.analysis.comparison import averages
 from becalm.load.own_loads import OwnLoads
+from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.report.document import Document
 from becalm.store import Store
@@ -36,6 +37,9 @@ class Kept(Protocol):
 
     def own_loads(self) -> OwnLoads:
         """What else the machine did around runs that have a record of their own."""
+
+    def series(self) -> Sequence[Series]:
+        """What was recorded over the time of runs."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Standard error and standard output of some runs, by `seq`."""
@@ -63,6 +67,10 @@ class InStore:
     def own_loads(self) -> OwnLoads:
         """As Kept says."""
         return self.store.own_loads(self.study)
+
+    def series(self) -> Sequence[Series]:
+        """As Kept says."""
+        return self.store.all_series(self.study)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """As Kept says."""
@@ -100,6 +108,10 @@ class InDocument:
     def own_loads(self) -> OwnLoads:
         """As Kept says."""
         return OwnLoads.of(self._document.loads)
+
+    def series(self) -> Sequence[Series]:
+        """As Kept says."""
+        return self._document.series
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """As Kept says."""

@@ -34,6 +34,7 @@ class _Later:
         return said
 
 
+counters = _Later("counter_findings")
 design = _Later("design_findings")
 history = _Later("history")
 load = _Later("load_findings")
@@ -75,6 +76,12 @@ TABLE: tuple[Row, ...] = (
         "runs that stand out, with what their records say of the cause",
         ("count", "runs", "seqs", "changes", "causes", "cause_ns", "reasons"),
         series.outliers,
+    ),
+    Row(
+        "instructions",
+        "whether a program executes more instructions than the reference, or slower ones",
+        ("reference", "instructions", "rate", "confidence", "pairs"),
+        counters.instructions,
     ),
     Row("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
     Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),

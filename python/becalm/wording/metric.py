@@ -9,14 +9,26 @@ from typing import NamedTuple
 from becalm.nouns.verdict import Answer, Difference, Interval, Summary
 from becalm.wording.numbers import duration, factor, percent
 
+BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+"""Binary units of bytes."""
+
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "1.62 times that of A"."""
 
 
+def binary(size: float) -> tuple[str, float]:
+    """The binary unit that a number of bytes reads best in, and how many bytes it has."""
+    step = min(len(BINARY) - 1, int(math.log2(size) // 10) if size >= 1 else 0)
+    return BINARY[step], 1024.0**step
+
+
 def quantity(value: float, unit: str = "") -> str:
-    """A number with four digits and its unit; large ones with all their whole digits, in groups."""
+    """A number with four digits and its unit; large ones with all their whole digits, in groups. Bytes in KiB."""
     if not math.isfinite(value):
         return "?"
+    if unit == "bytes":
+        name, size = binary(abs(value))
+        return quantity(value / size, name)
     if value and not 1e-4 <= abs(value) < 1e15:
         text = f"{value:.3e}"
     else:

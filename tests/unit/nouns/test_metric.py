@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, Work, metric, metrics, path, tasks
+from becalm.nouns.metric import Better, Metric, Response, Take, Tasks, Work, fit, metric, metrics, path, tasks
 from becalm.nouns.workload import Workload
 
 
@@ -19,6 +19,9 @@ from becalm.nouns.workload import Workload
         ("json:results.p99,unit=us", Metric("json:results.p99", "p99", "us")),
         ("json:$.a[0],name=first,better=lower", Metric("json:$.a[0]", "first")),
         ("json:[-1]", Metric("json:[-1]", "metric")),
+        ("memory:peak", Metric("memory:peak", "peak memory", "bytes")),
+        ("counter:instructions,name=work", Metric("counter:instructions", "work")),
+        ("time:wall", Metric("time:wall", "wall time", "s")),
     ],
 )
 def test_what_people_write(text, expected):
@@ -38,6 +41,10 @@ def test_what_people_write(text, expected):
         ("(a),take=middle", "the first or the last"),
         ("json:a,take=first", "is for patterns"),
         ("(a),unit=s,unit=ms", "two of unit="),
+        ("memory:heat", r"no 'memory:heat'.*memory:average, memory:peak, memory:growth"),
+        ("counter:", "no 'counter:'.*counter:cycles"),
+        ("energy:package,unit=Wh", "a unit of its own"),
+        ("memory:peak,better=larger", "lower or higher"),
     ],
 )
 def test_what_is_no_metric_is_said(text, words):
@@ -101,3 +108,17 @@ def test_tasks_as_people_write_them(given_, found):
 def test_tasks_are_a_number_above_zero(bad):
     with pytest.raises(UsageError, match="number above zero"):
         tasks(bad)
+
+
+def test_what_the_agent_measures_is_asked_for_by_its_name():
+    assert metric("memory:peak").to_wire() == {"quantity": "memory:peak"}
+    assert metric("(a:)").quantity is None
+    (kept,) = Workload.from_json(Workload.of("x").measuring(Response(metrics("counter:cycles"))).to_json()).metrics
+    assert kept == metric("counter:cycles")
+
+
+def test_what_is_compared_is_above_zero_and_what_stands_beside_may_be_none():
+    assert fit([1.0, 0.0])
+    assert not fit([0.0])
+    assert not fit([1.0, -1.0])
+    assert not fit([1.0, float("nan")])

@@ -24,6 +24,10 @@ EXAMPLES = {
         "count": 2, "runs": 90, "seqs": [4, 9], "changes": [0.5, -0.2], "causes": ["I/O wait", None],
         "cause_ns": [3e6, None], "reasons": [{"kind": "I/O wait", **BARS}, {"kind": "cpu_alike"}],
     },
+    "instructions": {
+        "reference": "old", "instructions": [0.12, 0.11, 0.13], "rate": [0.001, -0.004, 0.006], "confidence": 0.95,
+        "pairs": 40,
+    },
     "emulated": {"reason": "its processor is emulated"},
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
     "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},

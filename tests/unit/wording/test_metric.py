@@ -20,6 +20,10 @@ from becalm.wording.metric import measured, per_second, quantity
         (5e17, "", "5.000e+17"),
         (0.0, "", "0"),
         (math.nan, "s", "?"),
+        (0.0, "bytes", "0 B"),
+        (1023.0, "bytes", "1,023 B"),
+        (52_428_800.0, "bytes", "50.00 MiB"),
+        (3e15, "bytes", "2,728 TiB"),
     ],
 )
 def test_a_quantity_has_four_digits_and_its_unit(value, unit, text):

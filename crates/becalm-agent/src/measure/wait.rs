@@ -50,6 +50,8 @@ impl Runner {
         talk: &mut Conversation,
         mut observer: Option<&mut Observer>,
     ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+        // A setup, prepare or cleanup command is not observed.
+        let program = observer.is_some();
         let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
         let (mut cut, mut given_up_ns) = (None, None);
         let mut attention = Attention::Nothing;
@@ -58,7 +60,8 @@ impl Runner {
             let deadline = given_up_ns.or_else(|| Some(begun_ns().saturating_add(limit?)));
             let others = talk.interests();
             let watched = if cut.is_some() { &[][..] } else { &others };
-            let until = deadline.into_iter().chain(look_ns).min();
+            let gauge_ns = self.gauges.due_ns().filter(|_| program);
+            let until = deadline.into_iter().chain(look_ns).chain(gauge_ns).min();
             let forwards = self.streams.forwards();
             // A program that writes more than is read waits, as it would in a pipe.
             self.streams.pause(talk.output.outlet.is_full());
@@ -72,10 +75,15 @@ impl Runner {
                 }
                 Woken::Output => self.streams.forward(talk, Stream::take_whole)?,
                 Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
-                    if let Some(observer) = &mut observer {
-                        observer.look();
+                    if program {
+                        self.gauges.look();
                     }
-                    look_ns = look_ns.map(|_| now_ns() + LOOK_NS);
+                    if look_ns.is_some_and(|look_ns| now_ns() >= look_ns) {
+                        if let Some(observer) = &mut observer {
+                            observer.look();
+                        }
+                        look_ns = Some(now_ns() + LOOK_NS);
+                    }
                     continue;
                 }
                 Woken::Deadline if cut.is_some() => {

@@ -84,6 +84,7 @@ impl Session {
         }
         let unknown = self.observer.end(&mut self.talk.output);
         self.talk.output.flush()?;
+        self.machine.remarks.extend(self.runner.gauges.remark());
         Ok(match self.talk.output.spool_failure() {
             Some(failure) => Err(failure),
             None => Ok(json!({

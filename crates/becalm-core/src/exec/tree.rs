@@ -40,7 +40,8 @@ pub fn spare_load(pid: libc::pid_t) {
     LOAD.store(pid, Ordering::Relaxed);
 }
 
-fn is_spared(pid: libc::pid_t) -> bool {
+/// Whether it is none of what is started.
+pub(crate) fn is_spared(pid: libc::pid_t) -> bool {
     [&SPARED, &LOAD].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 

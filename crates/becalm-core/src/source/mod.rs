@@ -5,7 +5,8 @@
 //! reason. `sampler` takes states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
 //! process's control groups; `process` sums one process's threads into an `account`; `processes` looks at all of them; `pid_stat`
 //! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
-//! the processor did for them; `beside` remembers what
+//! the processor did for them and `run_counters` any of it for one run; `resident` sums the memory of programs, of which a
+//! `course` over time is kept; `energy` reads what the processor's packages used; `beside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
 pub mod abandoned;
@@ -13,8 +14,10 @@ pub mod account;
 mod beside;
 mod bytes;
 mod cgroup;
+pub mod course;
 pub mod delays;
 mod diskstats;
+pub mod energy;
 pub mod file;
 mod frequency;
 pub mod group;
@@ -34,7 +37,9 @@ pub mod process;
 pub mod processes;
 mod psi;
 mod reader;
+pub mod resident;
 pub mod ring;
+pub mod run_counters;
 pub mod sampler;
 mod schedstat;
 mod series;

@@ -23,6 +23,18 @@ pub struct Event {
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 
+impl Event {
+    /// Whether the processor counts it, of whose counters there are few.
+    pub fn is_hardware(&self) -> bool {
+        self.kind == HARDWARE
+    }
+
+    /// Whether it happens in the kernel alone, so that nothing of it is seen where that must be left out.
+    pub fn is_of_kernel(&self) -> bool {
+        self.kind == SOFTWARE && [3, 4].contains(&self.config)
+    }
+}
+
 /// Numbers from linux/perf_event.h, enum perf_hw_id.
 pub static EVENTS: [Event; 4] = [
     Event { name: "cycles", kind: HARDWARE, config: 0 },
@@ -31,11 +43,20 @@ pub static EVENTS: [Event; 4] = [
     Event { name: "branch-misses", kind: HARDWARE, config: 5 },
 ];
 
+/// Further ones, which people compare and records of load have no column for.
+pub static MORE_EVENTS: [Event; 2] = [
+    Event { name: "cache-references", kind: HARDWARE, config: 2 },
+    Event { name: "branches", kind: HARDWARE, config: 4 },
+];
+
 /// Counted by the kernel itself (enum perf_sw_ids), so on every machine: what counting is tested with.
-pub static SOFTWARE_EVENTS: [Event; 3] = [
+pub static SOFTWARE_EVENTS: [Event; 6] = [
     Event { name: "task-clock", kind: SOFTWARE, config: 1 },
     Event { name: "page-faults", kind: SOFTWARE, config: 2 },
     Event { name: "context-switches", kind: SOFTWARE, config: 3 },
+    Event { name: "cpu-migrations", kind: SOFTWARE, config: 4 },
+    Event { name: "minor-faults", kind: SOFTWARE, config: 5 },
+    Event { name: "major-faults", kind: SOFTWARE, config: 6 },
 ];
 
 /// Two events that are counted together: for `cycles` and `instructions`.
@@ -46,7 +67,7 @@ pub const USUAL: Pair = [&EVENTS[0], &EVENTS[1]];
 
 /// An event by its name.
 pub fn find(name: &str) -> Option<&'static Event> {
-    EVENTS.iter().chain(&SOFTWARE_EVENTS).find(|event| event.name == name)
+    EVENTS.iter().chain(&MORE_EVENTS).chain(&SOFTWARE_EVENTS).find(|event| event.name == name)
 }
 
 /// struct perf_event_attr, first published size (PERF_ATTR_SIZE_VER0): 64 bytes, known to every kernel.
@@ -64,19 +85,21 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
-const DISABLED: u64 = 1;
-const INHERIT: u64 = 1 << 1;
-const EXCLUDE_KERNEL: u64 = 1 << 5;
-const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+pub(super) const DISABLED: u64 = 1;
+pub(super) const INHERIT: u64 = 1 << 1;
+pub(super) const EXCLUDE_KERNEL: u64 = 1 << 5;
+pub(super) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// Counting begins where a program is executed (perf_event_open(2), enable_on_exec).
+pub(super) const ENABLE_ON_EXEC: u64 = 1 << 12;
 
 /// PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING. Groups cannot be read at once where they are
 /// inherited, on kernels before 6.12.
-const TIMES: u64 = 1 | 1 << 1;
+pub(super) const TIMES: u64 = 1 | 1 << 1;
 
 const CLOSE_ON_EXEC: u64 = 1 << 3;
 
 /// `flags` and `read_format` are those of the attributes; `group` -1: a group of its own.
-fn open(event: &Event, pid: i32, group: RawFd, flags: u64, read_format: u64) -> io::Result<File> {
+pub(super) fn open(event: &Event, pid: i32, group: RawFd, flags: u64, read_format: u64) -> io::Result<File> {
     let attributes = Attributes {
         kind: event.kind,
         size: mem::size_of::<Attributes>() as u32,
@@ -103,6 +126,20 @@ pub fn attempt(event: &Event) -> Result<(), String> {
     open(event, 0, -1, DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR, 0)
         .map(drop)
         .map_err(|error| refusal(event, &error))
+}
+
+/// Whether the kernel does not let this user count, at least not its own work.
+pub(super) fn barred(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+}
+
+/// A counter with the times in which it should have been and was counted, both ns.
+pub(super) fn read_with_times(mut file: &File) -> io::Result<[u64; 3]> {
+    let mut bytes = [0; 24];
+    // What could not be scheduled at all gives nothing (perf_event_open(2), "error state").
+    file.read_exact(&mut bytes)?;
+    let word = |place: usize| bytes[8 * place..8 * place + 8].try_into().map_or(0, u64::from_ne_bytes);
+    Ok([word(0), word(1), word(2)])
 }
 
 /// Why an event cannot be counted.
@@ -179,7 +216,6 @@ impl Counters {
             let second = open(pair[1], pid, first.as_raw_fd(), flags, TIMES);
             Ok([first, second.map_err(|error| (pair[1], error))?])
         };
-        let barred = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
         let (events, kernel) = match with(0) {
             Err((_, error)) if barred(&error) => (with(EXCLUDE_KERNEL), false),
             events => (events, true),
@@ -202,15 +238,7 @@ impl Counters {
     }
 
     fn read(&self) -> io::Result<Sums> {
-        let one = |mut file: &File| -> io::Result<[u64; 3]> {
-            let mut bytes = [0; 24];
-            // A pair that could not be scheduled at all gives nothing (perf_event_open(2), "error state").
-            file.read_exact(&mut bytes)?;
-            let word =
-                |place: usize| bytes[8 * place..8 * place + 8].try_into().map_or(0, u64::from_ne_bytes);
-            Ok([word(0), word(1), word(2)])
-        };
-        let [first, second] = [one(&self.events[0])?, one(&self.events[1])?];
+        let [first, second] = [read_with_times(&self.events[0])?, read_with_times(&self.events[1])?];
         Ok([first[0], second[0], first[1], first[2].min(second[2])])
     }
 }

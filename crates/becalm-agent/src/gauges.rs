@@ -1,0 +1,330 @@
+//! What is measured of a run besides its times (`becalm_core::quantity`): memory over time, counters, energy.
+//!
+//! `measure` says when a run is about to start (`begin`), asks when it is to be looked at (`due_ns`, `look`) and what came
+//! of it (`end`). Without such metrics nothing of this is opened or read. `check` finds out before the first run what can
+//! be measured at all.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::metric::{sensible, Metric, MetricError};
+use becalm_core::quantity::{Kind, Memory, Quantity};
+use becalm_core::source::course::{Course, FEWEST};
+use becalm_core::source::energy::Energy;
+use becalm_core::source::perf_events::{find as event, Event};
+use becalm_core::source::resident::Resident;
+use becalm_core::source::run_counters::RunCounters;
+use becalm_core::types::Usage;
+use serde_json::{json, Map, Value};
+
+use crate::protocol::Failure;
+
+/// What a machine is measured by: its root, for files that tell of it.
+const ROOT: &str = "/";
+
+/// A course of fewer samples is no picture.
+const FEWEST_DRAWN: u64 = 2 * FEWEST;
+
+/// Whether all of these can be measured here; an error says which cannot, and why.
+pub fn check(metrics: &[Metric]) -> Result<(), Failure> {
+    let refused = |name: &str, why: &str| {
+        Failure::new("unsupported", format!("{name} cannot be measured here: {why}."))
+    };
+    for quantity in metrics.iter().filter_map(Metric::quantity) {
+        if let Kind::Energy(domain) = quantity.kind {
+            Energy::open(Path::new(ROOT), domain).map_err(|why| refused(quantity.name, &why))?;
+        }
+        // By itself first: the reason is of this one.
+        if let Some(event) = event_of(quantity) {
+            RunCounters::open(0, &[event]).map_err(|why| refused(quantity.name, &why))?;
+        }
+    }
+    let events = events(metrics);
+    if let Some(first) = metrics.iter().filter_map(Metric::quantity).find(|each| event_of(each).is_some()) {
+        RunCounters::open(0, &events).map_err(|why| refused(first.name, &why))?;
+    }
+    Ok(())
+}
+
+fn events(metrics: &[Metric]) -> Vec<&'static Event> {
+    metrics.iter().filter_map(Metric::quantity).filter_map(event_of).collect()
+}
+
+/// The event that a quantity counts.
+fn event_of(quantity: &'static Quantity) -> Option<&'static Event> {
+    match quantity.kind {
+        Kind::Counter(name) => event(name),
+        _ => None,
+    }
+}
+
+/// What measures runs, one at a time.
+pub struct Gauges {
+    /// The process that starts programs.
+    starter: libc::pid_t,
+    resident: Option<Resident>,
+    /// Of the run that goes on, with the time when it began.
+    course: Option<(i64, Course)>,
+    counters: Option<(Vec<&'static Event>, Result<RunCounters, String>)>,
+    energy: Vec<(&'static str, Option<Energy>)>,
+    done: Done,
+    told_user_only: bool,
+}
+
+/// What was read when a run ended, before its cleanup command could add to it.
+#[derive(Default)]
+struct Done {
+    course: Option<Course>,
+    counts: Vec<(&'static Event, Result<u64, String>)>,
+    energy: Vec<(&'static str, Option<f64>)>,
+}
+
+/// What came of one run.
+pub struct Taken {
+    done: Done,
+    usage: Option<Usage>,
+    wall_ns: i64,
+}
+
+impl Gauges {
+    /// Of programs that this process starts.
+    pub fn new(starter: libc::pid_t) -> Self {
+        let (resident, course, counters, energy) = (None, None, None, Vec::new());
+        Self { starter, resident, course, counters, energy, done: Done::default(), told_user_only: false }
+    }
+
+    /// A run is about to start of which these are wanted.
+    pub fn begin(&mut self, metrics: &[Metric]) {
+        let wanted = |kind: fn(&Kind) -> bool| {
+            metrics.iter().filter_map(Metric::quantity).any(|quantity| kind(&quantity.kind))
+        };
+        let memory = wanted(|kind| matches!(kind, Kind::Memory(_)));
+        self.done = Done::default();
+        self.energy.clear();
+        for quantity in metrics.iter().filter_map(Metric::quantity) {
+            if let Kind::Energy(domain) = quantity.kind {
+                self.energy.push((domain, Energy::open(Path::new(ROOT), domain).ok()));
+            }
+        }
+        let events = events(metrics);
+        // Those of the run before are closed first: a processor has few.
+        self.counters = None;
+        if !events.is_empty() {
+            self.counters = Some((events.clone(), RunCounters::open(self.starter, &events)));
+        }
+        for energy in self.energy.iter_mut().filter_map(|(_, energy)| energy.as_mut()) {
+            energy.begin();
+        }
+        if memory {
+            self.resident.get_or_insert_with(Resident::default);
+        }
+        self.course = memory.then(|| (now_ns(), Course::default()));
+    }
+
+    /// When the run is to be looked at, by CLOCK_MONOTONIC_RAW; None: it need not be.
+    pub fn due_ns(&self) -> Option<i64> {
+        self.course.as_ref().map(|(begun_ns, course)| begun_ns + course.due_ns())
+    }
+
+    /// Look at it, if it is time.
+    pub fn look(&mut self) {
+        let (Some((begun_ns, course)), Some(resident)) = (&mut self.course, &mut self.resident) else {
+            return;
+        };
+        let at_ns = now_ns() - *begun_ns;
+        if at_ns < course.due_ns() {
+            return;
+        }
+        let before = spent();
+        // SAFETY: cannot fail.
+        let bytes = resident.below(unsafe { libc::getpid() });
+        course.take(at_ns, bytes, spent() - before);
+    }
+
+    /// Its program has ended: what was counted until now is its own, and nothing that comes after.
+    pub fn stop(&mut self) {
+        let mut counts = Vec::new();
+        if let Some((events, counters)) = &self.counters {
+            counts.extend(events.iter().map(|event| {
+                let counters = counters.as_ref().map_err(Clone::clone);
+                (*event, counters.and_then(|each| each.count(event).map_err(|error| error.to_string())))
+            }));
+        }
+        let used = |(domain, energy): &(&'static str, Option<Energy>)| {
+            (*domain, energy.as_ref().and_then(Energy::since))
+        };
+        let energy = self.energy.iter().map(used).collect();
+        self.done = Done { course: self.course.take().map(|(_, course)| course), counts, energy };
+    }
+
+    /// What was measured of a run that used this and took so long; of none that could not be started.
+    pub fn end(&mut self, usage: Option<Usage>, wall_ns: i64) -> Taken {
+        self.course = None;
+        Taken { done: std::mem::take(&mut self.done), usage, wall_ns }
+    }
+
+    /// What a person must know of how events are counted here, once.
+    pub fn remark(&mut self) -> Option<String> {
+        let (_, counters) = self.counters.as_ref()?;
+        if self.told_user_only || !counters.as_ref().is_ok_and(|each| each.user_only) {
+            return None;
+        }
+        self.told_user_only = true;
+        Some(
+            "Events are counted in user mode alone: kernel.perf_event_paranoid hides the kernel's part from this user. \
+             --sudo counts both."
+                .to_owned(),
+        )
+    }
+}
+
+fn spent() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+impl Taken {
+    /// The value of a metric that is measured. `compared`: it must have ratios, so it must be above zero.
+    pub fn value(&self, quantity: &'static Quantity, compared: bool) -> Result<f64, MetricError> {
+        let unknown = |why: String| MetricError::NotMeasured(quantity.name, why);
+        let value = match quantity.kind {
+            Kind::Wall => Ok(self.wall_ns as f64 / 1e9),
+            Kind::Memory(which) => self.memory(which),
+            Kind::Counter(_) => self.count(quantity),
+            Kind::Energy(domain) => self.energy(domain),
+        };
+        let value = value.map_err(unknown)?;
+        if compared && !sensible(value) {
+            let why = format!(
+                "it is {value}, and differences are ratios of numbers above zero. Compare something else, and give this \
+                 one as a further --metric"
+            );
+            return Err(unknown(why));
+        }
+        Ok(value)
+    }
+
+    fn memory(&self, which: Memory) -> Result<f64, String> {
+        let few = |least: u64| {
+            let count = self.done.course.as_ref().map_or(0, Course::taken);
+            format!(
+                "it ended after {:.0} ms, in which its memory was seen {count} times, and {least} are needed. \
+                 memory:peak is known of short programs, too",
+                self.wall_ns as f64 / 1e6
+            )
+        };
+        let course = self.done.course.as_ref().ok_or_else(|| few(1))?;
+        match which {
+            Memory::Average => course.average().ok_or_else(|| few(FEWEST)),
+            Memory::Growth => course.growth(self.wall_ns).ok_or_else(|| few(2 * FEWEST)),
+            Memory::Peak => {
+                let counted = self.usage.map_or(0, |usage| usage.max_rss_bytes);
+                Ok((course.largest() as f64).max(counted as f64))
+            }
+        }
+    }
+
+    fn count(&self, quantity: &'static Quantity) -> Result<f64, String> {
+        let mine = |(event, _): &&(&Event, Result<u64, String>)| Some(*event) == event_of(quantity);
+        let found = self.done.counts.iter().find(mine);
+        let count =
+            found.map_or_else(|| Err("it was not counted".to_owned()), |(_, count)| count.clone())? as f64;
+        // The kernel's clock is in ns.
+        Ok(if quantity.unit == "ms" { count / 1e6 } else { count })
+    }
+
+    fn energy(&self, domain: &str) -> Result<f64, String> {
+        let found = self.done.energy.iter().find(|(each, _)| *each == domain);
+        found
+            .and_then(|(_, used)| *used)
+            .ok_or_else(|| "a counter of the processor's energy could not be read".to_owned())
+    }
+
+    /// The fields of the `series` event of this run: its memory over time, once for each program (`told`).
+    pub fn event(&self, seq: u64, told: &Cell<bool>) -> Option<Map<String, Value>> {
+        let course =
+            self.done.course.as_ref().filter(|course| course.taken() >= FEWEST_DRAWN && !told.get())?;
+        told.set(true);
+        let rows: Vec<Value> = course.samples().iter().map(|(at_ns, bytes)| json!([at_ns, bytes])).collect();
+        let event = json!({
+            "event": "series", "first": seq, "last": seq, "names": ["resident_bytes"], "rows": rows,
+            "dropped": 0, "skipped": 0, "cost_ns": course.spent_ns,
+        });
+        match event {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use becalm_core::quantity::find;
+    use serde_json::from_value;
+
+    fn metrics(names: &[&str]) -> Vec<Metric> {
+        names
+            .iter()
+            .map(|name| Metric::new(&from_value(json!({"quantity": name})).unwrap()).unwrap())
+            .collect()
+    }
+
+    fn usage(max_rss_bytes: i64) -> Option<Usage> {
+        Some(Usage {
+            user_ns: 0,
+            system_ns: 0,
+            max_rss_bytes,
+            minor_faults: 0,
+            major_faults: 0,
+            voluntary: 0,
+            involuntary: 0,
+        })
+    }
+
+    #[test]
+    fn nothing_is_looked_at_that_is_not_wanted() {
+        let mut gauges = Gauges::new(0);
+        gauges.begin(&metrics(&[]));
+        assert_eq!(gauges.due_ns(), None);
+        gauges.look();
+        gauges.stop();
+        assert!(gauges.end(None, 5).event(0, &Cell::new(false)).is_none());
+    }
+
+    #[test]
+    fn the_peak_is_known_of_a_run_that_was_never_seen_and_the_average_is_not() {
+        let mut gauges = Gauges::new(0);
+        gauges.begin(&metrics(&["memory:peak", "memory:average"]));
+        assert!(gauges.due_ns().is_some());
+        gauges.stop();
+        let taken = gauges.end(usage(1 << 20), 2_000_000);
+        assert_eq!(taken.value(find("memory:peak").unwrap(), true), Ok(1_048_576.0));
+        let said = taken.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
+        assert!(said.contains("2 ms") && said.contains("memory:peak"), "{said}");
+        assert_eq!(gauges.due_ns(), None);
+    }
+
+    #[test]
+    fn what_is_compared_is_above_zero_and_what_stands_beside_may_be_zero() {
+        let mut gauges = Gauges::new(0);
+        gauges.begin(&metrics(&["memory:peak"]));
+        gauges.stop();
+        let taken = gauges.end(usage(0), 2_000_000);
+        let peak = find("memory:peak").unwrap();
+        assert_eq!(taken.value(peak, false), Ok(0.0));
+        assert!(taken.value(peak, true).unwrap_err().to_string().contains("ratios"));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_with_a_reason() {
+        for row in becalm_core::quantity::TABLE {
+            assert_eq!(event_of(row).is_some(), matches!(row.kind, Kind::Counter(_)), "{}", row.name);
+            if let Err(failure) = check(&metrics(&[row.name])) {
+                assert_eq!(failure.kind, "unsupported");
+                assert!(failure.message.starts_with(row.name) && failure.message.len() > 60, "{failure}");
+            }
+        }
+        assert!(check(&metrics(&["memory:peak", "memory:growth"])).is_ok());
+    }
+}

@@ -1,0 +1,166 @@
+//! Memory that programs have at this moment: the resident pages of all processes below one, summed.
+//!
+//! Pages that several processes share count in each of them (Documentation/filesystems/proc.rst, statm): what they share
+//! would have to be found page by page (smaps_rollup), which takes the programs' own memory locks. Once made, a reading
+//! allocates nothing.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+
+use super::bytes::{number, Words};
+use crate::exec::tree::is_spared;
+
+/// More processes than this are not looked for: what they have is unknown then.
+const MOST: usize = 4096;
+
+/// Reads how much memory the descendants of a process have.
+pub struct Resident {
+    found: Vec<libc::pid_t>,
+    entries: Box<[u8; 8192]>,
+    text: Box<[u8; 4096]>,
+    page: u64,
+}
+
+impl Default for Resident {
+    fn default() -> Self {
+        // SAFETY: no pointers.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Self {
+            found: Vec::with_capacity(MOST),
+            entries: Box::new([0; 8192]),
+            text: Box::new([0; 4096]),
+            page: u64::try_from(page).unwrap_or(4096),
+        }
+    }
+}
+
+impl Resident {
+    /// Bytes that all descendants of this process have resident, but not what is kept beside programs (`tree::spare`).
+    /// None when there is none that has memory, or there are too many.
+    pub fn below(&mut self, top: libc::pid_t) -> Option<u64> {
+        self.found.clear();
+        self.children(top);
+        let (mut at, mut pages) = (0, 0);
+        while let Some(pid) = self.found.get(at).copied() {
+            if at + 1 >= MOST {
+                return None;
+            }
+            // One that ended meanwhile has none.
+            pages += self.pages(pid).unwrap_or(0);
+            self.children(pid);
+            at += 1;
+        }
+        (pages > 0).then(|| pages * self.page)
+    }
+
+    fn pages(&mut self, pid: libc::pid_t) -> Option<u64> {
+        let length = read(format_args!("/proc/{pid}/statm"), &mut self.text[..])?;
+        Words(&self.text[..length]).nth(1).and_then(number)
+    }
+
+    /// Add the children of all threads of a process.
+    fn children(&mut self, pid: libc::pid_t) {
+        let Some(directory) = open(format_args!("/proc/{pid}/task")) else { return };
+        loop {
+            // SAFETY: the buffer is live and as long as said.
+            let length = unsafe {
+                let room = self.entries.as_mut_ptr();
+                libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), room, self.entries.len())
+            };
+            let Some(length) = usize::try_from(length).ok().filter(|length| *length > 0) else { return };
+            let mut at = 0;
+            while let Some((task, next)) = entry(&self.entries[..length], at) {
+                at = next;
+                if let Some(task) = task {
+                    self.of_thread(pid, task);
+                }
+            }
+        }
+    }
+
+    fn of_thread(&mut self, pid: libc::pid_t, task: u64) {
+        let Some(mut file) = open(format_args!("/proc/{pid}/task/{task}/children")) else { return };
+        let mut held = None;
+        loop {
+            let length = file.read(&mut self.text[..]).unwrap_or(0);
+            for byte in &self.text[..length] {
+                held = match (byte, held) {
+                    (b'0'..=b'9', held) => {
+                        Some(held.unwrap_or(0_i32).saturating_mul(10).saturating_add(i32::from(byte - b'0')))
+                    }
+                    (_, Some(child)) => {
+                        if !is_spared(child) && self.found.len() < MOST {
+                            self.found.push(child);
+                        }
+                        None
+                    }
+                    (_, None) => None,
+                };
+            }
+            if length == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// The number that an entry of getdents64(2) is called, if it is one, and where the next begins: 8 bytes inode, 8 offset,
+/// 2 length, 1 type, and the name with its zero.
+fn entry(entries: &[u8], at: usize) -> Option<(Option<u64>, usize)> {
+    let length = usize::from(u16::from_ne_bytes(entries.get(at + 16..at + 18)?.try_into().ok()?));
+    let name = entries.get(at + 19..at + length)?;
+    let name = &name[..name.iter().position(|byte| *byte == 0)?];
+    Some((number(name), at + length))
+}
+
+fn open(path: std::fmt::Arguments) -> Option<File> {
+    let mut room = [0_u8; 64];
+    let mut rest = &mut room[..];
+    rest.write_fmt(path).ok()?;
+    let unused = rest.len();
+    File::open(std::str::from_utf8(&room[..64 - unused]).ok()?).ok()
+}
+
+fn read(path: std::fmt::Arguments, buffer: &mut [u8]) -> Option<usize> {
+    open(path)?.read(buffer).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn children_of_children_are_in_it() {
+        // The shell starts another one, which waits for its input to end: both are there until then.
+        let mut made = Command::new("sh")
+            .args(["-c", "sh -c 'echo; read x'; true"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0; 1];
+        made.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let pid = made.id() as libc::pid_t;
+        let mut resident = Resident::default();
+        let below = resident.below(pid).unwrap();
+        let own = resident.pages(pid).unwrap() * resident.page;
+        assert!(below > 100_000 && own > 100_000, "{below} {own}");
+        assert_eq!(resident.found.len(), 1);
+        drop(made.stdin.take());
+        made.wait().unwrap();
+        assert_eq!(resident.below(pid), None, "it has gone");
+    }
+
+    #[test]
+    fn entries_of_a_directory_are_cut_safely() {
+        let mut bytes = [0_u8; 24];
+        bytes[16..18].copy_from_slice(&24_u16.to_ne_bytes());
+        bytes[19..22].copy_from_slice(b"417");
+        assert_eq!(entry(&bytes, 0), Some((Some(417), 24)));
+        bytes[19] = b'.';
+        assert_eq!(entry(&bytes, 0), Some((None, 24)));
+        assert_eq!((entry(&bytes, 24), entry(&bytes[..20], 0), entry(&bytes[..3], 0)), (None, None, None));
+    }
+}

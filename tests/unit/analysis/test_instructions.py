@@ -1,0 +1,64 @@
+"""More instructions or slower ones, from made-up counters whose truth is known."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from tests.unit.nouns.test_history import row
+
+from becalm.analysis.instructions import of_counters
+from becalm.nouns.history import History
+from becalm.nouns.metric import Metric, metrics
+from becalm.nouns.workload import Workload
+
+SPECS = ("time:wall", "counter:instructions", "counter:cycles")
+WORKLOADS = tuple(Workload(argv=(name,), name=name, metrics=metrics(SPECS)) for name in "ab")
+
+
+def measured(more, rate, rounds=60, seed=3):
+    """Two programs of which the second executes `more` times the instructions, `rate` times as many per cycle."""
+    rng = np.random.default_rng(seed)
+    history, values, seq = History(2, metrics(SPECS)[0]), {0: [], 1: []}, 0
+    for number in range(rounds):
+        for program in map(int, rng.permutation(2)):
+            count = 1e9 * (more if program else 1.0) * math.exp(1e-4 * rng.normal())
+            cycles = count / 1.5 / (rate if program else 1.0) * math.exp(0.01 * rng.normal())
+            found = (cycles / 3e9, count, cycles)
+            history.extend([row(seq, program, number)._replace(metrics=found)])
+            values[program].append((seq, found))
+            seq += 1
+
+    def kept(program):
+        mine = sorted(values[program])
+        return np.array([each for each, _ in mine]), np.array([each for _, each in mine])
+
+    return of_counters(("a", "b"), WORKLOADS, history, kept, 0, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("more", "rate", "words"),
+    [
+        (1.12, 1.0, r"executes 1[12]\.[09]\d* % more instructions than a and as many per cycle: it does more work"),
+        (1.0, 0.9, r"as many instructions as a and (9.9|10.[01])\d* % fewer per cycle: the same work"),
+        (1.12, 0.9, "more work, and slower"),
+        (0.9, 1.1, "less work, and faster"),
+        (1.0, 1.0, "as many instructions as a, and as many per cycle: no difference above"),
+    ],
+)
+def test_work_and_its_speed_are_told_apart(more, rate, words):
+    (found,) = measured(more, rate)
+    assert re.search(words, found.sentence), found.sentence
+    assert found.numbers["pairs"] == 60
+    low, high = found.numbers["instructions"][1:]
+    assert low - 1e-4 <= more - 1 <= high + 1e-4
+
+
+def test_a_few_pairs_tell_nothing():
+    (found,) = measured(1.0, 1.0, rounds=3)
+    assert found.sentence.startswith("Too few pairs")
+
+
+def test_without_both_counters_nothing_is_said():
+    alone = Workload(argv=("a",), name="a", metrics=(Metric("counter:cycles", "cycles"),))
+    assert of_counters(("a", "b"), (alone, alone), History(2), lambda program: None, 0, 0.95) == ()
