@@ -1,0 +1,84 @@
+"""What looking at a program's memory costs, and whether it makes the program slower.
+
+    python bench/memory.py             # a minute
+    python bench/memory.py --quick     # shows in seconds that it works
+
+A program computes for half a second while 0, 7 or 63 children of it sleep, with and without `--metric memory:peak`, in
+turns in random order. The share of one CPU is the agent's own account (`cost_ns` of the samples); the difference of the
+wall times comes with its interval from the pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import becalm
+from becalm.stats.paired import RepeatedPairs
+from becalm.store import Store
+from campaign import table
+
+WORK = """import os, sys, time
+for child in range({children}):
+    if os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+end = time.process_time() + {seconds}
+while time.process_time() < end:
+    sum(range(1000))
+"""
+CHILDREN = (0, 7, 63)
+
+
+def once(store: str, children: int, seconds: float, *, memory: bool) -> tuple[float, float]:
+    """One run: its wall time in s, and which share of one CPU looking at its memory took."""
+    command = [sys.executable, "-c", WORK.format(children=children, seconds=seconds)]
+    specs = ["time:wall", "memory:peak"] if memory else ["time:wall"]
+    found = becalm.run(command, metric=specs, runs=1, warmup=0, store=store, load=False)
+    wall_s = found.summaries[0].mean_ns.value / 1e9
+    with Store.open(store) as opened:
+        cost_ns = sum(each.cost_ns for each in opened.all_series(found.study or 0))
+    return wall_s, cost_ns / 1e9 / wall_s
+
+
+def compared(children: int, pairs: int, seconds: float, seed: int) -> list[str]:
+    """A row of the table."""
+    rng = random.Random(f"{seed}/{children}")
+    walls: dict[bool, list[float]] = {False: [], True: []}
+    places: dict[bool, list[int]] = {False: [], True: []}
+    shares, made = [], 0
+    with tempfile.TemporaryDirectory() as directory:
+        store = str(Path(directory, "runs.db"))
+        for _ in range(pairs):
+            for memory in rng.sample([False, True], 2):
+                wall_s, share = once(store, children, seconds, memory=memory)
+                walls[memory].append(math.log(wall_s))
+                places[memory].append(made)
+                shares += [share] if memory else []
+                made += 1
+    found = RepeatedPairs().look(walls[False], walls[True], places[False], places[True], 1.0)
+    low, high = (f"{100 * math.expm1(end):+.2f} %" if math.isfinite(end) else "?" for end in (found.low, found.high))
+    slower = f"{100 * math.expm1(found.estimate):+.2f} % ({low} to {high})"
+    return [str(1 + children), f"{100 * float(np.median(shares)):.3f} %", f"{100 * max(shares):.3f} %", slower]
+
+
+def main() -> None:
+    """The table, printed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="shows in seconds that it works")
+    parser.add_argument("--pairs", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    pairs, seconds, children = (2, 0.15, CHILDREN[:2]) if given.quick else (given.pairs, 0.5, CHILDREN)
+    rows = [compared(each, pairs, seconds, given.seed) for each in children]
+    print(table(["processes", "CPU, median", "CPU, most", "wall time with it (95 %)"], rows))
+
+
+if __name__ == "__main__":
+    main()
