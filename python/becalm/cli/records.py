@@ -15,6 +15,9 @@ from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
 
+MANY = 3
+"""Studies of a file that are named one by one."""
+
 T_DIFF = "Smallest change that the timer of timed regions shows: 5ns, or a file of becalm clock --json."
 STORE = options.one(becalm.SessionOptions, "store")
 
@@ -137,6 +140,7 @@ def command_export(
 @click.argument("files", nargs=-1, required=True)
 @click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
+@click.option("--project", metavar="NAME", help="What to call the history of asv's results. [default: as asv does]")
 @click.option("--beside", metavar="NUMBER|last", help="The study whose record of load may explain outliers of regions.")
 @STORE
 @output.as_json
@@ -145,6 +149,7 @@ def command_import(
     study: str | None,
     t_diff: str | None,
     beside: str | None,
+    project: str | None,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -156,10 +161,13 @@ def command_import(
     \b
     hyperfine --export-json old.json './old input'
     becalm import old.json
+    becalm import .asv/results; becalm history
     sadf -j /var/log/sysstat/sa21 -- -A > sa.json
     becalm import --study 12 sa.json
     becalm import --t-diff 5ns parse.regions
     """
+    if project is not None and (study, t_diff, beside) != (None, None, None):
+        raise UsageError("--project is for asv's results. Leave it out, or the other options.")
     if t_diff is not None or beside is not None:
         if study is not None:
             raise UsageError(
@@ -171,7 +179,7 @@ def command_import(
     if study is not None:
         _import_load(files, study, store, as_json)
         return
-    _told({file: list(becalm.import_(file, store)) for file in files}, as_json)
+    _told({file: list(becalm.import_(file, store, project=project)) for file in files}, as_json)
 
 
 def _told(numbers: dict[str, list[int]], as_json: bool) -> None:
@@ -179,6 +187,9 @@ def _told(numbers: dict[str, list[int]], as_json: bool) -> None:
         output.print_json("import", {"studies": numbers})
         return
     for file, made in numbers.items():
+        if len(made) > MANY:
+            echo(f"{file} is studies {made[0]} to {made[-1]} now. See sittings of commits with: becalm history")
+            continue
         for number in made:
             echo(f"{file} is study {number} now. See it with: becalm show {number}")
 

@@ -157,19 +157,19 @@ def written(document: Document, row: Row) -> str:
     return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
 
-def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
-    """Put the studies of a file (becalm, hyperfine or pyperf JSON, timed regions) into the store, all or none.
+def import_(path: str | Path, store: str | None = None, *, project: str | None = None) -> tuple[int, ...]:
+    """Put the studies of a file (docs/reference/formats.md, timed regions) into the store, all or none.
 
-    Returns their numbers.
+    `project`: what to call the history of asv's results [default: as asv.conf.json does]. Returns their numbers.
 
     Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.
     """
     from becalm.nouns.region_codec import records_of
     from becalm.verbs import regions  # The list of studies is read without them.
 
-    if regions.is_regions(Path(path)):
+    if not Path(path).is_dir() and regions.is_regions(Path(path)):
         return (regions.import_regions(path, store),)
-    documents = read(Path(path))
+    documents = [_of_project(each, project, path) for each in read(Path(path))]
     numbers = []
     with Store.open(store) as opened, opened.together():
         for document in documents:
@@ -191,6 +191,16 @@ def import_(path: str | Path, store: str | None = None) -> tuple[int, ...]:
                 title = document.study.title or document.study.kind
                 raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
     return tuple(numbers)
+
+
+def _of_project(document: Document, project: str | None, path: str | Path) -> Document:
+    """The same in the history of a project that was named. Raises UsageError for what is in none."""
+    if project is None:
+        return document
+    if document.study.kind != "record":
+        raise UsageError(f"{path} holds no sittings of a history, so it belongs to no project. Leave --project out.")
+    options = {**document.study.options, "project": project}
+    return replace(document, study=replace(document.study, options=options))
 
 
 def _wrong(document: Document) -> str:

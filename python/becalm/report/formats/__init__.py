@@ -77,6 +77,9 @@ FORMATS = (
 FOREIGN = (
     Row("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
     Row("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
+    Row(
+        "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a sitting of each commit, for `becalm history`"
+    ),
     Row("Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"),
 )
 """What is read only."""
@@ -93,10 +96,12 @@ def format_row(name: str) -> Row:
 def read(path: Path) -> list[Document]:
     """The studies in a file of any readable format, told apart by content; gzip is unpacked.
 
-    A directory is Criterion's. Raises UsageError with the path and what was expected.
+    A directory is asv's or Criterion's. Raises UsageError with the path and what was expected.
     """
-    from becalm.report.formats import criterion
+    from becalm.report.formats import asv, criterion
 
+    if asv.directory(path):
+        return asv.read_directory(path)
     if (found := criterion.directory(str(path))) is not None:
         return criterion.read_directory(*found)
     try:
