@@ -42,6 +42,7 @@
   function draw(graph) {
     const wide = graph.svg.clientWidth || 600, own = graph.benchmark;
     graph.svg.replaceChildren();
+    graph.pick = graph.chosen = null;
     graph.svg.setAttribute("viewBox", `0 0 ${wide} ${HIGH}`);
     const points = own.points.filter(each => each[0] >= from && each[0] <= to);
     const x = at => LEFT + (at - from) / (to - from) * (wide - LEFT - RIGHT);
@@ -150,31 +151,43 @@
 
   function heard(graph) {
     const svg = graph.svg;
-    let begun = null;
-    const pixel = event => event.clientX - svg.getBoundingClientRect().left;
-    svg.addEventListener("pointerdown", event => { begun = pixel(event); });
+    let begun = null, opening;
+    // Within the graph also where the mouse is dragged beyond it.
+    const pixel = event => Math.max(LEFT, Math.min(svg.clientWidth - RIGHT, event.clientX - svg.getBoundingClientRect().left));
+    const dragged = event => begun !== null && Math.abs(pixel(event) - begun) > 6 && event.pointerType === "mouse";
+    const leave = () => {
+      begun = null;
+      hush(graph);
+      if (graph.chosen) graph.chosen.setAttribute("visibility", "hidden");
+    };
+    svg.addEventListener("pointerdown", event => {
+      begun = pixel(event);
+      if (event.pointerType === "mouse") svg.setPointerCapture(event.pointerId);
+    });
     svg.addEventListener("pointermove", event => {
       const here = pixel(event);
-      if (begun !== null && Math.abs(here - begun) > 6 && event.pointerType === "mouse") {
-        hush(graph);
-        graph.chosen.setAttribute("x", Math.min(begun, here));
-        graph.chosen.setAttribute("width", Math.abs(here - begun));
-        graph.chosen.setAttribute("visibility", "visible");
-      } else tell(graph, nearest(graph, here));
+      if (!dragged(event)) return tell(graph, nearest(graph, here));
+      hush(graph);
+      if (!graph.chosen) return;
+      graph.chosen.setAttribute("x", Math.min(begun, here));
+      graph.chosen.setAttribute("width", Math.abs(here - begun));
+      graph.chosen.setAttribute("visibility", "visible");
     });
     svg.addEventListener("pointerup", event => {
       const here = pixel(event);
-      if (begun !== null && Math.abs(here - begun) > 6 && event.pointerType === "mouse")
-        zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
+      if (dragged(event)) zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
       else {
         const point = nearest(graph, here);
         tell(graph, point);
-        if (point && event.pointerType === "mouse") open(data.sittings[point[0]]);
+        // A second click may follow, which shows all commits and opens none.
+        clearTimeout(opening);
+        if (point && event.pointerType === "mouse") opening = setTimeout(() => open(data.sittings[point[0]]), 250);
       }
       begun = null;
     });
-    svg.addEventListener("pointerleave", () => { begun = null; hush(graph); });
-    svg.addEventListener("dblclick", () => zoom(0, total - 1));
+    svg.addEventListener("pointerleave", leave);
+    svg.addEventListener("pointercancel", leave);
+    svg.addEventListener("dblclick", () => { clearTimeout(opening); zoom(0, total - 1); });
     svg.addEventListener("keydown", event => {
       const points = graph.benchmark.points.filter(each => each[0] >= from && each[0] <= to);
       const place = points.findIndex(each => each[0] === graph.told);
