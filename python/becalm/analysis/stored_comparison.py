@@ -1,8 +1,9 @@
 """Sittings to a StoredComparison: pure, as all of this folder. `compare_sittings` is called by the verb.
 
 Every interval holds together with all others. Where a side has repeated sittings they are the unit
-(`becalm.stats.sittings`); a shift that the person vouches for widens the interval of the runs by as much to each side;
-without either it is the interval of the runs alone, which a limit does not believe.
+(`becalm.stats.sittings`); where programs that never change were measured in both, it is these. A shift that the person
+vouches for widens the interval of the runs by as much to each side; without any of these it is the interval of the runs
+alone, which a limit does not believe.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, Sitting
 from becalm.nouns.verdict import Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.stats.sittings import over_sittings
+from becalm.stats.sittings import over_references, over_sittings
 from becalm.stats.unpaired import unpaired
 from becalm.units import listed
 
@@ -41,6 +42,11 @@ def compare_sittings(
     names = [
         list(dict.fromkeys(name for each in side for name in (*each.series, *each.unusable))) for side in (old, new)
     ]
+    never = {name for side in (*old, *new) for name in side.references}
+    unchanged = [
+        name for name in names[0] if all(name in side.references and name in side.series for side in (*old, *new))
+    ]
+    names = [[name for name in side if name not in never] for side in names]
     pairs = [(name, name) for name in names[0] if name in set(names[1])]
     if not pairs and len(names[0]) == len(names[1]) == 1:
         # One program on each side is what a person means, whatever they are called.
@@ -59,7 +65,9 @@ def compare_sittings(
         else:
             both.append((one, other, series))
     alpha = simultaneous_alpha(1 - confidence, max(1, len(both)))
-    found = tuple(_compared(one, other, series, alpha, confidence, shift) for one, other, series in both)
+    single = len(old) == len(new) == 1 and shift is None
+    still = [(_logs(old[0], name), _logs(new[0], name)) for name in unchanged if single]
+    found = tuple(_compared(one, other, series, alpha, confidence, shift, still) for one, other, series in both)
     made = StoredComparison(
         old=tuple(each.title for each in old),
         new=tuple(each.title for each in new),
@@ -71,10 +79,15 @@ def compare_sittings(
         renamed=_renamed(gone, added),
         units=tuple(units),
         unusable=tuple(unusable),
+        references=tuple(unchanged) if still else (),
         fail_above=fail_above,
         undecided=undecided,
     )
     return replace(made, gate=_gate(made))
+
+
+def _logs(sitting: Sitting, name: str) -> Floats:
+    return np.log(sitting.series[name].values)
 
 
 def _series(side: Sequence[Sitting], name: str) -> list[SittingSeries]:
@@ -99,6 +112,7 @@ def _compared(
     alpha: float,
     confidence: float,
     shift: float | None,
+    unchanged: Sequence[tuple[Floats, Floats]],
 ) -> BenchmarkDifference:
     logs = [[np.log(each.values) for each in side] for side in series]
     first = series[0][0]
@@ -107,8 +121,11 @@ def _compared(
     between: float | None = None
     estimate, low, high = alone.estimate, alone.low, alone.high
     error, smallest, p_value = alone.standard_error, alone.detectable, alone.p_value
-    if len(logs[0]) + len(logs[1]) > 2:
-        over = over_sittings(logs[0], logs[1], alpha)
+    if unchanged or len(logs[0]) + len(logs[1]) > 2:
+        if unchanged:
+            over = over_references(joined[0], joined[1], unchanged, alpha)
+        else:
+            over = over_sittings(logs[0], logs[1], alpha)
         between = over.between
         estimate, low, high = over.estimate, over.low, over.high
         error, smallest, p_value = over.standard_error, over.detectable, over.p_value

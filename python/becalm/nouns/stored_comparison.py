@@ -32,12 +32,14 @@ class SittingSeries:
 class Sitting:
     """What was measured in a row: a study or a file. `title`: what to call it; `series` by name of the benchmark.
 
-    `unusable`: benchmarks that it names and that cannot be compared, with why.
+    `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
+    (`becalm record --reference`): where they differ it is the sitting.
     """
 
     title: str
     series: Mapping[str, SittingSeries]
     unusable: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class BenchmarkDifference:
 
     `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
     knows nothing of the shift between sittings, as fractions. `shift`: standard deviation from one sitting of the same
-    program to the next, a fraction; None where no sitting was repeated.
+    program to the next, a fraction; None where no sitting was repeated and there are no references.
     """
 
     name: str
@@ -68,7 +70,9 @@ class StoredComparison(InNotebook):
 
     `shift`: the largest shift between sittings that the person vouched for, a fraction; None without. `gone`, `added`:
     benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
-    with both. `unusable`: benchmarks that cannot be compared, with why. `gate`: what became of `fail_above`.
+    with both. `unusable`: benchmarks that cannot be compared, with why. `references`: programs that never change, of
+    which the shift between the sittings is known; empty where it is known from elsewhere or not at all. `gate`: what
+    became of `fail_above`.
     """
 
     old: tuple[str, ...]
@@ -81,6 +85,7 @@ class StoredComparison(InNotebook):
     renamed: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, str, str], ...] = ()
     unusable: tuple[tuple[str, str], ...] = ()
+    references: tuple[str, ...] = ()
     fail_above: float | None = None
     gate: Gate | None = None
     undecided: str = "fail"

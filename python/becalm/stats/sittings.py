@@ -23,7 +23,7 @@ from becalm.stats.power import detectable
 
 @dataclass(frozen=True, slots=True)
 class SittingsEstimate:
-    """log(candidate / reference) over sittings; all but `df` and `p_value` in log units.
+    """log(candidate / reference) of sittings; all but `df` and `p_value` in log units.
 
     `between`: standard deviation from one sitting to the next of the same program, what their runs leave unsure
     included. `detectable`: the true difference that would have been called with probability 0.8.
@@ -74,3 +74,45 @@ def over_sittings(
         p_value=p_value,
         df=df,
     )
+
+
+def over_references(
+    reference: npt.ArrayLike,
+    candidate: npt.ArrayLike,
+    unchanged: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+    alpha: float = 0.05,
+) -> SittingsEstimate:
+    """Difference of one sitting each, where programs that never change were measured in both.
+
+    `unchanged`: log times of each of these in the reference's and in the candidate's sitting. By how much they differ
+    is all shift: its variance is the mean of their squares, with as many degrees of freedom as there are, since its
+    mean is known to be 0; what the runs of `reference` and `candidate` leave unsure is added. Programs are taken to
+    shift alike. Raises ValueError without such programs, and for an empty series or one of something else than finite
+    numbers.
+    """
+    level(alpha)
+    if not unchanged:
+        raise ValueError("No program that never changes was measured in both sittings.")
+    moved = [_place(later, "A sitting")[0] - _place(earlier, "A sitting")[0] for earlier, later in unchanged]
+    (one, first), (other, second) = _place(reference, "A sitting"), _place(candidate, "A sitting")
+    df, variance = len(moved), sum(each * each for each in moved) / len(moved)
+    error = math.sqrt(variance + first**2 + second**2)
+    critical, estimate = float(stdtrit(df, 1 - alpha / 2)), other - one
+    return SittingsEstimate(
+        estimate=estimate,
+        low=estimate - critical * error,
+        high=estimate + critical * error,
+        standard_error=error,
+        # A difference of two sittings has twice the variance of one.
+        between=math.sqrt(variance / 2),
+        detectable=detectable(error, critical),
+        p_value=2 * float(stdtr(df, -abs(estimate) / error)) if error > 0 else float(estimate == 0),
+        df=df,
+    )
+
+
+def _place(values: npt.ArrayLike, name: str) -> tuple[float, float]:
+    """Huber location of a sitting and its standard error, 0 where its runs say nothing of that."""
+    found = location(series(values, name))
+    error = mean_error(found.influence)[0]
+    return found.estimate, error if math.isfinite(error) else 0.0

@@ -37,7 +37,8 @@ def sitting(source: str | int, store: str | None = None, *, warned: Warned | Non
                 series[name] = made
     if not series and not unusable:
         raise UsageError(f"{title} holds no program that could be compared.")
-    return Sitting(title, series, unusable)
+    references = document.study.options.get("references") or ()
+    return Sitting(title, series, unusable, tuple(name for name in series if name in references))
 
 
 def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str]:

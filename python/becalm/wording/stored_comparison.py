@@ -84,6 +84,16 @@ def standing(found: StoredComparison) -> list[str]:
             f"Measured at different times: intervals are wider by {percent(found.shift)} % to each side, the shift "
             "between sittings that --shift allows for. Weaker than measuring both in turn."
         ]
+    if found.references:
+        shift = percent(next(each.shift or 0.0 for each in found.benchmarks))
+        still = "one program that never changes differs"
+        if len(found.references) > 1:
+            still = f"{len(found.references)} programs that never change differ"
+        few = "" if len(found.references) > 2 else " Three or more such programs make intervals much narrower."
+        return [
+            f"Measured at different times: intervals come from how far {still} between the two (standard deviation of "
+            f"a sitting {shift} %).{few} Weaker than measuring both in turn."
+        ]
     if found.bounded:
         most = max((each.shift or 0.0) for each in found.benchmarks)
         sittings = f"{counted(len(found.old), 'sitting')} against {len(found.new)}"

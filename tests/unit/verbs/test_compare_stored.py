@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,6 +95,38 @@ def test_a_shift_between_sittings_is_no_difference_when_sittings_were_repeated()
     assert repeated.bounded
     far = compared(old, [sitting("far", a=runs(2000, seed=9))])
     assert far.benchmarks[0].difference.answer is Answer.SLOWER
+
+
+def with_references(title, shift, seed, a=1000.0):
+    rng = np.random.default_rng(seed)
+    own = {f"still {k}": runs(500 * np.exp(shift * rng.standard_normal()), seed=seed + k) for k in range(3)}
+    made = sitting(title, a=runs(a * np.exp(shift * rng.standard_normal()), seed=seed + 7), **own)
+    return replace(made, references=tuple(own))
+
+
+def test_programs_that_never_change_bound_the_shift():
+    found = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2, 1500)], fail_above=0.05)
+    assert [each.name for each in found.benchmarks] == ["a"]
+    assert found.references == ("still 0", "still 1", "still 2")
+    assert found.bounded
+    assert found.gate is Gate.ABOVE
+    assert "how far 3 programs that never change differ between the two" in found.sentence
+    vouched = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2)], shift=0.03)
+    assert not vouched.references
+    one_side = compared([with_references("old", 0.02, 1)], [sitting("new", a=runs(1000))])
+    assert not one_side.bounded
+
+
+def test_equal_programs_are_seldom_called_different_by_references():
+    """One in twenty, where the runs alone call most of them different."""
+    alone = by_references = 0
+    for seed in range(0, 6000, 30):
+        old, new = with_references("old", 0.02, seed), with_references("new", 0.02, seed + 15)
+        by_references += compared([old], [new]).benchmarks[0].difference.worse is not None
+        bare = [replace(each, references=(), series={"a": each.series["a"]}) for each in (old, new)]
+        alone += compared(bare[:1], bare[1:]).benchmarks[0].difference.worse is not None
+    assert by_references <= 20, "expected 10 of 200, and 20 is seldom more than chance"
+    assert alone > 120
 
 
 def test_a_limit_needs_to_know_how_far_sittings_shift():
