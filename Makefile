@@ -15,7 +15,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -150,6 +150,12 @@ fuzz-imports: build
 check-arm: check-tools
 	@rustup target add $(ARM) 2>/dev/null || { echo "becalm-clock is not checked for Armv8: rustup cannot add $(ARM)."; exit 0; } && \
 	  cargo clippy -q -p becalm-clock --all-targets --locked --target $(ARM) -- -D warnings
+
+# An sdist that builds without a network, wheels for x86-64 and aarch64, Debian packages, a bill of materials and licences:
+# dist/. Minutes; nothing is uploaded. Needs gcc-aarch64-linux-gnu, and lintian to have the Debian packages read.
+packages: build
+	@rustup target add $(ARM) 2>/dev/null || true
+	$(BIN)/python tools/packages.py
 
 # becalm-clock as it would be published: packed, compiled from the package alone, and its interface the one that is kept.
 check-crate: check-tools

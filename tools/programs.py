@@ -29,6 +29,7 @@ class Package:
     programs: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     makes: str = ""
+    packages: str = ""
     becalm: str = ""
     tests: tuple[str, ...] = ()
     bench: tuple[str, ...] = ()

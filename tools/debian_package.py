@@ -1,0 +1,198 @@
+"""A Debian package of a wheel: what is in the wheel, where Debian has such things, with manual page and completions.
+
+`tools/packages.py` calls `build`. The package is for Debian 13 and later: older ones have no SQLAlchemy 2.
+
+Public: build, control, copyright_file, changelog, tree.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import formatdate
+from pathlib import Path
+
+from licences import Component
+
+MODULES = "usr/lib/python3/dist-packages"
+
+DEPENDS = (
+    "python3 (>= 3.11)", "python3-click (>= 8.1)", "python3-numpy (>= 1:1.26)", "python3-rich (>= 13)",
+    "python3-scipy (>= 1.11)", "python3-sqlalchemy (>= 2.0)",
+)  # fmt: skip
+RECOMMENDS = ("python3-jinja2", "python3-matplotlib")
+"""For reports as pages."""
+
+DESCRIPTION = """Description: measure and compare programs so that the answer can be trusted
+ becalm says how long programs take, whether a difference between them is real,
+ and how small a difference could have been seen. It interleaves what it
+ compares, records what else the machine did meanwhile, and names it where that
+ made a run slow.
+ .
+ It finds the settings of the system under which a program varies least or runs
+ fastest, and puts everything back as it was, whatever crashes in between."""
+
+DYNAMIC = ("libc6 (>= 2.34)", "libgcc-s1")
+"""What becalm-timers alone is linked with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Who makes the package: "Name <address>", and when, seconds since 1970."""
+
+    who: str
+    when: int
+
+
+def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> str:
+    """The file `control`."""
+    fields = {
+        "Package": "becalm",
+        "Version": version,
+        "Section": "devel",
+        "Priority": "optional",
+        "Architecture": architecture,
+        "Installed-Size": str(kibibytes),
+        "Maintainer": maker.who,
+        "Depends": ", ".join((*DYNAMIC, *DEPENDS)),
+        "Recommends": ", ".join(RECOMMENDS),
+    }
+    return "".join(f"{name}: {value}\n" for name, value in fields.items()) + DESCRIPTION + "\n"
+
+
+def copyright_file(found: Sequence[Component], texts: Mapping[str, str]) -> str:
+    """The file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
+    crates = [each for each in found if each.kind == "cargo" and not each.name.startswith("becalm")]
+    lines = [f"  {each.name} {each.version}: {each.licence.replace('/', ' OR ')}" for each in crates]
+    mit = "".join(f" {line}\n" if line.strip() else " .\n" for line in texts["MIT"].strip().splitlines())
+    return (
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+        "Upstream-Name: becalm\n"
+        "Comment: The programs are linked of these crates, each under the licence beside it:\n"
+        + "\n".join(lines)
+        + "\n\nFiles: *\nCopyright: the becalm developers\nLicense: Apache-2.0 or Expat\n\n"
+        "License: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n\n"
+        f"License: Expat\n{mit}"
+    )
+
+
+def changelog(version: str, maker: Maker) -> str:
+    """The file `changelog` of a package that is made outside of Debian."""
+    date = formatdate(maker.when, localtime=False).replace("-0000", "+0000")
+    return f"becalm ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.gz.\n\n -- {maker.who}  {date}\n"
+
+
+OVERRIDES = """# Linked statically, so that the same file runs on older systems and as the first process of a guest.
+becalm: statically-linked-binary [{modules}/becalm/becalm-agent]
+becalm: statically-linked-binary [{modules}/becalm/becalm-sim]
+# Made of a wheel, for machines that are no part of Debian.
+becalm: no-manual-page
+becalm: initial-upload-closes-no-bugs
+"""
+
+SCRIPTS = {
+    "postinst": "#!/bin/sh\nset -e\nif command -v py3compile >/dev/null 2>&1; then\n    py3compile -p becalm\nfi\n",
+    "prerm": "#!/bin/sh\nset -e\nif command -v py3clean >/dev/null 2>&1; then\n    py3clean -p becalm\nfi\n",
+}
+
+
+def tree(wheel: Path, place: Path, documents: Mapping[str, str], changes: str) -> None:
+    """Lay out what is installed. `documents`: text by path below the root; `changes`: becalm's own changes."""
+    modules = place / MODULES
+    with zipfile.ZipFile(wheel) as archive:
+        for each in archive.infolist():
+            target = modules / each.filename
+            if each.is_dir() or ".." in Path(each.filename).parts:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(each))
+            target.chmod(0o755 if each.external_attr >> 16 & 0o111 else 0o644)
+    for record in modules.glob("*.dist-info/RECORD"):
+        # Of pip, which did not install it.
+        record.unlink()
+    command = place / "usr/bin/becalm"
+    command.parent.mkdir(parents=True)
+    command.write_text("#!/usr/bin/python3\nfrom becalm.cli.main import main\n\nmain()\n")
+    command.chmod(0o755)
+    for name, text in documents.items():
+        target = place / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_packed(text) if name.endswith(".gz") else text.encode())
+    (place / "usr/share/doc/becalm/CHANGELOG.gz").write_bytes(_packed(changes))
+
+
+def _packed(text: str) -> bytes:
+    # Without a time, so that the same text gives the same bytes.
+    return gzip.compress(text.encode(), 9, mtime=0)
+
+
+def build(
+    wheel: Path, to: Path, version: str, architecture: str, maker: Maker, found: Sequence[Component], root: Path
+) -> Path:
+    """Make the package; gives its path."""
+    place = to / f"debian-{architecture}"
+    shutil.rmtree(place, ignore_errors=True)
+    texts = {"MIT": (root / "LICENSE-MIT").read_text(encoding="utf-8")}
+    documents = {
+        "usr/share/doc/becalm/copyright": copyright_file(found, texts),
+        "usr/share/doc/becalm/changelog.gz": changelog(version, maker),
+        "usr/share/lintian/overrides/becalm": OVERRIDES.format(modules=MODULES),
+        **shell_documents(root),
+    }
+    tree(wheel, place, documents, (root / "CHANGELOG.md").read_text(encoding="utf-8"))
+    _strip(place, architecture)
+    files = sorted(each for each in place.rglob("*") if each.is_file())
+    kibibytes = sum(-(-each.stat().st_size // 1024) for each in files)
+    sums = "".join(f"{hashlib.md5(each.read_bytes()).hexdigest()}  {each.relative_to(place)}\n" for each in files)
+    about = place / "DEBIAN"
+    about.mkdir()
+    (about / "control").write_text(control(version, architecture, maker, kibibytes))
+    (about / "md5sums").write_text(sums)
+    for name, text in SCRIPTS.items():
+        (about / name).write_text(text)
+        (about / name).chmod(0o755)
+    for each in place.rglob("*"):
+        if each.is_dir():
+            each.chmod(0o755)
+    made = to / f"becalm_{version}_{architecture}.deb"
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(maker.when)}
+    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(place), str(made)]
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    shutil.rmtree(place)
+    return made
+
+
+def _strip(place: Path, architecture: str) -> None:
+    """Take what only debuggers read off the programs."""
+    tool = "aarch64-linux-gnu-strip" if architecture == "arm64" else "strip"
+    for name in ("becalm-agent", "becalm-sim", "becalm-timers"):
+        subprocess.run(
+            [tool, "--remove-section=.comment", "--strip-unneeded", place / MODULES / "becalm" / name], check=True
+        )
+
+
+def shell_documents(root: Path) -> dict[str, str]:
+    """The manual page and the completions, as becalm itself makes them."""
+    script = (
+        "import sys\nfrom becalm.cli import completion, manual\nfrom becalm.cli.main import group\n"
+        "print(manual.page(group) if sys.argv[1] == 'man' else completion.script(sys.argv[1], group))\n"
+    )
+
+    def said(what: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(root / "python")}
+        command = [sys.executable, "-c", script, what]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+    return {
+        "usr/share/man/man1/becalm.1.gz": said("man"),
+        "usr/share/bash-completion/completions/becalm": said("bash"),
+        "usr/share/zsh/vendor-completions/_becalm": said("zsh"),
+        "usr/share/fish/vendor_completions.d/becalm.fish": said("fish"),
+    }

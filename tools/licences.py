@@ -1,0 +1,196 @@
+"""What is inside becalm's packages, and under which licences: a bill of materials (CycloneDX 1.5) and a report.
+
+    python tools/licences.py            # the report as Markdown; fails when a licence is not allowed
+    python tools/licences.py --sbom     # the bill of materials as JSON
+
+Crates are those that the agent, the simulator and the timers are linked of on Linux, as `cargo metadata` resolves them
+by Cargo.lock; Python packages are those that pip installs beside becalm, by pyproject.toml.
+
+Public: Component, components, allowed, refused, report, bill, version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markdown import table
+
+ROOT = Path(__file__).parents[1]
+
+ALLOWED = {
+    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0",
+    "Unicode-3.0", "Unicode-DFS-2016", "Unlicense", "Zlib",
+}  # fmt: skip
+"""Licences (SPDX) that let anybody pass becalm on under its own two."""
+
+TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+
+PROGRAMS = ("becalm-agent", "becalm-sim", "becalm-timers")
+"""What of the workspace is in a wheel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A crate, or a Python package, whose `version` is what may be installed. `licence` is an SPDX expression."""
+
+    kind: str
+    name: str
+    version: str
+    licence: str
+    source: str = ""
+
+    @property
+    def reference(self) -> str:
+        """The package URL (purl)."""
+        return f"pkg:{self.kind}/{self.name}@{self.version}" if self.kind == "cargo" else f"pkg:{self.kind}/{self.name}"
+
+
+def allowed(expression: str, known: Iterable[str] = frozenset(ALLOWED)) -> bool:
+    """Whether an SPDX expression lets us choose licences that are allowed: OR one of them, AND all of them."""
+    words = [each for each in re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR ")) if each]
+    found, rest = _either(words, frozenset(known))
+    return found and not rest
+
+
+def _either(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
+    found, rest = _both(words, known)
+    while rest[:1] == ["OR"]:
+        other, rest = _both(rest[1:], known)
+        found = found or other
+    return found, rest
+
+
+def _both(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
+    found, rest = _one(words, known)
+    while rest[:1] == ["AND"]:
+        other, rest = _one(rest[1:], known)
+        found = found and other
+    return found, rest
+
+
+def _one(words: Sequence[str], known: frozenset[str]) -> tuple[bool, Sequence[str]]:
+    if not words:
+        return False, []
+    if words[0] == "(":
+        found, rest = _either(words[1:], known)
+        return (found, rest[1:]) if rest[:1] == [")"] else (False, rest)
+    name, rest = words[0], words[1:]
+    if rest[:1] == ["WITH"] and len(rest) > 1:
+        name, rest = f"{name} WITH {rest[1]}", rest[2:]
+    return name in known, rest
+
+
+def metadata(target: str) -> dict[str, Any]:
+    """What cargo resolves for a target, by Cargo.lock."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def crates(found: dict[str, Any]) -> Iterator[Component]:
+    """The crates that the programs are linked of: no build scripts' own, no tests'."""
+    nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
+    packages = {package["id"]: package for package in found["packages"]}
+    waiting = [ident for ident, package in packages.items() if package["name"] in PROGRAMS]
+    seen: set[str] = set()
+    while waiting:
+        ident = waiting.pop()
+        if ident in seen:
+            continue
+        seen.add(ident)
+        package = packages[ident]
+        yield Component(
+            "cargo", package["name"], package["version"], package["license"] or "", package["repository"] or ""
+        )
+        linked = (dep for dep in nodes[ident]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"]))
+        waiting += [dep["pkg"] for dep in linked]
+
+
+PYTHON = {"click": "BSD-3-Clause", "rich": "MIT", "numpy": "BSD-3-Clause", "scipy": "BSD-3-Clause", "sqlalchemy": "MIT"}
+"""Licences of what becalm needs from the package index; a new dependency is a new row."""
+
+
+def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]:
+    """What pip installs beside becalm. Raises KeyError for one without a row in PYTHON."""
+    for text in tomllib.loads(file.read_text(encoding="utf-8"))["project"]["dependencies"]:
+        name = re.split(r"[\s<>=!~;\[]", text, maxsplit=1)[0].lower()
+        yield Component("pypi", name, text[len(name) :].strip(), PYTHON[name], f"https://pypi.org/project/{name}/")
+
+
+def components() -> list[Component]:
+    """Everything, each once, by name."""
+    found = {*python_packages(), *(each for target in TARGETS for each in crates(metadata(target)))}
+    return sorted(found, key=lambda each: (each.kind, each.name, each.version))
+
+
+def report(found: Sequence[Component]) -> str:
+    """The licences as a document."""
+    rows = ((each.name, each.version, each.licence or "unknown", each.source) for each in found)
+    return f"# Licences of what becalm is made of\n\n{table(('name', 'version', 'licence', 'source'), rows)}"
+
+
+def bill(found: Sequence[Component], version: str) -> dict[str, Any]:
+    """The bill of materials, as CycloneDX 1.5 has it. The same components give the same serial number."""
+    text = json.dumps([(each.reference, each.licence) for each in found])
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, text)}",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": "becalm",
+                "name": "becalm",
+                "version": version,
+                "licenses": [{"expression": "Apache-2.0 OR MIT"}],
+            }
+        },
+        "components": [
+            {
+                "type": "library",
+                "bom-ref": f"{each.reference}{'' if each.kind == 'cargo' else each.version}",
+                "name": each.name,
+                **({"version": each.version} if each.kind == "cargo" else {}),
+                "purl": each.reference,
+                "licenses": [{"expression": each.licence.replace("/", " OR ")}],
+            }
+            for each in found
+        ],
+        "dependencies": [{"ref": "becalm", "dependsOn": [each.reference for each in found if each.kind == "cargo"]}],
+    }
+
+
+def refused(found: Sequence[Component]) -> list[Component]:
+    """Those whose licences are not allowed."""
+    return [each for each in found if not allowed(each.licence)]
+
+
+def version() -> str:
+    """becalm's own."""
+    text = (ROOT / "python/becalm/_version.py").read_text(encoding="utf-8")
+    (found,) = re.findall(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
+    return str(found)
+
+
+def main() -> int:
+    """Print the report or the bill."""
+    found = components()
+    print(json.dumps(bill(found, version()), indent=1) if "--sbom" in sys.argv else report(found), end="")
+    for each in refused(found):
+        print(f"{each.name} {each.version}: {each.licence or 'no licence'} is not allowed.", file=sys.stderr)
+    return 1 if refused(found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
