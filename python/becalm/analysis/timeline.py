@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from becalm.nouns.timeline import Against, Benchmark, Change, Machine, Point, Sitting, Timeline
+from becalm.nouns.timeline import Against, Benchmark, BenchmarkChange, Machine, Point, Sitting, Timeline
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats, Ints
 from becalm.stats.change_points import RATE, ChangePoint, change_points
@@ -91,7 +91,7 @@ def timeline(
     table = _Table.of(ordered, names)
     chains, bridges = _chains(table)
     sittings = tuple(replace(each.sitting, machine=names.index(each.machine)) for each in ordered)
-    changes: list[Change] = []
+    changes: list[BenchmarkChange] = []
     state: dict[Key, tuple[float, int]] = {}
     for chain in dict.fromkeys(chains):
         rows = np.array([i for i, each in enumerate(sittings) if chains[each.machine] == chain])
@@ -210,13 +210,13 @@ def _chains(table: _Table) -> tuple[list[int], list[int]]:
     return chains, bridges
 
 
-def _change(found: ChangePoint, chain: int, rows: Ints, table: _Table, sittings: Sequence[Sitting]) -> Change:
+def _change(found: ChangePoint, chain: int, rows: Ints, table: _Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
     at, seen = int(rows[found.at]), int(rows[found.found])
     has = rows if found.series < 0 else [row for row in rows if not math.isnan(table.y[row, found.series])]
     before = max(int(row) for row in has if row < at)
     first, last = sittings[before].ordinal, sittings[at].ordinal
     turned = found.series >= 0 and table.higher[found.series]
-    return Change(
+    return BenchmarkChange(
         benchmark=None if found.series < 0 else found.series,
         chain=chain,
         last_before=before,

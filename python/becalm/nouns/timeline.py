@@ -83,7 +83,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BenchmarkChange:
     """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
 
     `last_before`, `at`, `found`: sittings, the last before it, the first after it, the one with which it was seen.
@@ -128,7 +128,7 @@ class Timeline:
     sittings: tuple[Sitting, ...]
     machines: tuple[Machine, ...]
     benchmarks: tuple[Benchmark, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[BenchmarkChange, ...]
     findings: tuple[Finding, ...] = ()
     baseline: int | None = None
     against: tuple[Against, ...] = ()

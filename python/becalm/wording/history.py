@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm.nouns.options.record import RecordOptions
-from becalm.nouns.timeline import Change, Timeline
+from becalm.nouns.timeline import BenchmarkChange, Timeline
 from becalm.nouns.verdict import Verdict
 from becalm.units import listed
 from becalm.wording.measurement import counted
@@ -79,7 +79,7 @@ def history(found: Timeline) -> str:
     return "\n".join(lines)
 
 
-def change(found: Timeline, each: Change) -> str:
+def change(found: Timeline, each: BenchmarkChange) -> str:
     """One change in a sentence."""
     name = "All benchmarks" if each.benchmark is None else found.benchmarks[each.benchmark].name
     first = found.sittings[each.at]

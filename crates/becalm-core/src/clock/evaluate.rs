@@ -13,6 +13,7 @@ use super::rounds::{self, Rounds};
 use super::timer::loaded::Loaded;
 use super::timer::table;
 use super::trust::Trust;
+use crate::cpus;
 use crate::facts::read::Machine;
 
 /// The share of the budget above which the least that a flush needs is too much.
@@ -30,7 +31,11 @@ pub fn evaluate(
     let cpu = request.cpu.or(allowed.last().copied()).unwrap_or(0);
     let pinned = pin::to(cpu);
     if let (Some(_), Err(reason)) = (request.cpu, &pinned) {
-        return Err(Refused::Cpu { cpu, reason: reason.to_string() });
+        let reason = match allowed.contains(&cpu) {
+            true => reason.to_string(),
+            false => format!("this process may use {}", cpus::list(&allowed.iter().copied().collect())),
+        };
+        return Err(Refused::Cpu { cpu, reason });
     }
     let clock = Clock::open().map_err(Refused::Clock)?;
     let check = rounds::checked()?;
@@ -187,7 +192,12 @@ mod tests {
         }
         let mut wanted = request(SMALL);
         wanted.cpu = Some(60_000);
-        assert!(matches!(told(&wanted), Err(Refused::Cpu { cpu: 60_000, .. })));
+        match told(&wanted) {
+            Err(Refused::Cpu { cpu: 60_000, reason }) => {
+                assert!(reason.starts_with("this process may use "), "{reason}")
+            }
+            other => panic!("{other:?}"),
+        }
         assert!(serde_json::from_str::<Request>(r#"{"budget": 1}"#).is_err());
     }
 }
