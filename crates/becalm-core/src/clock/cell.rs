@@ -118,14 +118,14 @@ impl Cell {
         self.t_min.is_some() && self.t_diff.is_some()
     }
 
-    /// The one with more answers of two tries of the same; of as many, the one of more measurements, or else this one.
+    /// The one with more answers of two tries of the same; of as many, the one of more measurements, or else the later.
     pub fn better(self, later: Cell) -> Cell {
         let rank = |cell: &Cell| {
             let answered = cell.t_min.is_some();
             (answered, cell.t_diff.is_some(), if answered { cell.many * cell.repetitions } else { 0 })
         };
         let tries = self.tries + later.tries;
-        let best = if rank(&later) > rank(&self) { later } else { self };
+        let best = if rank(&later) >= rank(&self) { later } else { self };
         Cell { tries, ..best }
     }
 }

@@ -58,8 +58,6 @@ struct Place {
     flush: usize,
     timer: usize,
     known: Option<Cell>,
-    /// It was told why there is nothing.
-    absent: bool,
 }
 
 /// Where the search for a cell's t_min begins: where it or else its timer's ended at another flush; 0: nothing is known.
@@ -77,22 +75,13 @@ impl Rounds<'_> {
         cells: Vec<(usize, usize)>,
         tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
-        let mut places: Vec<Place> = cells
-            .into_iter()
-            .map(|(flush, timer)| Place { flush, timer, known: None, absent: false })
-            .collect();
+        let mut places: Vec<Place> =
+            cells.into_iter().map(|(flush, timer)| Place { flush, timer, known: None }).collect();
         if self.published {
             return self.turn(Depth::Usual, self.budget, &mut places, tell);
         }
         for (depth, share) in TURNS {
             self.turn(depth, self.budget.mul_f64(share), &mut places, tell)?;
-        }
-        for place in places.iter().filter(|place| place.known.is_none() && !place.absent) {
-            tell(&Event::Absent {
-                timer: Some(self.timers[place.timer].0.name),
-                flush: Some(self.flushes[place.flush].0.name),
-                reason: "budget: no time was left for it".to_owned(),
-            })?;
         }
         Ok(())
     }
@@ -117,7 +106,8 @@ impl Rounds<'_> {
         for (index, at) in cells.iter().copied().enumerate() {
             // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
             let time = self.left(ends).mul_f64(self.share(at, &cells[index..], places));
-            if time < effort::least(self.flush(places[at].flush)) && !self.published {
+            // Every cell is tried once, whatever the others took.
+            if time < effort::least(self.flush(places[at].flush)) && places[at].known.is_some() {
                 continue;
             }
             let near = near(places, at);
@@ -129,7 +119,6 @@ impl Rounds<'_> {
             match self.attempts(place, depth, near, time, &mut buffer.1) {
                 Ok(found) => tell(&Event::Cell(Box::new(found)))?,
                 Err(reason) => {
-                    place.absent = true;
                     let reason = reason.to_string();
                     tell(&Event::Absent { timer: Some(timer), flush: Some(flush), reason })?;
                 }
