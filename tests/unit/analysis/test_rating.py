@@ -130,7 +130,7 @@ def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
     ]
     quiet = Load(0, 0, 0, 2 * S, cpus=2, busy_ns=S, steal_ns=0, swap_out_bytes=0)
     loads = [quiet._replace(first=seq, last=seq, busy_ns=3 * S if seq in (0, 4) else S) for seq in range(6)]
-    (base,) = of_runs(about, (Settings(),), rows, loads, study=1, host="local").tunings
+    (base,) = of_runs(about, (Settings(),), rows, loads, workloads=(), study=1, host="local").tunings
     a, b = base.programs
     assert (a.ratio, a.contaminated, a.cpu_ratio) == (5.0, 2, 10.0)
     assert (b.ratio, b.contaminated, b.cpu_ratio) == (5.0, 0, None), "beside it there was nothing"
@@ -141,9 +141,12 @@ def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
     assert "| a | 10.00 s | 2.000 s | 0.0 % | 5.00 | 10.0 |" in lines
     assert "| b | 10.00 s | 2.000 s | 0.0 % | 5.00 |  |" in lines
     unknown = [run._replace(user_ns=None) for run in rows]
-    (base,) = of_runs(about, (Settings(),), unknown, loads, study=1, host="local").tunings
+    (base,) = of_runs(about, (Settings(),), unknown, loads, workloads=(), study=1, host="local").tunings
     assert {each.cpu_ratio for each in base.programs} == {None}
-    assert of_runs(about, (Settings(),), rows, study=1, host="local").tunings[0].programs[0].contaminated == 0
+    assert (
+        of_runs(about, (Settings(),), rows, workloads=(), study=1, host="local").tunings[0].programs[0].contaminated
+        == 0
+    )
 
 
 def test_ratings_of_stored_runs():
@@ -164,11 +167,11 @@ def test_ratings_of_stored_runs():
     ]
     rows[-1] = rows[-1]._replace(outcome="failed")
     peak = Settings.of({"nice": 5})
-    found = of_runs(about, (Settings(), peak), rows, study=7, host="local")
+    found = of_runs(about, (Settings(), peak), rows, workloads=(), study=7, host="local")
     base, other = found.tunings
     assert (base.programs[0].times_ns, base.programs[0].rate_times_ns) == ((S, S), (3 * S, 3 * S))
     assert (other.programs[0].ratio, other.programs[0].rate_median_ns) == (10 / 5, 7 * S)
     assert (other.programs[1].ratio, other.programs[1].failed, found.failed) == (None, 1, 1)
     assert other.settings == {"nice": 5}
-    alone = of_runs(replace(about, copies=None), (Settings(), peak), rows[:4], study=None, host="local")
+    alone = of_runs(replace(about, copies=None), (Settings(), peak), rows[:4], workloads=(), study=None, host="local")
     assert alone.tunings[0].programs[0].rate is None
