@@ -88,8 +88,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 139),
-        (["run", "--", "true"], 133),
+        (["compare", "true", "false"], 140),
+        (["run", "--", "true"], 134),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
