@@ -151,8 +151,6 @@ def steep(monkeypatch):
 
 @pytest.mark.parametrize("method", [row.name for row in TABLE if "time" in row.minimizes])
 def test_slow_trials_are_ended_early_and_are_no_values(trouble, steep, store, method):
-    if method == "bayes":
-        pytest.importorskip("optuna")
     narrow = {"factors": ("sched_min_granularity_ns",)} if method == "golden" else {}
     whole = fast(method=method, **narrow)
     found = fast(method=method, abort_above="1.5x", **narrow)
