@@ -1,6 +1,6 @@
 """A Debian package of a wheel: what is in the wheel, where Debian has such things, with manual page and completions.
 
-`tools/packages.py` calls `build`. The package is for Debian 13 and later: older ones have no SQLAlchemy 2.
+`tools/packages.py` calls `build`. The package is for Debian 13 and later: older ones have no NumPy 1.26.
 
 Public: build, control, copyright_file, changelog, tree.
 """
@@ -25,7 +25,7 @@ MODULES = "usr/lib/python3/dist-packages"
 
 DEPENDS = (
     "python3 (>= 3.11)", "python3-click (>= 8.1)", "python3-numpy (>= 1:1.26)", "python3-rich (>= 13)",
-    "python3-scipy (>= 1.11)", "python3-sqlalchemy (>= 2.0)",
+    "python3-scipy (>= 1.11)",
 )  # fmt: skip
 RECOMMENDS = ("python3-jinja2", "python3-matplotlib")
 """For reports as pages."""

@@ -116,15 +116,20 @@ def crates(found: dict[str, Any]) -> Iterator[Component]:
         waiting += [dep["pkg"] for dep in linked]
 
 
-PYTHON = {"click": "BSD-3-Clause", "rich": "MIT", "numpy": "BSD-3-Clause", "scipy": "BSD-3-Clause", "sqlalchemy": "MIT"}
-"""Licences of what becalm needs from the package index; a new dependency is a new row."""
+PYTHON = {
+    "click": ("BSD-3-Clause", "https://github.com/pallets/click"),
+    "rich": ("MIT", "https://github.com/Textualize/rich"),
+    "numpy": ("BSD-3-Clause", "https://github.com/numpy/numpy"),
+    "scipy": ("BSD-3-Clause", "https://github.com/scipy/scipy"),
+}
+"""Licence and repository of what becalm needs from the package index; a new dependency is a new row."""
 
 
 def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]:
     """What pip installs beside becalm. Raises KeyError for one without a row in PYTHON."""
     for text in tomllib.loads(file.read_text(encoding="utf-8"))["project"]["dependencies"]:
         name = re.split(r"[\s<>=!~;\[]", text, maxsplit=1)[0].lower()
-        yield Component("pypi", name, text[len(name) :].strip(), PYTHON[name], f"https://pypi.org/project/{name}/")
+        yield Component("pypi", name, text[len(name) :].strip(), *PYTHON[name])
 
 
 def components() -> list[Component]:
