@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from becalm.nouns.factor import Factor
+from becalm.units import listed
 
 SURE = 1.0
 """Standard errors by which settings must seem to be faster to be put to the test on fresh runs."""
@@ -23,7 +24,7 @@ def lost(failed: int, slow: int = 0) -> str:
     """Trials that have no value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
     parts = [f"{failed - slow} of which failed"] if failed > slow else []
     parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
-    return f", {' and '.join(parts)}" if parts else ""
+    return f", {listed(parts)}" if parts else ""
 
 
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
