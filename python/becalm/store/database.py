@@ -32,7 +32,8 @@ class Dialect:
     """What differs between databases. `types`: theirs of the kinds in `schema`; `numbered`, `numbered_forever`: the
     type of a key that the database counts, in the second case without ever giving a number again. `mark`: a value by
     place; `named`: one by name. `writes`: begins a transaction that takes its turn among writers at once. `server`: its
-    connections may break while nobody uses them, and it sends all rows at once unless it is asked otherwise.
+    connections may break while nobody uses them, and it sends all rows at once unless it is asked otherwise. `tables`:
+    asks for the names of all tables.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Dialect:
     named: str
     writes: str
     server: bool
+    tables: str
 
 
 _PLAIN = {"text": "TEXT", "wide": "BIGINT", "integer": "INTEGER", "small": "SMALLINT"}
@@ -60,6 +62,7 @@ SQLITE = Dialect(
     named=r":\1",
     writes="BEGIN IMMEDIATE",
     server=False,
+    tables="SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'",
 )
 POSTGRESQL = Dialect(
     name="postgresql",
@@ -71,12 +74,8 @@ POSTGRESQL = Dialect(
     named=r"%(\1)s",
     writes="BEGIN",
     server=True,
+    tables="SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
 )
-
-_TABLES = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'",
-    "postgresql": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
-}
 
 
 @lru_cache(maxsize=256)
@@ -137,7 +136,7 @@ class Connection:
 
     def tables(self) -> list[str]:
         """The names of all tables of the database."""
-        return sorted(str(name) for (name,) in self.execute(_TABLES[self.dialect.name]))
+        return sorted(str(name) for (name,) in self.execute(self.dialect.tables))
 
     def columns(self, table: str) -> list[str]:
         """The names of a table's columns, as this database has them."""
