@@ -270,3 +270,72 @@ fn factor(description: Description, clock: &Clock) -> f64 {
         Unit::Nanoseconds | Unit::Cycles => 1.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell as Counter;
+
+    use super::*;
+    use crate::clock::caches::available;
+    use crate::clock::timer::measure::Measured;
+    use crate::facts::read::Machine;
+
+    /// A timer of one tick an addition whose first search is disturbed: each search takes the cost of an empty region once.
+    #[derive(Default)]
+    struct Disturbed {
+        searches: Counter<u32>,
+        measured: Counter<i64>,
+    }
+
+    impl Measure for Disturbed {
+        fn empty(&self, many: usize, _: &mut Buffer) -> Vec<i64> {
+            self.searches.set(self.searches.get() + 1);
+            vec![0; many]
+        }
+
+        fn work(&self, lengths: &[u64], order: &[usize], _: &mut Buffer, _: i64) -> Measured {
+            let mut values = vec![Vec::new(); lengths.len()];
+            for index in order {
+                self.measured.set(self.measured.get() + 1);
+                let length = lengths[*index] as i64;
+                let noise = self.measured.get() * 7_919 % 101 * length / 50;
+                values[*index].push(length + if self.searches.get() < 2 { noise } else { 0 });
+            }
+            Measured { values, disturbed: vec![Vec::new(); lengths.len()] }
+        }
+    }
+
+    #[test]
+    fn a_search_that_was_disturbed_is_made_again_within_its_time() {
+        let Ok(clock) = Clock::open() else { return };
+        let machine = Machine::new(std::path::Path::new("/"));
+        let flush = crate::clock::caches::rows(&machine, 0, available(&machine)).swap_remove(0);
+        let meaning = "disturbed at first";
+        let timer: Ready =
+            (Description { name: "disturbed", unit: Unit::Ticks, meaning }, Box::<Disturbed>::default());
+        let rounds = Rounds {
+            timers: &[timer],
+            flushes: &[(flush, Duration::ZERO)],
+            clock: &clock,
+            filter: Filter::Robust,
+            published: false,
+            seed: 1,
+            cpu: 0,
+            began: Instant::now(),
+            budget: Duration::from_secs(2),
+        };
+        let mut told = Vec::new();
+        rounds
+            .measure(vec![(0, 0)], &mut |event| {
+                told.push(event.clone());
+                Ok(())
+            })
+            .unwrap();
+        match &told[0] {
+            Event::Cell(first) => assert!(first.answered() && first.tries > 1, "{first:?}"),
+            // A machine under load may not run the chain as it should.
+            Event::Absent { reason, .. } => assert!(reason.contains("additions"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
