@@ -1,0 +1,130 @@
+"""Which programs share which chip: one interface to all ways to decide it.
+
+    place(tasks, chips, costs, method="optimal", seed=0, budget_s=10.0, objective="degradation") -> Placement
+
+`METHODS` is the table: a row says what a method is and needs, and its function takes a `Problem` (problem.py) and gives
+the processes on each chip. `simple` has those that do not search, `exact` the optimum, `engine` asks the program
+becalm-sim for what must be fast, `learned` predicts. `model` computes costs from what programs do alone, `corun` plays
+tasks on chips through. `becalm place` calls `place`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, Placement, Task
+from becalm.placement import simple
+from becalm.placement.problem import Problem, Sharing
+
+BUDGET_S = 10.0
+"""For how long a method searches unless told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a method found. `bound`: on the mean cost, where that is proved. `decision_ns`: as the engine measured
+    it."""
+
+    sharing: Sharing
+    bound: float | None = None
+    decision_ns: int | None = None
+    out_of_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How long and from which seed a method may search."""
+
+    seed: int
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A row. `words`: what it does; `pressure`, `costs`: whether it needs those; `source`: where it is from."""
+
+    name: str
+    decide: Callable[[Problem, Search], Found]
+    words: str
+    source: str
+    pressure: bool = False
+    costs: bool = False
+
+
+METHODS = (
+    Method(
+        "di", lambda problem, _: Found(simple.distributed_intensity(problem)),
+        "by pressure, the most demanding beside the least", "Blagodurov et al. 2010", pressure=True,
+    ),
+    Method(
+        "modlp", lambda problem, _: Found(simple.mod_lp(problem)),
+        "DI's sets, improved by a linear program", "Anderson 2013", pressure=True, costs=True,
+    ),
+    Method(
+        "linux", lambda problem, _: Found(simple.as_linux(problem)),
+        "where Linux puts new tasks, to compare with", "kernel/sched/fair.c",
+    ),
+    Method(
+        "random", lambda problem, search: Found(simple.at_random(problem, search.seed)),
+        "any place, to compare with", "",
+    ),
+)  # fmt: skip
+"""In the order in which they are listed."""
+
+
+def method_named(name: str) -> Method:
+    """A row. Raises UsageError for a name that there is not."""
+    for each in METHODS:
+        if each.name == name:
+            return each
+    raise UsageError(f"There is no placement {name!r}. There are: {', '.join(each.name for each in METHODS)}.")
+
+
+def place(
+    tasks: Sequence[Task],
+    chips: Sequence[Chip],
+    costs: CoRunCosts | None,
+    *,
+    method: str = "di",
+    seed: int = 0,
+    budget_s: float = BUDGET_S,
+    objective: Objective | str = Objective.DEGRADATION,
+) -> Placement:
+    """Say which tasks belong together.
+
+    Arguments:
+        tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
+        chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
+        costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
+        method: a name of METHODS.
+        seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
+        budget_s: seconds for the search; what was found until then is the answer, with its gap.
+        objective: what is averaged over the tasks.
+
+    Raises UsageError for what cannot be placed, with the reason, and MachineError without the engine.
+    """
+    row = method_named(method)
+    if not budget_s > 0:
+        raise UsageError(f"The budget of a placement is {budget_s:g} s. It is a time above 0.")
+    problem = Problem.of(tasks, chips, costs, Objective(objective))
+    if row.costs and costs is None:
+        raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm profile` measures it.")
+    begun = time.perf_counter_ns()
+    found = row.decide(problem, Search(seed, budget_s))
+    spent = time.perf_counter_ns() - begun
+    cost, lost = (None, {}) if costs is None else problem.worth(found.sharing)
+    return Placement(
+        method=method,
+        sharing=problem.named(found.sharing),
+        objective=problem.objective,
+        origin=Origin.GIVEN if costs is None else costs.origin,
+        cost=cost,
+        degradation=lost,
+        bound=found.bound,
+        seed=seed,
+        decision_ns=spent if found.decision_ns is None else found.decision_ns,
+        out_of_time=found.out_of_time,
+    )

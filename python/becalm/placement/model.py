@@ -1,0 +1,189 @@
+"""A model of what programs that share a chip cost each other, from what each does alone. It is no measurement.
+
+They share the cache in proportion to the rates at which they read memory lines, and a memory link that becomes slower
+as it fills. `read` takes a file of programs (`published()`: the one that comes with becalm), `degradations` says what
+each of a set loses, `costs` makes CoRunCosts of all sets that chips may need.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.nouns.codec import toml
+from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
+
+LINK_GB_S = 20.0
+"""Bandwidth of the link to memory. Chosen, not measured: a machine of 2010, or a narrow link."""
+
+LATENCY_CYCLES = 20.0
+"""Cycles that a line takes more for each unit by which the link's queue grows. Chosen, not measured."""
+
+FULLEST = 0.95
+"""Utilisation of the link beyond which the queue is taken not to grow."""
+
+PRECISION = 1e-10
+MOST_STEPS = 10_000
+MOST_SETS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The shared part of a machine: MB of cache, MB that a program always keeps, GHz, and bytes of a line."""
+
+    name: str
+    cache_mb: float
+    smallest_mb: float
+    ghz: float
+    line_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a program does alone. `cpi_at`: cache in MB and CPI there over CPI with all of the cache, by size."""
+
+    name: str
+    cpi: float
+    lines: float
+    demand: float
+    solo_s: float
+    cpi_at: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def sensitivity(self) -> float:
+        """How much slower it is with the smallest measured part of the cache, less 1."""
+        return self.cpi_at[0][1] - 1 if self.cpi_at else 0.0
+
+    @property
+    def task(self) -> Task:
+        """As a task to place; its pressure are the lines it reads per 1,000 instructions."""
+        return Task(self.name, self.solo_s, 1, self.lines, self.sensitivity, self.cpi)
+
+
+@dataclass(frozen=True, slots=True)
+class Characterisation:
+    """Programs, each measured alone on one machine."""
+
+    cache: Cache
+    programs: tuple[Program, ...]
+
+    def named(self, names: Sequence[str]) -> tuple[Program, ...]:
+        """Those of these names. Raises UsageError for one that is not there."""
+        known = {each.name: each for each in self.programs}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"There is no program {name!r} in the characterisation. There are: {', '.join(known)}."
+                )
+        return tuple(known[name] for name in names)
+
+
+def published() -> Characterisation:
+    """Nine programs of SPEC CPU2006 on a Xeon Gold 5120 (published.toml)."""
+    return parsed(
+        (importlib.resources.files("becalm.placement") / "published.toml").read_text("utf-8"), "published.toml"
+    )
+
+
+def read(path: str | Path) -> Characterisation:
+    """A file of programs. Raises UsageError for one that cannot be read or says something impossible."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return parsed(text, str(path))
+
+
+def parsed(text: str, where: str) -> Characterisation:
+    """A file's text. Raises UsageError that names the place."""
+    try:
+        found = toml(text)
+        machine, rows = found["machine"], found["task"]
+        cache_mb, smallest_mb, ghz = (_number(machine, key, 1e-9) for key in ("cache_mb", "smallest_mb", "ghz"))
+        cache = Cache(str(machine["name"]), cache_mb, smallest_mb, ghz, int(_number(machine, "line_bytes", 1)))
+        programs = tuple(_program(row) for row in rows)
+    except KeyError as error:
+        raise UsageError(f"{where} does not say {error}. published.toml inside becalm shows the form.") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{where} describes no programs: {error}.") from None
+    names = [each.name for each in programs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"{where} has two tasks that are called {twice[0]}.")
+    return Characterisation(cache, programs)
+
+
+def _program(row: Mapping[str, Any]) -> Program:
+    at = sorted((float(size), _number(row["cpi_at"], size, 1e-9)) for size in row["cpi_at"])
+    return Program(
+        str(row["name"]), 1 / _number(row, "ipc", 1e-9), _number(row, "lines"), _number(row, "demand"),
+        _number(row, "solo_s", 1e-9), tuple(at),
+    )  # fmt: skip
+
+
+def _number(row: Mapping[str, Any], key: str, least: float = 0.0) -> float:
+    value = row[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
+        raise ValueError(f"{key} is {value!r}, and not a number from {least:g}")
+    return float(value)
+
+
+def degradations(programs: Sequence[Program], cache: Cache) -> tuple[float, ...]:
+    """What each of the programs that share a chip loses: the model's fixed point, by half steps to 1e-10."""
+    alone = np.array([each.cpi for each in programs])
+    lines = np.array([each.lines for each in programs])
+    per_cpi = lines / 1000 * cache.line_bytes * cache.ghz / LINK_GB_S
+    free = cache.cache_mb - cache.smallest_mb * len(programs)
+    if free < 0:
+        raise UsageError(
+            f"{len(programs)} programs do not fit into {cache.cache_mb:g} MB of cache, {cache.smallest_mb:g} for each."
+        )
+    queue_alone = _queue(per_cpi / alone)
+    cpi = alone.copy()
+    for _ in range(MOST_STEPS):
+        rate = lines / cpi
+        share = rate / rate.sum() if rate.sum() > 0 else np.full(len(programs), 1 / len(programs))
+        sizes = cache.smallest_mb + free * share
+        slower = np.array([_relative(each, size, cache) for each, size in zip(programs, sizes, strict=True)])
+        queue = _queue(np.array([(per_cpi / cpi).sum()]))[0]
+        new = alone * slower + LATENCY_CYCLES * lines / 1000 * np.maximum(0.0, queue - queue_alone)
+        step = (new - cpi) / 2
+        cpi = cpi + step
+        if np.abs(step).max() < PRECISION:
+            break
+    return tuple(float(each) for each in 1 - alone / cpi)
+
+
+def _queue(load: Any) -> Any:
+    """By how much a line waits longer on a link of this utilisation (M/M/1)."""
+    return 1 / (1 - np.minimum(load, FULLEST))
+
+
+def _relative(program: Program, size_mb: float, cache: Cache) -> float:
+    """CPI with so much of the cache over CPI with all of it: linear in the logarithm of the size, constant below."""
+    if not program.cpi_at:
+        return 1.0
+    sizes = [math.log(size) for size, _ in program.cpi_at] + [math.log(cache.cache_mb)]
+    ratios = [ratio for _, ratio in program.cpi_at] + [1.0]
+    return float(np.interp(math.log(size_mb), sizes, ratios))
+
+
+def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> CoRunCosts:
+    """What every set of these sizes costs, labelled as a model's. Raises UsageError for more sets than fit."""
+    count = sum(math.comb(len(programs), size) for size in set(sizes))
+    if count > MOST_SETS:
+        raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")
+    sets = tuple(
+        SetCosts(tuple(each.name for each in chosen), degradations(chosen, cache))
+        for size in sorted(set(sizes))
+        for chosen in combinations(programs, size)
+        if size
+    )
+    return CoRunCosts(Origin.MODEL, sets)

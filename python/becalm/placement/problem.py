@@ -1,0 +1,259 @@
+"""A placement as arithmetic: processes by number, chips with room, and what any set of processes costs on a chip.
+
+`Problem.of` checks tasks, chips and costs against each other; `worth` says what a sharing costs; `needed_sizes`,
+`table` and `pairs` give methods the costs as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, in_rounds, items
+from becalm.units import listed
+
+Sharing = tuple[tuple[int, ...], ...]
+"""Numbers of the processes on each chip."""
+
+MOST_SETS = 200_000
+"""Sets whose costs are listed; with more, methods that need all of them are refused."""
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Tasks to place on chips. `item` and `job`: each process' task, and its number; costs are on the scale of
+    `objective`."""
+
+    tasks: tuple[Task, ...]
+    chips: tuple[Chip, ...]
+    costs: CoRunCosts | None
+    objective: Objective = Objective.DEGRADATION
+    _known: dict[tuple[str, ...], tuple[float, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts | None, objective: Objective
+    ) -> Problem:
+        """Raises UsageError for what cannot be placed."""
+        if not tasks:
+            raise UsageError("There is no task to place.")
+        placed, room = items(tasks), sum(each.slots for each in chips)
+        if len(placed) > room:
+            rounds = len(in_rounds(chips, len(placed))) // len(chips)
+            raise UsageError(
+                f"{len(placed)} processes do not fit on {len(chips)} chips, which have room for {room}. Place them in "
+                f"{rounds} rounds (becalm.nouns.placement.in_rounds), or fewer of them."
+            )
+        if any(each.threads > 2 for each in chips):
+            raise UsageError("A chip has cores of more than two threads. becalm places on one or two threads a core.")
+        return cls(tuple(tasks), tuple(chips), costs, objective)
+
+    @cached_property
+    def item(self) -> tuple[Task, ...]:
+        """The task of each process."""
+        return items(self.tasks)
+
+    @cached_property
+    def job(self) -> tuple[int, ...]:
+        """The number of the task of each process."""
+        return tuple(index for index, task in enumerate(self.tasks) for _ in range(task.processes))
+
+    @property
+    def rooms(self) -> tuple[int, ...]:
+        """How many processes each chip takes."""
+        return tuple(each.slots for each in self.chips)
+
+    @property
+    def alike(self) -> bool:
+        """Whether chips differ in nothing but their number."""
+        return len(set(self.rooms)) == 1 and len({each.threads for each in self.chips}) == 1 and not self.away.any()
+
+    @property
+    def single(self) -> bool:
+        """Whether each task is one process, so that costs of chips add up."""
+        return len(self.item) == len(self.tasks)
+
+    @cached_property
+    def away(self) -> NDArray[np.float64]:
+        """What each process (row) loses on each chip (column) for its memory being elsewhere."""
+        return np.array([[self.objective.of(task.away(chip)) for chip in self.chips] for task in self.item])
+
+    def needed_sizes(self, chip: int) -> range:
+        """How many processes that chip may get."""
+        room, rest = self.rooms[chip], sum(self.rooms) - self.rooms[chip]
+        return range(max(0, len(self.item) - rest), min(room, len(self.item)) + 1)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes of sets that some chip may get."""
+        return tuple(sorted({size for chip in range(len(self.chips)) for size in self.needed_sizes(chip) if size}))
+
+    @property
+    def countable(self) -> bool:
+        """Whether all sets can be listed."""
+        return sum(math.comb(len(self.item), size) for size in self.sizes) <= MOST_SETS
+
+    def losses(self, members: Sequence[int], chip: Chip) -> tuple[float, ...]:
+        """What each of these processes loses beside the others on such a chip, in their order; where two share a core,
+        in the pairs that cost least. Raises UsageError for a cost that nobody knows."""
+        names = [self.item[each].name for each in members]
+        found = self._by_name(tuple(sorted(names)))
+        lost = [found[sorted(names).index(name)] for name in names]
+        if chip.threads > 1:
+            for one, other in self.cores(members, chip):
+                if other is not None:
+                    lost[one] += self._sibling(members[one], members[other])
+                    lost[other] += self._sibling(members[other], members[one])
+        return tuple(lost)
+
+    def _by_name(self, names: tuple[str, ...]) -> tuple[float, ...]:
+        if names not in self._known:
+            self._known[names] = self._looked_up(names)
+        return self._known[names]
+
+    def _looked_up(self, names: tuple[str, ...]) -> tuple[float, ...]:
+        if len(names) == 1 and names not in self._sets:
+            return (0.0,)
+        if self.costs is None:
+            raise UsageError("Nothing is known of what these tasks cost each other. Measure it with `becalm profile`.")
+        if names in self._sets:
+            return tuple(self.objective.of(self._sets[names][name]) for name in names)
+        unknown = sorted({pair for pair in _both_ways(names) if pair not in self._pairs})
+        if unknown:
+            raise UsageError(self._unknown(names, unknown))
+        found = []
+        for name, count in Counter(names).items():
+            others = Counter(names)
+            others[name] -= 1
+            lost = math.fsum(
+                self.objective.of(self._pairs[name, other]) * many for other, many in others.items() if many
+            )
+            found += [lost] * count
+        return tuple(found)
+
+    def _unknown(self, names: tuple[str, ...], unknown: Sequence[tuple[str, str]]) -> str:
+        shown = listed([f"{one} beside {other}" for one, other in unknown[:SHOWN]])
+        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+        return (
+            f"What {listed(names)} cost each other on one chip is not known, and neither is {shown}{more}. Measure "
+            "that with `becalm profile`, or leave a task out."
+        )
+
+    @cached_property
+    def _sets(self) -> dict[tuple[str, ...], dict[str, float]]:
+        return {} if self.costs is None else self.costs.by_set()
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], float]:
+        return {} if self.costs is None else self.costs.by_pair()
+
+    @cached_property
+    def _siblings(self) -> dict[tuple[str, str], float]:
+        known = () if self.costs is None else self.costs.siblings
+        return {(each.task, each.beside): self.objective.of(each.cost) for each in known}
+
+    def _sibling(self, one: int, other: int) -> float:
+        """What a process loses more for sharing its core; nothing is known to cost nothing."""
+        return self._siblings.get((self.item[one].name, self.item[other].name), 0.0)
+
+    def cores(self, members: Sequence[int], chip: Chip) -> tuple[tuple[int, int | None], ...]:
+        """Which of these processes, by their place among them, share cores of a chip that has two threads a core: no
+        more than must, in the pairs that cost least."""
+        alone = max(0, chip.slots - len(members))
+
+        def best(left: tuple[int, ...], alone: int) -> tuple[float, tuple[tuple[int, int | None], ...]]:
+            if not left:
+                return 0.0, ()
+            first, rest = left[0], left[1:]
+            if (left, alone) in known:
+                return known[left, alone]
+            choices: list[tuple[float, tuple[tuple[int, int | None], ...]]] = []
+            if alone:
+                cost, pairs = best(rest, alone - 1)
+                choices.append((cost, ((first, None), *pairs)))
+            for other in rest if len(left) > alone else ():
+                cost, pairs = best(tuple(each for each in rest if each != other), alone)
+                both = self._sibling(members[first], members[other]) + self._sibling(members[other], members[first])
+                choices.append((cost + both, ((first, other), *pairs)))
+            known[left, alone] = min(choices, key=lambda each: each[0])
+            return known[left, alone]
+
+        known: dict[tuple[tuple[int, ...], int], tuple[float, tuple[tuple[int, int | None], ...]]] = {}
+        return best(tuple(range(len(members))), min(alone, len(members)))[1]
+
+    def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+        """All sets of processes that a chip may get, each with what its members lose there. Raises UsageError for
+        unknown costs."""
+        chip = self.chips[number]
+        return [
+            (
+                members,
+                tuple(
+                    lost + float(self.away[each, number])
+                    for each, lost in zip(members, self.losses(members, chip), strict=True)
+                ),
+            )
+            for size in self.needed_sizes(number)
+            for members in combinations(range(len(self.item)), size)
+        ]
+
+    def pairs(self) -> NDArray[np.float64]:
+        """What each process (row) loses beside each other (column). Raises UsageError for a pair that nobody knows."""
+        names = [task.name for task in self.tasks]
+        known, row = self._pairs, {name: index for index, name in enumerate(names)}
+        matrix = np.full((len(names), len(names)), np.nan)
+        for (one, other), cost in known.items():
+            if one in row and other in row:
+                matrix[row[one], row[other]] = self.objective.of(cost)
+        whole = matrix[np.ix_(self.job, self.job)]
+        np.fill_diagonal(whole, 0.0)
+        if np.isnan(whole).any():
+            one, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
+            count = len({(self.job[a], self.job[b]) for a, b in np.argwhere(np.isnan(whole))})
+            raise UsageError(
+                f"What {one} loses beside {other} is not known, one of {count} such pairs. Measure them with `becalm "
+                "profile`, or leave a task out."
+            )
+        return whole
+
+    def by_sets(self) -> bool:
+        """Whether costs of sets that chips may get are known: else they are of pairs alone."""
+        return any(len(names) > 2 for names in self._sets) or (max(self.sizes) <= 2 and self.costs is not None)
+
+    def worth(self, sharing: Sharing) -> tuple[float, dict[str, float]]:
+        """What a sharing costs: the mean over the tasks, each of which costs its slowest process, and each task's
+        degradation. Raises UsageError for unknown costs."""
+        slowest = [0.0] * len(self.tasks)
+        for number, members in enumerate(sharing):
+            for each, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
+                total = lost + float(self.away[each, number])
+                slowest[self.job[each]] = max(slowest[self.job[each]], total)
+        lost_by = {
+            task.name: cost if self.objective is Objective.DEGRADATION else cost / (1 + cost)
+            for task, cost in zip(self.tasks, slowest, strict=True)
+        }
+        return math.fsum(slowest) / len(slowest), lost_by
+
+    def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
+        """The names on each chip; where two share a core, core by core, those of one core side by side."""
+        found = []
+        for chip, members in zip(self.chips, sharing, strict=True):
+            order: Iterable[int] = range(len(members))
+            if chip.threads > 1:
+                order = [each for pair in self.cores(members, chip) for each in pair if each is not None]
+            found.append(tuple(self.item[members[each]].name for each in order))
+        return tuple(found)
+
+
+def _both_ways(names: Sequence[str]) -> set[tuple[str, str]]:
+    return {(one, other) for here, one in enumerate(names) for there, other in enumerate(names) if here != there}

@@ -1,0 +1,82 @@
+"""Placements without a search: DI, random, as Linux spreads new tasks, and ModLP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from becalm.errors import UsageError
+from becalm.placement.problem import Problem, Sharing
+
+
+def by_pressure(problem: Problem) -> list[int]:
+    """Processes by their task's pressure, highest first, ties in order. Raises UsageError where one has none."""
+    for task in problem.tasks:
+        if task.pressure is None:
+            raise UsageError(
+                f"The pressure of {task.name} is not known, which this method sorts by. Choose `optimal` or `swap`."
+            )
+    return sorted(range(len(problem.item)), key=lambda each: -(problem.item[each].pressure or 0.0))
+
+
+def distributed_intensity(problem: Problem) -> Sharing:
+    """DI (Blagodurov et al. 2010; Anderson 2013): by pressure, first and last to one chip, the next such pair to the
+    next, in turn. A chip that has no room is passed over; of a pair that does not fit the heavier one stays."""
+    order = by_pressure(problem)
+    chips: list[list[int]] = [[] for _ in problem.rooms]
+    at = 0
+    while order:
+        while len(chips[at]) == problem.rooms[at]:
+            at = (at + 1) % len(chips)
+        chips[at].append(order.pop(0))
+        if order and len(chips[at]) < problem.rooms[at]:
+            chips[at].append(order.pop())
+        at = (at + 1) % len(chips)
+    return _as_sharing(chips)
+
+
+def at_random(problem: Problem, seed: int) -> Sharing:
+    """Every process in a slot drawn at random."""
+    slots = [chip for chip, room in enumerate(problem.rooms) for _ in range(room)]
+    drawn = Random(seed).sample(slots, len(problem.item))
+    return _as_sharing([[each for each, at in enumerate(drawn) if at == chip] for chip in range(len(problem.rooms))])
+
+
+def as_linux(problem: Problem) -> Sharing:
+    """Where Linux puts new processes of otherwise idle chips: each, in order, on the chip of which the smallest share
+    is busy, the first of equals (find_idlest_group(), kernel/sched/fair.c). It knows nothing of costs."""
+    chips: list[list[int]] = [[] for _ in problem.rooms]
+    for each in range(len(problem.item)):
+        free = [chip for chip, room in enumerate(problem.rooms) if len(chips[chip]) < room]
+        chips[min(free, key=lambda chip: len(chips[chip]) / problem.rooms[chip])].append(each)
+    return _as_sharing(chips)
+
+
+def mod_lp(problem: Problem) -> Sharing:
+    """ModLP (Anderson 2013): DI's sets are home sets; min Σ c_ij·x_ij, each task on one chip, with as many on each chip
+    as DI has there. c_ij, what task j loses on chip i, is its cost at home; elsewhere the mean over the members that it
+    may replace. The linear program is an assignment problem, whose solution is whole."""
+    home = distributed_intensity(problem)
+    matrix = np.empty((len(problem.chips), len(problem.item)))
+    for chip, members in enumerate(home):
+        for each in range(len(problem.item)):
+            if each in members:
+                sets = [tuple(members)]
+            else:
+                # On a chip that is empty it would be alone.
+                sets = [(*(other for other in members if other != gone), each) for gone in members] or [(each,)]
+            lost = [problem.losses(some, problem.chips[chip])[some.index(each)] for some in sets]
+            matrix[chip, each] = np.mean(lost) + problem.away[each, chip]
+    slots = [chip for chip, members in enumerate(home) for _ in members]
+    rows, columns = linear_sum_assignment(matrix[slots])
+    chips: list[list[int]] = [[] for _ in home]
+    for row, column in zip(rows, columns, strict=True):
+        chips[slots[row]].append(int(column))
+    return _as_sharing(chips)
+
+
+def _as_sharing(chips: Sequence[Sequence[int]]) -> Sharing:
+    return tuple(tuple(sorted(each)) for each in chips)
