@@ -44,11 +44,11 @@ def test_every_folder_is_named(package):
 
 
 def test_a_folder_that_is_not_named_fails(package):
-    (package / "placement").mkdir()
-    (package / "placement/__init__.py").write_text("")
+    (package / "nowhere").mkdir()
+    (package / "nowhere/__init__.py").write_text("")
     code, text = said(package)
     assert code == 1
-    assert "placement" in text
+    assert "nowhere" in text
 
 
 @pytest.mark.parametrize(
