@@ -15,7 +15,7 @@ TRUST = {
 
 
 def length(ns, low=None, high=None):
-    return {"additions": round(ns * 4), "ns": ns, "range_ns": [low or ns, high or ns]}
+    return {"additions": round(ns * 4), "ns": ns, "typical_ns": ns, "range_ns": [low or ns, high or ns]}
 
 
 def cell(timer="barrier", flush="L1", t_min=520.0, t_diff=21.0, **more):

@@ -15,11 +15,14 @@ from becalm.nouns.codec import finite
 
 @dataclass(frozen=True, slots=True)
 class WorkLength:
-    """A length of work: additions, the time they take, and the smallest and largest of repeated searches, in ns."""
+    """A length of work, of repeated searches: additions of the least and the time they take, the median of all, and the
+    smallest and the largest, in ns.
+    """
 
     additions: int
     ns: float
     range_ns: tuple[float, float]
+    typical_ns: float
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> WorkLength | None:
@@ -27,7 +30,7 @@ class WorkLength:
         if value is None:
             return None
         low, high = value["range_ns"]
-        return cls(value["additions"], value["ns"], (low, high))
+        return cls(value["additions"], value["ns"], (low, high), value.get("typical_ns", value["ns"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class TimerCell:
     `raw_variation`, `cleaned_variation`, `removed`, `shift`: of a last set at t_min, the coefficient of variation
     before and after cleaning, the share that was taken out, and the shift between its halves; `again`: sets measured
     again since that share was above 1 %. `reference`: how often each value of that set was read, in ns or cycles.
-    `quantum_binds`: t_min is that of the counter's step. `tries`: the cell was measured so often.
+    `quantum_binds`: t_min is that of the counter's step. `tries`: searches, of which `repetitions` had an answer.
     """
 
     timer: str
@@ -112,7 +115,10 @@ class TimerAbsence:
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Whether a region of `wanted_ns` can be timed: `timer` is that of the shortest; None: none was measured."""
+    """Whether a region of `wanted_ns` can be timed: `timer` is that of the shortest, by the median of its searches.
+
+    None: none was measured.
+    """
 
     wanted_ns: int
     timer: str | None

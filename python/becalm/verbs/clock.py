@@ -175,7 +175,7 @@ class _Gathered:
                 self.planned = event["cells"]
             case "cell":
                 self.cells[event["timer"], event["flush"]] = event
-                self.elapsed_ns += event["elapsed_ns"]
+                self.elapsed_ns = sum(each["elapsed_ns"] for each in self.cells.values())
 
     def report(self, resumed: int) -> ClockReport:
         """What it comes to."""
@@ -186,8 +186,8 @@ class _Gathered:
         found = timer_choice.choices(cells)
         lines = [words.chosen(each.cell) for each in found] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(each, each) for each in self.doubts]
-        again = sum(cell.tries > 1 for cell in cells)
-        lines += [words.tried_again(again)] if again else []
+        tries = [cell.tries for cell in cells]
+        lines += [words.searched(min(tries), max(tries))] if max(tries, default=1) > 1 else []
         lines += [words.going_on(resumed)] if resumed else []
         lines += [words.INTERRUPTED] if self.interrupted else []
         # One that could not be measured at first, and then was, is not absent.

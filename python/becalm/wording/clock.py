@@ -60,15 +60,14 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def length(found: WorkLength | None) -> str:
-    """A length of work, with the range of its repetitions where they differ."""
+    """A length of work, with the median of its searches where that is another."""
     if found is None:
         return UNKNOWN
-    low, high = found.range_ns
-    if high - low < 0.05 * found.ns:
+    if found.typical_ns < 1.05 * found.ns:
         return duration(found.ns)
     # In ns without saying so again, as long as both are read at a glance.
-    ends = f"{low:.3g} to {high:.3g}" if high < 999.5 and found.ns < 999.5 else f"{duration(low)} to {duration(high)}"
-    return f"{duration(found.ns)} ({ends})"
+    typical = f"{found.typical_ns:.3g}" if found.typical_ns < 999.5 else duration(found.typical_ns)
+    return f"{duration(found.ns)} (typ. {typical})"
 
 
 def shortest(cell: TimerCell) -> str:
@@ -84,6 +83,7 @@ def place(flush: str) -> str:
 
 COLUMNS = (
     ("t_min", "t_min: the shortest work that varies by less than 1 %."),
+    ("t_min", "Of several searches the least, since other load only adds scatter; typ.: their median."),
     ("t_min", "*: that of the counter's step, so no timer that reads it can do better."),
     ("t_diff", "t_diff: the smallest difference seen from there on."),
     ("raw", "raw: coefficient of variation at t_min."),
@@ -113,9 +113,12 @@ def facts(host: str, trust: Mapping[str, Any]) -> str:
 
 def smallest_difference(cell: TimerCell) -> str:
     """t_diff; below the step it is known to be at most that."""
-    if cell.t_diff_below_quantum and cell.quantum is not None:
-        return f"≤ {amount(cell.quantum, cell.unit)}"
-    return length(cell.t_diff)
+    return f"≤ {step(cell)}" if cell.t_diff_below_quantum else length(cell.t_diff)
+
+
+def step(cell: TimerCell) -> str:
+    """The step of the counter."""
+    return amount(cell.quantum, cell.unit)
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -129,9 +132,12 @@ def chosen(cell: TimerCell) -> str:
     """Which timer for what."""
     assert cell.t_min is not None
     near = PLACES.get(cell.flush, "from memory")
-    step = " (the counter's step allows no less)" if cell.quantum_binds else ""
-    change = "" if cell.t_diff is None else f", changes of {smallest_difference(cell).removeprefix('≤ ')} and more"
-    return f"{near[0].upper()}{near[1:]}: {cell.timer} times regions from {duration(cell.t_min.ns)} on{step}{change}."
+    bound = " (the counter's step allows no less)" if cell.quantum_binds else ""
+    change = ""
+    if cell.t_diff is not None:
+        least = step(cell) if cell.t_diff_below_quantum else duration(cell.t_diff.ns)
+        change = f", changes of {least} and more"
+    return f"{near[0].upper()}{near[1:]}: {cell.timer} times regions from {duration(cell.t_min.ns)} on{bound}{change}."
 
 
 def checked(check: ClockCheck) -> str:
@@ -152,9 +158,10 @@ def nothing_measured(cells: int) -> str:
     return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
 
 
-def tried_again(cells: int) -> str:
-    """Cells without an answer were measured again."""
-    return f"{counted(cells, 'cell')} without an answer had another try, with the time that was left."
+def searched(fewest: int, most: int) -> str:
+    """How often cells were searched, of which some were more than once."""
+    many = str(most) if fewest == most else f"{fewest} to {most}"
+    return f"Each figure is the least of {many} searches: what else runs on the machine only adds to it."
 
 
 def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:

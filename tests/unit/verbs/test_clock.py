@@ -144,7 +144,7 @@ def test_a_cell_that_was_tried_again_counts_once_and_is_said(played):
     found = becalm.clock()
     assert [(each.timer, each.tries) for each in found.cells] == [("fenced", 2), ("barrier", 1)]
     assert found.absences == ()
-    assert "1 cell without an answer had another try" in found.sentence
+    assert "Each figure is the least of 1 to 2 searches" in found.sentence
 
 
 def test_where_the_step_binds_the_table_says_so(played):

@@ -25,9 +25,11 @@ pub type Histogram = BTreeMap<i64, u32>;
 pub struct Length {
     /// Additions.
     pub additions: u64,
-    /// Nanoseconds: additions at the core's clock of this cell.
+    /// Nanoseconds: additions at the core's clock of this cell; the least of the searches.
     pub ns: f64,
-    /// The smallest and the largest of the repetitions, in ns.
+    /// The median of the searches (of an even number the longer of the two), in ns.
+    pub typical_ns: f64,
+    /// The smallest and the largest of the searches, in ns.
     pub range_ns: (f64, f64),
 }
 
@@ -37,8 +39,18 @@ impl Length {
         Length {
             additions: found.length,
             ns: ns(found.length),
+            typical_ns: ns(found.length),
             range_ns: (ns(found.range.0), ns(found.range.1)),
         }
+    }
+
+    /// Of several searches: the least, since what else runs on a machine only adds scatter; their median and their range.
+    fn least(mut found: Vec<Length>) -> Option<Length> {
+        found.sort_by(|one, other| one.ns.total_cmp(&other.ns));
+        let low = found.iter().map(|each| each.range_ns.0).fold(f64::INFINITY, f64::min);
+        let high = found.iter().map(|each| each.range_ns.1).fold(0.0, f64::max);
+        let typical_ns = found.get(found.len() / 2)?.ns;
+        found.first().map(|least| Length { range_ns: (low, high), typical_ns, ..*least })
     }
 }
 
@@ -106,10 +118,13 @@ pub struct Cell {
     pub steal_ns: Option<u64>,
     /// Nanoseconds of an addition, and a multiplication over an addition, before the cell.
     pub check: Check,
-    /// How long the cell took.
+    /// How long the cell took, all its searches together.
     pub elapsed_ns: u64,
-    /// How often it was measured: one without an answer is tried again where time is left.
+    /// How often it was searched.
     pub tries: u32,
+    /// What each search found.
+    #[serde(skip)]
+    pub found: Vec<Answers>,
 }
 
 impl Cell {
@@ -118,17 +133,49 @@ impl Cell {
         self.t_min.is_some() && self.t_diff.is_some()
     }
 
-    /// The one with more answers of two tries of the same; of as many, the one of more measurements, or else the later.
-    pub fn better(self, later: Cell) -> Cell {
-        let rank = |cell: &Cell| {
-            let answered = cell.t_min.is_some();
-            (answered, cell.t_diff.is_some(), if answered { cell.many * cell.repetitions } else { 0 })
+    /// What is known of a cell after one more search: figures are the least of all that were found, the rest is that of the
+    /// search with more answers; of as many, the later.
+    pub fn with(self, later: Cell) -> Cell {
+        let rank = |cell: &Cell| (cell.t_min.is_some(), cell.t_diff.is_some());
+        let found = [self.found.as_slice(), later.found.as_slice()].concat();
+        let among = |of: fn(&Answers) -> Option<Length>| Length::least(found.iter().filter_map(of).collect());
+        let (t_min, t_diff) = (among(|answers| answers.0), among(|answers| answers.1));
+        let repetitions = found.iter().filter(|answers| answers.0.is_some()).count();
+        let sums = Cell {
+            tries: self.tries + later.tries,
+            again: self.again + later.again,
+            context_switches: self.context_switches + later.context_switches,
+            steal_ns: self.steal_ns.zip(later.steal_ns).map(|(one, other)| one + other),
+            elapsed_ns: self.elapsed_ns + later.elapsed_ns,
+            ..if rank(&later) >= rank(&self) { later } else { self }
         };
-        let tries = self.tries + later.tries;
-        let best = if rank(&later) >= rank(&self) { later } else { self };
-        Cell { tries, ..best }
+        let mut cell = Cell {
+            no_t_min: sums.no_t_min.clone().filter(|_| t_min.is_none()),
+            no_t_diff: sums.no_t_diff.clone().filter(|_| t_diff.is_none()),
+            repetitions: repetitions.max(1),
+            t_min,
+            t_diff,
+            found,
+            ..sums
+        };
+        cell.mark();
+        cell
+    }
+
+    /// Say what the counter's step makes of what was found.
+    fn mark(&mut self) {
+        let unit = if self.unit == Unit::Cycles { 1.0 } else { self.check.addition_ns };
+        let Some(step) = self.quantum.map(|quantum| quantum / unit) else { return };
+        if let Some(found) = self.t_min {
+            self.quantum_binds =
+                found.additions as f64 <= BINDS * step / (2.0 * Criteria::default().variation);
+        }
+        self.t_diff_below_quantum = self.t_diff.is_some_and(|found| (found.additions as f64) < step);
     }
 }
+
+/// What a search found: t_min and t_diff.
+pub type Answers = (Option<Length>, Option<Length>);
 
 /// What a cell is to be.
 pub struct Asked<'a> {
@@ -177,7 +224,7 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
     let (reference, cleaned) = calm(&mut bench, reference_additions, criteria.many, asked.filter, step);
     let separation = t_diff.ok().and_then(|found| found.separation);
     let reason = |found: Option<Unmeasurable>| found.map(|reason| reason.to_string());
-    Cell {
+    let mut cell = Cell {
         timer: asked.description.name,
         meaning: asked.description.meaning,
         unit: if asked.description.unit == Unit::Cycles { Unit::Cycles } else { Unit::Nanoseconds },
@@ -219,7 +266,10 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         check,
         elapsed_ns: began.elapsed().as_nanos() as u64,
         tries: 1,
-    }
+        found: Vec::new(),
+    };
+    cell.found = vec![(cell.t_min, cell.t_diff)];
+    cell
 }
 
 /// The last set: measured again, as those of the searches are, while too much of it would have to be taken out.

@@ -1,7 +1,7 @@
-//! How much is measured in a cell: what fits the time, from a thorough search down to a frugal one.
+//! How much is measured in a cell: what fits the time, down to a frugal search.
 //!
-//! Short sets come first, since they lie between two bursts of other load: the other thread of the core, the hypervisor's
-//! other guests. Long ones see slower changes of the timer, too, and are asked of what short ones answered.
+//! Sets are short, so that they lie between two bursts of other load: the other thread of the core, the hypervisor's other
+//! guests. Slower changes of the timer are seen by searches that lie apart (`rounds`).
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ struct Effort {
     /// Measurements of a set: fewer are another effort, more serve nothing.
     many: (usize, usize),
     /// See `Criteria`.
-    repetitions: usize,
+    tries: usize,
+    enough: usize,
     fresh: usize,
     pairs: usize,
     places: u64,
@@ -32,25 +33,23 @@ const FEWEST: usize = 20;
 pub enum Depth {
     /// The fewest measurements that say something: over before the next burst of other load, mostly.
     Short,
-    /// Short sets, one search: an answer wherever there is one.
+    /// Short sets, and more of them that must pass.
     Usual,
-    /// Long sets, three searches.
-    Thorough,
 }
 
 /// The most thorough first.
-const EFFORTS: [Effort; 3] = [
+const EFFORTS: [Effort; 2] = [
+    Effort { sets: 600, many: (100, 200), tries: 24, enough: 2, fresh: 2, pairs: 4, places: 4, refine: true },
     Effort {
-        sets: 1_000,
-        many: (1_000, 10_000),
-        repetitions: 3,
-        fresh: 3,
-        pairs: 12,
-        places: 4,
-        refine: true,
+        sets: 80,
+        many: (FEWEST, 100),
+        tries: 3,
+        enough: 1,
+        fresh: 1,
+        pairs: 1,
+        places: 2,
+        refine: false,
     },
-    Effort { sets: 250, many: (100, 500), repetitions: 1, fresh: 2, pairs: 4, places: 4, refine: true },
-    Effort { sets: 30, many: (FEWEST, 100), repetitions: 1, fresh: 1, pairs: 1, places: 2, refine: false },
 ];
 
 /// What a measurement takes beside the flush: reads, and additions of a usual length, twice.
@@ -60,37 +59,33 @@ const PLAIN: Duration = Duration::from_secs(3);
 
 /// How much time cells of a flush get beside others: where writing takes long, what a frugal search needs comes on top.
 pub fn weight(flush: Duration) -> f64 {
-    1.0 + (flush * EFFORTS[2].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
-}
-
-/// Whether a thorough search fits the time.
-pub fn thorough(time: Duration, each: Duration) -> bool {
-    time >= (each + USUAL) * EFFORTS[0].sets * EFFORTS[0].many.0 as u32
+    1.0 + (flush * EFFORTS[1].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
 }
 
 /// The least time that a cell needs.
 pub fn least(flush: Duration) -> Duration {
-    (flush + USUAL) * EFFORTS[2].sets * FEWEST as u32
+    (flush + USUAL) * EFFORTS[1].sets * FEWEST as u32
 }
 
 /// What fits the time of a cell of which each measurement takes so long. `base` says what is not a matter of time.
 pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) -> Criteria {
     let efforts = match depth {
-        Depth::Thorough => &EFFORTS[..],
-        Depth::Usual => &EFFORTS[1..],
-        Depth::Short => &EFFORTS[2..],
+        Depth::Usual => &EFFORTS[..],
+        Depth::Short => &EFFORTS[1..],
     };
     let fits = |effort: &Effort| {
         (time.as_secs_f64() / f64::from(effort.sets) / each.as_secs_f64().max(1e-9)) as usize
     };
-    let effort = efforts.iter().find(|effort| fits(effort) >= effort.many.0).unwrap_or(&EFFORTS[2]);
+    let effort = efforts.iter().find(|effort| fits(effort) >= effort.many.0).unwrap_or(&EFFORTS[1]);
     let most = match depth {
         Depth::Short => (BURST.as_secs_f64() / each.as_secs_f64().max(1e-9)) as usize,
         _ => effort.many.1,
     };
     Criteria {
         many: fits(effort).min(most).clamp(effort.many.0, effort.many.1),
-        repetitions: effort.repetitions,
+        repetitions: 1,
+        tries: effort.tries,
+        enough: effort.enough,
         fresh: effort.fresh,
         pairs: effort.pairs,
         places: effort.places,
@@ -104,40 +99,33 @@ mod tests {
     use super::*;
 
     fn fitting(seconds: f64, each: Duration) -> Criteria {
-        criteria(Criteria::default(), Depth::Thorough, Duration::from_secs_f64(seconds), each)
+        criteria(Criteria::default(), Depth::Usual, Duration::from_secs_f64(seconds), each)
     }
 
     #[test]
     fn measurements_fit_the_time() {
         let plain = Duration::from_nanos(2_000);
-        let quick = fitting(1.0, plain);
-        assert_eq!((quick.repetitions, quick.many, quick.refine), (1, 500, true));
+        let quick = fitting(0.18, plain);
+        assert_eq!((quick.tries, quick.many, quick.refine), (24, 150, true));
+        // Sets stay short, whatever the time.
         let long = fitting(60.0, plain);
-        assert_eq!((long.repetitions, long.many), (3, 10_000));
+        assert_eq!((long.enough, long.many), (2, 200));
         // What fits takes no more than the time that there is, down to the least.
-        let flushed = fitting(18.0, Duration::from_millis(20));
-        assert_eq!((flushed.many, flushed.refine), (30, false));
+        let flushed = fitting(32.0, Duration::from_millis(20));
+        assert_eq!((flushed.many, flushed.refine), (FEWEST, false));
         assert_eq!(fitting(0.001, plain).many, FEWEST);
-        // Sets stay short, whatever the time, where a thorough search is not asked for; and it is not asked for twice.
-        let usual = criteria(Criteria::default(), Depth::Usual, Duration::from_secs(60), plain);
-        assert_eq!((usual.repetitions, usual.many), (1, 500));
         let short = criteria(Criteria::default(), Depth::Short, Duration::from_secs(60), plain);
-        assert_eq!((short.repetitions, short.many, short.pairs), (1, 100, 1));
+        assert_eq!((short.tries, short.enough, short.many, short.pairs), (3, 1, 100, 1));
         let written = Duration::from_micros(250);
         let short = criteria(Criteria::default(), Depth::Short, Duration::from_secs(60), written);
         assert_eq!(short.many, FEWEST);
-        assert!(
-            thorough(Duration::from_secs(3), Duration::ZERO)
-                && !thorough(Duration::from_secs(1), Duration::ZERO)
-        );
-        assert!(!thorough(Duration::from_secs(18), Duration::from_millis(20)));
     }
 
     #[test]
     fn a_flush_that_takes_long_gets_what_it_needs() {
         assert_eq!(weight(Duration::ZERO), 1.0);
         let flush = Duration::from_millis(30);
-        assert!((weight(flush) - 7.0).abs() < 1e-9);
-        assert!(least(flush) > Duration::from_secs(18) && least(flush) < Duration::from_secs(19));
+        assert!((weight(flush) - 17.0).abs() < 1e-9);
+        assert!(least(flush) > Duration::from_secs(48) && least(flush) < Duration::from_secs(49));
     }
 }

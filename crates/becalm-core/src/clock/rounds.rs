@@ -1,7 +1,9 @@
-//! All cells of an evaluation within its budget: each once, then those without an answer again, then those with one more
-//! thoroughly, while there is time.
+//! All cells of an evaluation within its budget: each once, then those without an answer again, then those with one again
+//! and again in turns, while there is time.
 //!
-//! An answer is kept until a better one is there, so a longer budget never leaves a cell without one that a shorter found.
+//! Searches of a cell lie apart in time and between those of other timers, so that a burst of other load, or a slower core for
+//! a while, is one search's and not the cell's: its figures are the least of all its searches, as many for each timer. An answer
+//! stays, so a longer budget never leaves a cell without one that a shorter found.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +24,19 @@ use super::timer::{Description, Unit};
 const CHECKS: usize = 101;
 const TRIES: usize = 20;
 const REST: Duration = Duration::from_millis(50);
-/// What is done in turns: how far searches go, and the share of the budget at which the turn ends. A cell that is disturbed
-/// for all of its time gets others; what is left of a turn is the next one's.
-const TURNS: [(Depth, f64); 4] =
-    [(Depth::Usual, 0.7), (Depth::Usual, 0.85), (Depth::Thorough, 1.0), (Depth::Usual, 1.0)];
+/// What is done one after the other, and the share of the budget at which it ends: searching cells without an answer, and
+/// repeating the search of those with one. A cell that is disturbed for all of its time gets others; what is left of a turn is
+/// the next one's.
+const TURNS: [(Turn, f64); 4] =
+    [(Turn::Search, 0.7), (Turn::Search, 0.8), (Turn::Repeat, 1.0), (Turn::Search, 1.0)];
+/// Searches of a cell at most.
+const SEARCHES: u32 = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Search,
+    Repeat,
+}
 
 /// A timer that can be used.
 pub type Ready = (Description, Box<dyn Measure>);
@@ -52,12 +63,40 @@ pub struct Rounds<'a> {
     pub budget: Duration,
 }
 
-/// A cell that is to be measured: places in the lists of flushes and of timers, what is known of it, and a length at which
-/// it is expected to pass.
+/// A cell that is to be measured: places in the lists of flushes and of timers, and what is known of it.
 struct Place {
     flush: usize,
     timer: usize,
     known: Option<Cell>,
+    /// What its last search took.
+    takes: Duration,
+}
+
+impl Place {
+    fn answered(&self) -> bool {
+        self.known.as_ref().is_some_and(Cell::answered)
+    }
+}
+
+/// The buffer that is written, of one flush at a time: it may be as large as the memory allows.
+struct Written {
+    flush: usize,
+    buffer: Buffer,
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        Written { flush: usize::MAX, buffer: Buffer::new(0) }
+    }
+}
+
+impl Written {
+    fn of(&mut self, flush: usize, flushes: &[(Flush, Duration)]) -> &mut Buffer {
+        if self.flush != flush {
+            *self = Written { flush, buffer: flushes[flush].0.buffer() };
+        }
+        &mut self.buffer
+    }
 }
 
 /// Where the search for a cell's t_min begins: where it or else its timer's ended at another flush; 0: nothing is known.
@@ -75,34 +114,39 @@ impl Rounds<'_> {
         cells: Vec<(usize, usize)>,
         tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
-        let mut places: Vec<Place> =
-            cells.into_iter().map(|(flush, timer)| Place { flush, timer, known: None }).collect();
+        let mut places: Vec<Place> = cells
+            .into_iter()
+            .map(|(flush, timer)| Place { flush, timer, known: None, takes: Duration::ZERO })
+            .collect();
         if self.published {
-            return self.turn(Depth::Usual, self.budget, &mut places, tell);
+            return self.search(self.budget, &mut places, tell);
         }
-        for (depth, share) in TURNS {
-            self.turn(depth, self.budget.mul_f64(share), &mut places, tell)?;
+        for (turn, share) in TURNS {
+            let ends = self.budget.mul_f64(share);
+            match turn {
+                Turn::Search => self.search(ends, &mut places, tell)?,
+                Turn::Repeat => self.repeat(ends, &mut places, tell)?,
+            }
         }
         Ok(())
     }
 
-    /// A turn: the cells that it is for, each with its share of the time until then.
-    fn turn(
+    /// Cells without an answer, each with its share of the time until then.
+    fn search(
         &self,
-        depth: Depth,
         ends: Duration,
         places: &mut [Place],
         tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let again = places.iter().any(|place| place.known.is_some());
-        let mut cells = self.chosen(depth, self.left(ends), places);
+        let mut cells: Vec<usize> = (0..places.len()).filter(|at| !places[*at].answered()).collect();
         if again {
             self.fitting(&mut cells, self.left(ends), places);
         }
-        if again && depth == Depth::Usual && !cells.is_empty() {
+        if again && !cells.is_empty() {
             tell(&Event::Again { cells: cells.len() })?;
         }
-        let mut buffer = (usize::MAX, Buffer::new(0));
+        let mut written = Written::default();
         for (index, at) in cells.iter().copied().enumerate() {
             // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
             let time = self.left(ends).mul_f64(self.share(at, &cells[index..], places));
@@ -112,11 +156,9 @@ impl Rounds<'_> {
             }
             let near = near(places, at);
             let place = &mut places[at];
-            if buffer.0 != place.flush {
-                buffer = (place.flush, self.flushes[place.flush].0.buffer());
-            }
+            let buffer = written.of(place.flush, self.flushes);
             let (timer, flush) = (self.timers[place.timer].0.name, self.flushes[place.flush].0.name);
-            match self.attempts(place, depth, near, time, &mut buffer.1) {
+            match self.attempts(place, near, time, buffer) {
                 Ok(found) => tell(&Event::Cell(Box::new(found)))?,
                 Err(reason) => {
                     let reason = reason.to_string();
@@ -127,28 +169,67 @@ impl Rounds<'_> {
         Ok(())
     }
 
+    /// Rows of cells with an answer again, in turns.
+    fn repeat(
+        &self,
+        ends: Duration,
+        places: &mut [Place],
+        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    ) -> Result<(), Refused> {
+        let rows = self.flushes.len() as u32;
+        let mut written = Written::default();
+        for row in rows..SEARCHES * rows {
+            let left = self.left(ends);
+            let flush = (row % rows) as usize;
+            self.repeat_row(flush, left, left / (SEARCHES * rows - row), places, &mut written, tell)?;
+        }
+        Ok(())
+    }
+
+    /// The cells of a flush with an answer, a search each, so that all of its timers are searched as often: where the time
+    /// that is left does not last for all of them, none is. `share`: what the row may take, if it needs no more.
+    fn repeat_row(
+        &self,
+        flush: usize,
+        left: Duration,
+        share: Duration,
+        places: &mut [Place],
+        written: &mut Written,
+        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    ) -> Result<(), Refused> {
+        let is = |at: &usize| places[*at].flush == flush && places[*at].answered();
+        let cells: Vec<usize> = (0..places.len()).filter(is).collect();
+        if cells.iter().map(|at| places[*at].takes).sum::<Duration>() > left {
+            return Ok(());
+        }
+        for at in cells.iter().copied() {
+            let time = places[at].takes.max(share / cells.len() as u32);
+            let near = near(places, at);
+            let buffer = written.of(flush, self.flushes);
+            // What a suspended machine, or a chain that is none, says of one search is nothing against the others.
+            if let Ok(known) = self.once(&mut places[at], Depth::Usual, near, time, buffer) {
+                tell(&Event::Cell(Box::new(known)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// A cell until it has its answers or its time is up: other load spoils a search, and leaves another in peace. Each takes
     /// half of the time that is left.
     fn attempts(
         &self,
         place: &mut Place,
-        depth: Depth,
         near: u64,
         time: Duration,
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
         let ends = Instant::now() + time;
         let least = effort::least(self.flush(place.flush));
-        let mut depth = depth;
+        let mut depth = Depth::Usual;
         loop {
             let left = ends.saturating_duration_since(Instant::now());
-            let all = self.published || depth == Depth::Thorough || left < 2 * least;
-            let found = self.cell(place, depth, near, if all { left } else { left / 2 }, buffer)?;
-            let best = match place.known.take() {
-                Some(before) => before.better(found),
-                None => found,
-            };
-            place.known = Some(best.clone());
+            let all = self.published || left < 2 * least;
+            let best = self.once(place, depth, near, if all { left } else { left / 2 }, buffer)?;
             if all || best.answered() {
                 return Ok(best);
             }
@@ -156,16 +237,24 @@ impl Rounds<'_> {
         }
     }
 
-    /// The cells that a turn is for: those without an answer, or those with one for which a thorough search fits the time.
-    fn chosen(&self, depth: Depth, time: Duration, places: &[Place]) -> Vec<usize> {
-        let answered = |at: &usize| places[*at].known.as_ref().is_some_and(Cell::answered);
-        let cells: Vec<usize> =
-            (0..places.len()).filter(|at| answered(at) == (depth == Depth::Thorough)).collect();
-        let fits = |at: &usize| {
-            let time = time.mul_f64(self.share(*at, &cells, places));
-            depth == Depth::Usual || effort::thorough(time, self.flush(places[*at].flush))
+    /// One more search of a cell; what is known of it then.
+    fn once(
+        &self,
+        place: &mut Place,
+        depth: Depth,
+        near: u64,
+        time: Duration,
+        buffer: &mut Buffer,
+    ) -> Result<Cell, Refused> {
+        let began = Instant::now();
+        let found = self.cell(place, depth, near, time, buffer)?;
+        place.takes = began.elapsed();
+        let best = match place.known.take() {
+            Some(before) => before.with(found),
+            None => found,
         };
-        cells.iter().copied().filter(fits).collect()
+        place.known = Some(best.clone());
+        Ok(best)
     }
 
     /// Only as many as the time allows, those first that need least of it.
@@ -322,7 +411,7 @@ mod tests {
             seed: 1,
             cpu: 0,
             began: Instant::now(),
-            budget: Duration::from_secs(2),
+            budget: Duration::from_secs(10),
         };
         let mut told = Vec::new();
         rounds
@@ -332,7 +421,15 @@ mod tests {
             })
             .unwrap();
         match &told[0] {
-            Event::Cell(first) => assert!(first.answered() && first.tries > 1, "{first:?}"),
+            Event::Cell(first) => {
+                assert!(first.answered() && first.tries > 1, "{first:?}");
+                // And then as often as all are: the least counts, and the disturbed one is in the range alone.
+                let Some(Event::Cell(last)) = told.last() else { panic!("{told:?}") };
+                let t_min = last.t_min.unwrap();
+                assert!(last.tries >= first.tries + SEARCHES - 1 && last.repetitions > 1, "{last:?}");
+                assert!(t_min.ns <= t_min.typical_ns && t_min.typical_ns <= t_min.range_ns.1, "{last:?}");
+                assert!(last.elapsed_ns > first.elapsed_ns, "{last:?}");
+            }
             // A machine under load may not run the chain as it should.
             Event::Absent { reason, .. } => assert!(reason.contains("additions"), "{reason}"),
             other => panic!("{other:?}"),

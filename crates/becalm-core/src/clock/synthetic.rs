@@ -20,6 +20,8 @@ pub struct Synthetic {
     pub step: f64,
     /// How often the operating system adds something, and how much at most.
     pub interruptions: (f64, f64),
+    /// The share of sets that are measured while others use the machine, and how many times as wide the noise then is.
+    pub bursts: (f64, f64),
     /// Measurements before the time that was given is used up.
     pub left: u64,
     /// Where its noise comes from.
@@ -34,6 +36,7 @@ impl Synthetic {
             noise: 0.0,
             step: 0.0,
             interruptions: (0.0, 0.0),
+            bursts: (0.0, 1.0),
             left: u64::MAX,
             random: Random::new(seed),
         }
@@ -56,11 +59,17 @@ impl Synthetic {
 impl Meter for Synthetic {
     fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set> {
         // No measurement knows of another, so their order is of no account.
+        let quiet = self.noise;
+        if self.bursts.0 > 0.0 && self.random.unit() < self.bursts.0 {
+            self.noise *= self.bursts.1;
+        }
         let mut set = |length: &u64| Set {
             values: (0..many).map(|_| self.measure(*length)).collect(),
             ..Set::default()
         };
-        lengths.iter().map(&mut set).collect()
+        let sets = lengths.iter().map(&mut set).collect();
+        self.noise = quiet;
+        sets
     }
 
     fn cost(&self) -> f64 {
