@@ -68,6 +68,7 @@ TABLE = (
     Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("simulate", 2),
+    Bench("place", 5),
     Bench("simulate_real", 7, ("--budget", "6min")),
     Bench("tuning_guest", 4, ("--budget", "2min"), printed=True),
     Bench("explain", 3, ("--campaigns", "100")),

@@ -24,6 +24,7 @@ BENCHES = {
     "explain": "how-to/explain.md",
     "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",
+    "place": "explanation/placement.md",
     **dict.fromkeys(("simulate", "simulate_real"), "how-to/simulate.md"),
 }
 """The document with the block of each bench that leaves a result."""

@@ -24,6 +24,8 @@ from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
 from becalm.nouns.objective import TABLE as OBJECTIVES
+from becalm.placement import METHODS as PLACEMENTS
+from becalm.placement import Method
 from becalm.profiles import SHIPPED, Profile
 from becalm.profiles import load as load_profile
 from becalm.report.formats import FOREIGN, FORMATS
@@ -132,6 +134,16 @@ def methods() -> str:
     return table(("name", "what it does"), ((code(row.name), row.what) for row in METHODS))
 
 
+def placements() -> str:
+    """The ways to place programs on chips, and what they need to know."""
+
+    def needs(row: Method) -> str:
+        return ", ".join(name for name, needed in (("pressures", row.pressure), ("costs", row.costs)) if needed)
+
+    rows = ((code(row.name), row.words, needs(row), row.source) for row in PLACEMENTS)
+    return table(("name", "what it does", "needs", "source"), rows)
+
+
 def hosts() -> str:
     """The kinds of host."""
     return table(("kind", "what it is"), ((code(row.kind), row.what) for row in HOSTS))
@@ -191,6 +203,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "run-columns": run_columns,
     "quantities": quantities,
     "methods": methods,
+    "placements": placements,
     "hosts": hosts,
     "formats": formats,
     "objectives": objectives,

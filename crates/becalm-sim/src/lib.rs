@@ -4,7 +4,7 @@
 //! `Machine` how many CPUs there are and what switching costs (`machine`). `Simulation` plays that through from event to
 //! event and gives a `Summary`, or why it cannot go on: tasks that wait for each other, steps that never use time. The
 //! program `becalm-sim` does so for requests of JSON lines; Python's `becalm simulate` and the hosts `sim:cfs` and
-//! `sim:eevdf` start it.
+//! `sim:eevdf` start it. Which programs share which chip is decided by `place`, for requests of `becalm-sim place`.
 //!
 //! Not modelled: locks, caches, interrupts, control groups, NUMA, and frequency.
 
@@ -12,6 +12,7 @@ pub mod agenda;
 pub mod cpuset;
 pub mod histogram;
 pub mod machine;
+pub mod place;
 pub mod policy;
 pub mod random;
 pub mod request;

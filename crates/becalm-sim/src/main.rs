@@ -1,11 +1,12 @@
 //! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
-//! going on, and what was simulated until then is its answer.
+//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use becalm_sim::place;
 use becalm_sim::request::{parse, Answer, Request};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -20,10 +21,17 @@ const PERIOD: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     // SAFETY: the handler only stores into an atomic (signal-safety(7)).
     unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
+    let placing = std::env::args().nth(1).is_some_and(|asked| asked == "place");
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { return ExitCode::FAILURE };
         if line.trim().is_empty() {
+            continue;
+        }
+        if placing {
+            if say(&mut out, &place::answer(&line)).is_err() {
+                return ExitCode::FAILURE;
+            }
             continue;
         }
         let answer = parse(&line).map_or_else(Answer::Error, |request| play(&request, &mut out));
@@ -50,7 +58,7 @@ fn play(request: &Request, out: &mut impl Write) -> Answer {
     found.map_or_else(|why| Answer::Error(why.to_string()), |summary| Answer::Summary(Box::new(summary)))
 }
 
-fn say(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
+fn say(out: &mut impl Write, answer: &impl serde::Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, answer)?;
     out.write_all(b"\n")?;
     out.flush()

@@ -266,11 +266,7 @@ class Placement:
     @property
     def unfairness(self) -> float | None:
         """100 times the standard deviation (over N) of the tasks' degradations over their mean; None of none."""
-        values = list(self.degradation.values())
-        mean = math.fsum(values) / len(values) if values else 0.0
-        if mean <= 0:
-            return None
-        return 100 * math.sqrt(math.fsum((each - mean) ** 2 for each in values) / len(values)) / mean
+        return unfairness(list(self.degradation.values()))
 
     def chip_of(self, name: str) -> int:
         """The first chip that it is on. Raises KeyError for a task that is on none."""
@@ -289,6 +285,14 @@ class Placement:
     def from_json(cls, value: Mapping[str, Json]) -> Placement:
         """Read back. Raises TypeError or ValueError that name the place."""
         return cls(**fields_of(cls, value))
+
+
+def unfairness(values: Sequence[float]) -> float | None:
+    """100 times the standard deviation, over N, over the mean; None where that is not above 0."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    if mean <= 0:
+        return None
+    return 100 * math.sqrt(math.fsum((each - mean) ** 2 for each in values) / len(values)) / mean
 
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:

@@ -3,9 +3,9 @@
     place(tasks, chips, costs, method="optimal", seed=0, budget_s=10.0, objective="degradation") -> Placement
 
 `METHODS` is the table: a row says what a method is and needs, and its function takes a `Problem` (problem.py) and gives
-the processes on each chip. `simple` has those that do not search, `exact` the optimum, `engine` asks the program
-becalm-sim for what must be fast, `learned` predicts. `model` computes costs from what programs do alone, `corun` plays
-tasks on chips through. `becalm place` calls `place`.
+the processes on each chip. `simple` has those that do not search, `exact` the optimum, `search` local search, `engine`
+asks the program becalm-sim for what must be fast, `learned` predicts. `model` computes costs from what programs do
+alone, `corun` plays tasks on chips through. `becalm place` calls `place`.
 """
 
 from __future__ import annotations
@@ -13,33 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, Placement, Task
-from becalm.placement import simple
-from becalm.placement.problem import Problem, Sharing
+from becalm.placement import exact, learned, search, simple
+from becalm.placement.found import Found, Search
+from becalm.placement.problem import Problem
 
 BUDGET_S = 10.0
 """For how long a method searches unless told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a method found. `bound`: on the mean cost, where that is proved. `decision_ns`: as the engine measured
-    it."""
-
-    sharing: Sharing
-    bound: float | None = None
-    decision_ns: int | None = None
-    out_of_time: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How long and from which seed a method may search."""
-
-    seed: int
-    budget_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +39,22 @@ class Method:
 
 METHODS = (
     Method(
+        "optimal", exact.optimal, "the sharing that costs least, with a proved gap", "Anderson 2013; HiGHS", costs=True
+    ),
+    Method("swap", search.swap, "exchanges of two processes, from many starts", "local search", costs=True),
+    Method(
+        "costs", learned.by_costs,
+        "the best by costs that are predicted from what tasks do alone", "weights/costs.json", pressure=True,
+    ),
+    Method(
+        "mlp", lambda problem, given: learned.classified("mlp", problem, given),
+        "a small network that says which of two chips a task goes to", "Anderson 2013; weights/mlp.json", pressure=True,
+    ),
+    Method(
+        "svm", lambda problem, given: learned.classified("svm", problem, given),
+        "a support vector machine that says the same", "Anderson 2013; weights/svm.json", pressure=True,
+    ),
+    Method(
         "di", lambda problem, _: Found(simple.distributed_intensity(problem)),
         "by pressure, the most demanding beside the least", "Blagodurov et al. 2010", pressure=True,
     ),
@@ -68,7 +67,7 @@ METHODS = (
         "where Linux puts new tasks, to compare with", "kernel/sched/fair.c",
     ),
     Method(
-        "random", lambda problem, search: Found(simple.at_random(problem, search.seed)),
+        "random", lambda problem, given: Found(simple.at_random(problem, given.seed)),
         "any place, to compare with", "",
     ),
 )  # fmt: skip
@@ -88,10 +87,11 @@ def place(
     chips: Sequence[Chip],
     costs: CoRunCosts | None,
     *,
-    method: str = "di",
+    method: str = "optimal",
     seed: int = 0,
     budget_s: float = BUDGET_S,
     objective: Objective | str = Objective.DEGRADATION,
+    weights: str | Path | None = None,
 ) -> Placement:
     """Say which tasks belong together.
 
@@ -103,17 +103,18 @@ def place(
         seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
         budget_s: seconds for the search; what was found until then is the answer, with its gap.
         objective: what is averaged over the tasks.
+        weights: folder of one's own weights, for methods that were learned.
 
     Raises UsageError for what cannot be placed, with the reason, and MachineError without the engine.
     """
     row = method_named(method)
     if not budget_s > 0:
         raise UsageError(f"The budget of a placement is {budget_s:g} s. It is a time above 0.")
-    problem = Problem.of(tasks, chips, costs, Objective(objective))
+    problem = Problem.of(tasks, chips, costs, _objective(objective))
     if row.costs and costs is None:
         raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm profile` measures it.")
     begun = time.perf_counter_ns()
-    found = row.decide(problem, Search(seed, budget_s))
+    found = row.decide(problem, Search(seed, budget_s, None if weights is None else str(weights)))
     spent = time.perf_counter_ns() - begun
     cost, lost = (None, {}) if costs is None else problem.worth(found.sharing)
     return Placement(
@@ -128,3 +129,10 @@ def place(
         decision_ns=spent if found.decision_ns is None else found.decision_ns,
         out_of_time=found.out_of_time,
     )
+
+
+def _objective(name: Objective | str) -> Objective:
+    try:
+        return Objective(name)
+    except ValueError:
+        raise UsageError(f"There is no objective {name!r} of a placement. There are: {', '.join(Objective)}.") from None

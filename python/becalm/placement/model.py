@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import toml
@@ -33,6 +34,8 @@ FULLEST = 0.95
 PRECISION = 1e-10
 MOST_STEPS = 10_000
 MOST_SETS = 200_000
+MOST_SIZES = 8
+"""Sizes of the cache for which a program's CPI may be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,29 +139,41 @@ def _number(row: Mapping[str, Any], key: str, least: float = 0.0) -> float:
 
 
 def degradations(programs: Sequence[Program], cache: Cache) -> tuple[float, ...]:
-    """What each of the programs that share a chip loses: the model's fixed point, by half steps to 1e-10."""
-    alone = np.array([each.cpi for each in programs])
-    lines = np.array([each.lines for each in programs])
-    per_cpi = lines / 1000 * cache.line_bytes * cache.ghz / LINK_GB_S
-    free = cache.cache_mb - cache.smallest_mb * len(programs)
+    """What each of the programs that share a chip loses."""
+    return tuple(map(float, of_sets(programs, [range(len(programs))], cache)[0]))
+
+
+def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: Cache) -> NDArray[np.float64]:
+    """What the members of each of these sets (rows, all of one size) lose: the model's fixed point, by half steps.
+
+    Raises UsageError where the cache is too small for so many.
+    """
+    chosen = np.array([list(each) for each in sets], dtype=int)
+    count = chosen.shape[1]
+    free = cache.cache_mb - cache.smallest_mb * count
     if free < 0:
         raise UsageError(
-            f"{len(programs)} programs do not fit into {cache.cache_mb:g} MB of cache, {cache.smallest_mb:g} for each."
+            f"{count} programs do not fit into {cache.cache_mb:g} MB of cache, {cache.smallest_mb:g} for each."
         )
-    queue_alone = _queue(per_cpi / alone)
+    alone = np.array([each.cpi for each in programs])[chosen]
+    lines = np.array([each.lines for each in programs])[chosen]
+    knots = tuple(np.array(each)[chosen] for each in zip(*(_curve(each, cache) for each in programs), strict=True))
+    traffic = lines / 1000 * cache.line_bytes * cache.ghz / LINK_GB_S
+    queue_alone = _queue(traffic / alone)
     cpi = alone.copy()
     for _ in range(MOST_STEPS):
         rate = lines / cpi
-        share = rate / rate.sum() if rate.sum() > 0 else np.full(len(programs), 1 / len(programs))
-        sizes = cache.smallest_mb + free * share
-        slower = np.array([_relative(each, size, cache) for each, size in zip(programs, sizes, strict=True)])
-        queue = _queue(np.array([(per_cpi / cpi).sum()]))[0]
+        whole = rate.sum(axis=1, keepdims=True)
+        share = np.divide(rate, whole, out=np.full_like(rate, 1 / count), where=whole > 0)
+        slower = _relative(np.log(cache.smallest_mb + free * share), *knots)
+        queue = _queue((traffic / cpi).sum(axis=1, keepdims=True))
         new = alone * slower + LATENCY_CYCLES * lines / 1000 * np.maximum(0.0, queue - queue_alone)
         step = (new - cpi) / 2
         cpi = cpi + step
         if np.abs(step).max() < PRECISION:
             break
-    return tuple(float(each) for each in 1 - alone / cpi)
+    found: NDArray[np.float64] = 1 - alone / cpi
+    return found
 
 
 def _queue(load: Any) -> Any:
@@ -166,13 +181,23 @@ def _queue(load: Any) -> Any:
     return 1 / (1 - np.minimum(load, FULLEST))
 
 
-def _relative(program: Program, size_mb: float, cache: Cache) -> float:
-    """CPI with so much of the cache over CPI with all of it: linear in the logarithm of the size, constant below."""
-    if not program.cpi_at:
-        return 1.0
-    sizes = [math.log(size) for size, _ in program.cpi_at] + [math.log(cache.cache_mb)]
-    ratios = [ratio for _, ratio in program.cpi_at] + [1.0]
-    return float(np.interp(math.log(size_mb), sizes, ratios))
+def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], float]:
+    """CPI over CPI with all of the cache, linear in the logarithm of the size and constant below: logarithms of sizes,
+    the slopes that begin there (the last is none), and the value at the smallest."""
+    points = [(math.log(size), ratio) for size, ratio in program.cpi_at if size < cache.cache_mb]
+    points.append((math.log(cache.cache_mb), 1.0))
+    sizes, ratios = [each[0] for each in points], [each[1] for each in points]
+    slopes = [(b - a) / (y - x) for x, y, a, b in zip(sizes, sizes[1:], ratios, ratios[1:], strict=False)]
+    missing = MOST_SIZES - len(slopes)
+    if missing < 0:
+        raise UsageError(f"{program.name} has {len(slopes)} sizes of its cache. The model takes {MOST_SIZES}.")
+    return [*sizes, *[sizes[-1]] * missing], [*slopes, *[0.0] * missing], ratios[0]
+
+
+def _relative(size: Any, sizes: Any, slopes: Any, first: Any) -> Any:
+    widths = np.diff(sizes, axis=2)
+    risen = np.clip(size[..., None] - sizes[..., :-1], 0.0, widths)
+    return first + (risen * slopes).sum(axis=2)
 
 
 def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> CoRunCosts:
@@ -180,10 +205,10 @@ def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> Co
     count = sum(math.comb(len(programs), size) for size in set(sizes))
     if count > MOST_SETS:
         raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")
-    sets = tuple(
-        SetCosts(tuple(each.name for each in chosen), degradations(chosen, cache))
-        for size in sorted(set(sizes))
-        for chosen in combinations(programs, size)
-        if size
-    )
-    return CoRunCosts(Origin.MODEL, sets)
+    names = [each.name for each in programs]
+    found: list[SetCosts] = []
+    for size in sorted({each for each in sizes if 0 < each <= len(programs)}):
+        sets = list(combinations(range(len(programs)), size))
+        for chosen, lost in zip(sets, of_sets(programs, sets, cache), strict=True):
+            found.append(SetCosts(tuple(names[each] for each in chosen), tuple(map(float, lost))))
+    return CoRunCosts(Origin.MODEL, tuple(found))

@@ -23,7 +23,7 @@ from becalm.units import listed
 Sharing = tuple[tuple[int, ...], ...]
 """Numbers of the processes on each chip."""
 
-MOST_SETS = 200_000
+MOST_SETS = 40_000
 """Sets whose costs are listed; with more, methods that need all of them are refused."""
 
 SHOWN = 3
@@ -48,10 +48,12 @@ class Problem:
         if not tasks:
             raise UsageError("There is no task to place.")
         placed, room = items(tasks), sum(each.slots for each in chips)
+        if not room:
+            raise UsageError("There is no chip to place tasks on.")
         if len(placed) > room:
             rounds = len(in_rounds(chips, len(placed))) // len(chips)
             raise UsageError(
-                f"{len(placed)} processes do not fit on {len(chips)} chips, which have room for {room}. Place them in "
+                f"{len(placed)} processes do not fit on chips that have room for {room}. Place them in "
                 f"{rounds} rounds (becalm.nouns.placement.in_rounds), or fewer of them."
             )
         if any(each.threads > 2 for each in chips):
@@ -76,7 +78,19 @@ class Problem:
     @property
     def alike(self) -> bool:
         """Whether chips differ in nothing but their number."""
-        return len(set(self.rooms)) == 1 and len({each.threads for each in self.chips}) == 1 and not self.away.any()
+        return len(self.kinds[1]) == 1
+
+    @cached_property
+    def kinds(self) -> tuple[list[int], list[int]]:
+        """The kind of each chip, and the first chip of each kind: chips of a kind cost the same whoever is on them."""
+        keys = [(chip.slots, chip.threads, tuple(self.away[:, number])) for number, chip in enumerate(self.chips)]
+        distinct = list(dict.fromkeys(keys))
+        return [distinct.index(key) for key in keys], [keys.index(key) for key in distinct]
+
+    @property
+    def threads(self) -> int:
+        """The most threads that share a core."""
+        return max(chip.threads for chip in self.chips)
 
     @property
     def single(self) -> bool:
@@ -191,6 +205,10 @@ class Problem:
         known: dict[tuple[tuple[int, ...], int], tuple[float, tuple[tuple[int, int | None], ...]]] = {}
         return best(tuple(range(len(members))), min(alone, len(members)))[1]
 
+    def sets(self, sizes: Iterable[int]) -> Iterable[tuple[int, ...]]:
+        """All sets of processes of these sizes."""
+        return (members for size in sizes for members in combinations(range(len(self.item)), size))
+
     def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         """All sets of processes that a chip may get, each with what its members lose there. Raises UsageError for
         unknown costs."""
@@ -203,8 +221,7 @@ class Problem:
                     for each, lost in zip(members, self.losses(members, chip), strict=True)
                 ),
             )
-            for size in self.needed_sizes(number)
-            for members in combinations(range(len(self.item)), size)
+            for members in self.sets(self.needed_sizes(number))
         ]
 
     def pairs(self) -> NDArray[np.float64]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from becalm.verbs.host import remove_host as remove_host
     from becalm.verbs.load import make_load as make_load
     from becalm.verbs.load_experiment import load_experiment as load_experiment
+    from becalm.verbs.placement import simulate_placement as simulate_placement
+    from becalm.verbs.placement import train_placement as train_placement
     from becalm.verbs.profile import check_profile as check_profile
     from becalm.verbs.profile import profile as profile
     from becalm.verbs.profile import save_profile as save_profile
@@ -195,6 +197,12 @@ TABLE = (
         "simulate",
         "Try a scheduler in simulation before touching a machine.",
         "simulate simulate_calibration.calibrate_simulation simulate_measured.measure_programs",
+    ),
+    Verb(
+        "place",
+        "Say which programs belong together on a chip.",
+        "placement.simulate_placement placement.train_placement",
+        module="placing",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(

@@ -16,6 +16,7 @@ from becalm.hosts import TABLE as HOSTS
 from becalm.methods import TABLE as METHODS
 from becalm.nouns import tables
 from becalm.nouns.objective import TABLE as OBJECTIVES
+from becalm.placement import METHODS as PLACEMENTS
 from becalm.profiles import SHIPPED, load
 from becalm.report.formats import FOREIGN, FORMATS
 from becalm.wording.findings import TABLE as FINDINGS
@@ -74,6 +75,7 @@ def test_load_sources_are_those_of_the_table():
 
 def test_methods_hosts_and_formats_are_those_of_the_tables():
     assert first_column(told("methods")) == [row.name for row in METHODS]
+    assert first_column(told("placements")) == [row.name for row in PLACEMENTS]
     assert first_column(told("hosts")) == [row.kind for row in HOSTS]
     assert first_column(told("formats")) == [row.name for row in (*FORMATS, *FOREIGN)]
 

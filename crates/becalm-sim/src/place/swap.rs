@@ -1,0 +1,352 @@
+//! Local search: two processes change places while that makes all cost less; then the same from elsewhere.
+//!
+//! `Search::pairs` knows at once what an exchange of single processes is worth, since costs of pairs add up; where a task
+//! has several processes, or sets have costs of their own, both chips are computed anew. Between two descents places are
+//! drawn anew (kicks) or, for pairs, processes are annealed. Equal seeds give equal answers unless time runs out.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use crate::random::Random;
+
+/// Gains below this are rounding.
+const LEAST: f64 = 1e-12;
+/// Moves of an annealing for each process.
+const MOVES: usize = 4_000;
+/// At most so many moves.
+const MOST_MOVES: usize = 12_000_000;
+/// Annealing ends at this share of its first temperature.
+const COLDEST: f64 = 1e-3;
+/// Between two looks at the clock.
+const PERIOD: usize = 4_096;
+
+/// What processes on one chip lose.
+#[derive(Debug, Clone)]
+pub enum Costs {
+    /// What each loses beside each other, row by row.
+    Pairs(Vec<f64>),
+    /// What the members of a set lose, in ascending order; by their bits.
+    Sets(HashMap<u64, Vec<f64>>),
+}
+
+/// What is to be placed. `job`: the task of each process; `away`: what each loses on each chip besides, row by row.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub rooms: Vec<usize>,
+    pub job: Vec<usize>,
+    pub costs: Costs,
+    pub away: Vec<f64>,
+}
+
+/// What was found: the chip of each process, the sum over tasks, how many descents there were, and whether time ran out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub chips: Vec<usize>,
+    pub value: f64,
+    pub starts: usize,
+    pub out_of_time: bool,
+}
+
+/// A search that is going on. Slots that nobody uses are processes that cost nothing, after the others.
+struct Search<'a> {
+    problem: &'a Problem,
+    items: usize,
+    at: Vec<usize>,
+    members: Vec<Vec<usize>>,
+    lost: Vec<f64>,
+    jobs: Vec<Vec<usize>>,
+    /// What i and j cost each other, row by row over all slots; empty where exchanges are computed anew.
+    both: Vec<f64>,
+    /// What each would cost on each chip, chip by chip, its own presence there aside.
+    attached: Vec<f64>,
+    until: Instant,
+    looks: usize,
+    late: bool,
+}
+
+/// Search from `start` until `starts` descents are done, or `until`.
+pub fn search(problem: &Problem, start: &[usize], starts: usize, seed: u64, until: Instant) -> Found {
+    let mut random = Random::new(seed);
+    let mut search = Search::new(problem, start, until);
+    search.descend();
+    let mut best = (search.value(), search.at.clone());
+    let mut done = 1;
+    while done < starts && !search.late {
+        if search.fast() && done % 2 == 1 {
+            search.anneal(&mut random);
+        } else {
+            search.restart(&best.1);
+            search.kick(&mut random);
+        }
+        search.descend();
+        let value = search.value();
+        if value < best.0 - LEAST {
+            best = (value, search.at.clone());
+        }
+        done += 1;
+    }
+    best.1.truncate(search.items);
+    Found { chips: best.1, value: best.0, starts: done, out_of_time: search.late }
+}
+
+impl<'a> Search<'a> {
+    fn new(problem: &'a Problem, start: &[usize], until: Instant) -> Self {
+        let items = problem.job.len();
+        let slots: usize = problem.rooms.iter().sum();
+        let tasks = problem.job.iter().max().map_or(0, |most| most + 1);
+        let mut jobs = vec![Vec::new(); tasks];
+        for (item, &job) in problem.job.iter().enumerate() {
+            jobs[job].push(item);
+        }
+        let single = jobs.iter().all(|each| each.len() == 1);
+        let both = match &problem.costs {
+            Costs::Pairs(cost) if single => (0..slots * slots)
+                .map(|index| (index / slots, index % slots))
+                .map(|(i, j)| if i.max(j) < items { cost[i * items + j] + cost[j * items + i] } else { 0.0 })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut full = start.to_vec();
+        let mut used = vec![0; problem.rooms.len()];
+        start.iter().for_each(|&chip| used[chip] += 1);
+        for (chip, &room) in problem.rooms.iter().enumerate() {
+            full.extend(std::iter::repeat_n(chip, room - used[chip]));
+        }
+        let mut made = Self {
+            problem,
+            items,
+            at: Vec::new(),
+            members: Vec::new(),
+            lost: vec![0.0; slots],
+            jobs,
+            both,
+            attached: Vec::new(),
+            until,
+            looks: 0,
+            late: false,
+        };
+        made.restart(&full);
+        made
+    }
+
+    fn fast(&self) -> bool {
+        !self.both.is_empty()
+    }
+
+    fn slots(&self) -> usize {
+        self.lost.len()
+    }
+
+    /// Begin from these chips of all slots.
+    fn restart(&mut self, at: &[usize]) {
+        self.at = at.to_vec();
+        self.members = vec![Vec::new(); self.problem.rooms.len()];
+        for (slot, &chip) in at.iter().enumerate() {
+            self.members[chip].push(slot);
+        }
+        if self.fast() {
+            let slots = self.slots();
+            self.attached = vec![0.0; self.members.len() * slots];
+            for (chip, members) in self.members.iter().enumerate() {
+                let row = &mut self.attached[chip * slots..(chip + 1) * slots];
+                for &member in members {
+                    row.iter_mut().zip(&self.both[member * slots..]).for_each(|(sum, cost)| *sum += cost);
+                }
+            }
+        } else {
+            for chip in 0..self.members.len() {
+                self.compute(chip);
+            }
+        }
+    }
+
+    /// What the members of a chip lose.
+    fn compute(&mut self, chip: usize) {
+        self.members[chip].sort_unstable();
+        let (items, chips) = (self.items, self.members.len());
+        let members: Vec<usize> = self.members[chip].iter().copied().filter(|&each| each < items).collect();
+        match &self.problem.costs {
+            Costs::Pairs(cost) => {
+                for &each in &members {
+                    self.lost[each] = members.iter().map(|other| cost[each * items + other]).sum();
+                }
+            }
+            Costs::Sets(sets) => {
+                let key = members.iter().fold(0u64, |bits, each| bits | 1 << each);
+                for (index, &each) in members.iter().enumerate() {
+                    self.lost[each] = sets.get(&key).map_or(f64::INFINITY, |costs| costs[index]);
+                }
+            }
+        }
+        if !self.problem.away.is_empty() {
+            for &each in &members {
+                self.lost[each] += self.problem.away[each * chips + chip];
+            }
+        }
+    }
+
+    fn away(&self, slot: usize, chip: usize) -> f64 {
+        if slot < self.items && !self.problem.away.is_empty() {
+            self.problem.away[slot * self.members.len() + chip]
+        } else {
+            0.0
+        }
+    }
+
+    /// The sum over tasks, each of which costs its slowest process.
+    fn value(&mut self) -> f64 {
+        if self.fast() {
+            let slots = self.slots();
+            let pairs: f64 = (0..self.items).map(|each| self.attached[self.at[each] * slots + each]).sum();
+            return pairs / 2.0 + (0..self.items).map(|each| self.away(each, self.at[each])).sum::<f64>();
+        }
+        (0..self.jobs.len()).map(|job| self.slowest(job)).sum()
+    }
+
+    fn slowest(&self, job: usize) -> f64 {
+        self.jobs[job].iter().map(|&each| self.lost[each]).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// By how much the sum changes if two slots of different chips change places; for single processes with costs of pairs.
+    fn change(&self, one: usize, other: usize) -> f64 {
+        let slots = self.slots();
+        let (from, to) = (self.at[one], self.at[other]);
+        self.attached[to * slots + one] + self.attached[from * slots + other]
+            - self.attached[from * slots + one]
+            - self.attached[to * slots + other]
+            - 2.0 * self.both[one * slots + other]
+            + self.away(one, to)
+            + self.away(other, from)
+            - self.away(one, from)
+            - self.away(other, to)
+    }
+
+    fn exchange(&mut self, one: usize, other: usize) {
+        let slots = self.slots();
+        let (from, to) = (self.at[one], self.at[other]);
+        if self.fast() {
+            for (chip, gone, come) in [(from, one, other), (to, other, one)] {
+                let row = &mut self.attached[chip * slots..(chip + 1) * slots];
+                let (less, more) = (&self.both[gone * slots..], &self.both[come * slots..]);
+                for ((sum, less), more) in row.iter_mut().zip(less).zip(more) {
+                    *sum += more - less;
+                }
+            }
+        } else {
+            self.members[from].retain(|&each| each != one);
+            self.members[to].retain(|&each| each != other);
+            self.members[from].push(other);
+            self.members[to].push(one);
+        }
+        (self.at[one], self.at[other]) = (to, from);
+        if !self.fast() {
+            self.compute(from);
+            self.compute(to);
+        }
+    }
+
+    /// Exchange, and undo it unless all costs less afterwards.
+    fn tried(&mut self, one: usize, other: usize) -> bool {
+        if self.fast() {
+            let better = self.change(one, other) < -LEAST;
+            if better {
+                self.exchange(one, other);
+            }
+            return better;
+        }
+        let before = self.of_chips(one, other);
+        self.exchange(one, other);
+        if self.of_chips(one, other) < before - LEAST {
+            return true;
+        }
+        self.exchange(one, other);
+        false
+    }
+
+    /// The sum over tasks that have a process on the chip of one or the other.
+    fn of_chips(&self, one: usize, other: usize) -> f64 {
+        let touched = [one, other].map(|each| &self.members[self.at[each]]);
+        let mut jobs: Vec<usize> = touched
+            .into_iter()
+            .flatten()
+            .filter(|&&each| each < self.items)
+            .map(|&each| self.problem.job[each])
+            .collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs.into_iter().map(|job| self.slowest(job)).sum()
+    }
+
+    /// Exchange while that makes all cost less.
+    fn descend(&mut self) {
+        loop {
+            let mut improved = false;
+            for one in 0..self.items {
+                for other in one + 1..self.slots() {
+                    if self.at[one] != self.at[other] && self.tried(one, other) {
+                        improved = true;
+                    }
+                }
+                if self.over() {
+                    return;
+                }
+            }
+            if !improved {
+                return;
+            }
+        }
+    }
+
+    /// Whether time has run out; the clock is looked at now and then.
+    fn over(&mut self) -> bool {
+        self.looks += self.slots();
+        if self.looks >= PERIOD {
+            self.looks = 0;
+            self.late |= Instant::now() >= self.until;
+        }
+        self.late
+    }
+
+    /// Exchange a few that are drawn.
+    fn kick(&mut self, random: &mut Random) {
+        for _ in 0..(self.items / 8).max(2) {
+            let (one, other) = self.drawn(random);
+            if self.at[one] != self.at[other] {
+                self.exchange(one, other);
+            }
+        }
+    }
+
+    fn drawn(&self, random: &mut Random) -> (usize, usize) {
+        let of = |many: usize, random: &mut Random| (random.draw() % many as u64) as usize;
+        (of(self.items, random), of(self.slots(), random))
+    }
+
+    /// Exchange at random, what costs more ever more seldom (Kirkpatrick et al. 1983).
+    fn anneal(&mut self, random: &mut Random) {
+        let moves = (self.slots() * MOVES).min(MOST_MOVES);
+        let mut sum = 0.0;
+        for _ in 0..100 {
+            let (one, other) = self.drawn(random);
+            if self.at[one] != self.at[other] {
+                sum += self.change(one, other).abs();
+            }
+        }
+        let mut warmth = sum / 100.0;
+        let cooling = COLDEST.powf(1.0 / moves as f64);
+        for step in 0..moves {
+            let (one, other) = self.drawn(random);
+            if self.at[one] != self.at[other] {
+                let change = self.change(one, other);
+                if change <= 0.0 || random.share() < (-change / warmth).exp() {
+                    self.exchange(one, other);
+                }
+            }
+            warmth *= cooling;
+            if step.is_multiple_of(PERIOD) && Instant::now() >= self.until {
+                self.late = true;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+"""`becalm place simulate` and `becalm place train`, beside `becalm place PROFILE`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+from becalm.report import placement_trials
+from becalm.report.terminal import console
+from becalm.units import duration_ns
+
+
+class Placing(click.Command):
+    """A command with an argument, of which some words are commands of their own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """That of the command which is meant."""
+        if args[:1] and args[0] in COMMANDS:
+            return COMMANDS[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What is meant, also where nothing is above this command."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+@click.command("simulate")
+@click.argument("tasks", nargs=-1)
+@click.option("--programs", metavar="FILE.toml", help="Programs, each as it is alone. [default: nine published ones]")
+@click.option("--chips", default="4/4", show_default=True, help="Cores of each chip; 2x2/2x2: cores of two threads.")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this one. [default: all]")
+@click.option("--drain", is_flag=True, help="What ends does not begin again.")
+@click.option("--objective", default="degradation", show_default=True, help="What is averaged; or slowdown.")
+@click.option("--seed", default=0, show_default=True, help="Of methods that draw.")
+@click.option(
+    "--budget", default="10s", show_default=True, type=options.Checked("budget", duration_ns), help="For each method."
+)
+@click.option("--weights", metavar="FOLDER", help="Weights of your own, of `becalm place train --save`.")
+@output.as_json
+@output.markdown
+@output.plain
+def command_simulate_placement(
+    tasks: tuple[str, ...], as_json: bool, markdown: bool, plain: bool, **given: Any
+) -> None:
+    """Place programs on simulated chips by each method, and play that through (docs/explanation/placement.md).
+
+    \b
+    becalm place simulate gcc lbm mcf milc povray gamess namd gobmk
+    becalm place simulate --chips 8/4 --method optimal --method di
+    """
+    _show(becalm.simulate_placement(tasks, **given), as_json, markdown, plain)
+
+
+@click.command("train")
+@click.option("--programs", metavar="FILE.toml", help="Programs to be like. [default: nine published ones]")
+@click.option("--seeds", default=20, show_default=True, metavar="N", help="Cross-validations, each of five folds.")
+@click.option("--seed", default=1, show_default=True, help="Of the weights that are kept.")
+@click.option("--save", metavar="FOLDER", help="Write the weights there.")
+@output.as_json
+@output.markdown
+@output.plain
+def command_train_placement(as_json: bool, markdown: bool, plain: bool, **given: Any) -> None:
+    """Train the placements that learn, and say how good they are on what they have not seen.
+
+    \b
+    becalm place train --save weights
+    becalm place simulate --weights weights gcc lbm mcf milc povray gamess namd gobmk
+    """
+    _show(becalm.train_placement(**given, say=output.warned), as_json, markdown, plain)
+
+
+COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "train": command_train_placement}
+"""Words after `becalm place` that are no profile."""
+
+
+@click.command("place", cls=Placing)
+@click.pass_context
+def command_place(context: click.Context) -> None:
+    """Say which programs belong together on a chip, in simulation first (docs/explanation/placement.md).
+
+    \b
+    becalm place simulate gcc lbm mcf milc povray gamess namd gobmk
+    becalm place train --save weights
+    """
+    echo(context.get_help())
+
+
+def _show(found: Any, as_json: bool, markdown: bool, plain: bool) -> None:
+    if as_json:
+        value = found.to_json()
+        output.print_json(value["kind"], value)
+    elif markdown:
+        echo(placement_trials.as_markdown(found), nl=False)
+    else:
+        console(plain=plain).print(placement_trials.on_terminal(found, plain=plain))

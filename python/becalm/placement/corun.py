@@ -1,0 +1,162 @@
+"""Tasks on chips played through: from event to event, as AKULA does (Zhuravlev et al. 2010; Anderson 2013, 3.2 and
+6.21).
+
+A process progresses at (1 - its cost beside those that run with it)/solo. By default whatever ends begins again until
+each has run `runs` times, so that neighbours never change, and every run takes what the table of costs says. With
+`drain` nothing begins again: who is left runs with fewer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, unfairness
+from becalm.placement.problem import Problem
+
+RUNS = 3
+"""How often each task runs at least."""
+
+MOST_EVENTS = 5_000_000
+"""Ends of runs that are simulated: a minute or so."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoRun:
+    """What happened. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where it has
+    several), `degradation`, (run - solo)/run, and `runs`, how many were complete. `end_s`: when the last that was
+    waited for ended."""
+
+    run_s: Mapping[str, float]
+    degradation: Mapping[str, float]
+    runs: Mapping[str, int]
+    end_s: float
+    events: int
+
+    @property
+    def mean(self) -> float:
+        """Mean degradation over the tasks."""
+        return math.fsum(self.degradation.values()) / len(self.degradation)
+
+    def cost(self, objective: Objective) -> float:
+        """Mean over the tasks on the scale of an objective."""
+        return math.fsum(objective.of(each) for each in self.degradation.values()) / len(self.degradation)
+
+    @property
+    def unfairness(self) -> float | None:
+        """100 times the standard deviation of the degradations, over N, over their mean; None where nothing is lost."""
+        return unfairness(list(self.degradation.values()))
+
+
+@dataclass(slots=True)
+class _Process:
+    """One that runs: what is left of the run, since when, and how long complete ones took together."""
+
+    chip: int
+    solo_s: float
+    left: float = 1.0
+    since_s: float = 0.0
+    rate: float = 0.0
+    taken_s: float = 0.0
+    runs: int = 0
+    running: bool = True
+
+
+def play(
+    tasks: Sequence[Task],
+    chips: Sequence[Chip],
+    costs: CoRunCosts | None,
+    sharing: Sequence[Sequence[str]],
+    *,
+    drain: bool = False,
+    runs: int = RUNS,
+) -> CoRun:
+    """Play tasks on chips through, `sharing` as a Placement has it. Raises UsageError for a sharing that does not have
+    every process once, for a task without a time alone, and for costs that are not known."""
+    problem = Problem.of(tasks, chips, costs, Objective.DEGRADATION)
+    if runs < 1:
+        raise UsageError(f"Each task runs at least once, not {runs} times.")
+    where = _numbers(problem, sharing)
+    processes = []
+    for number, task in enumerate(problem.item):
+        if task.solo_s is None:
+            raise UsageError(f"How long {task.name} takes alone is not known: give it `solo_s` to simulate it.")
+        processes.append(_Process(where[number], task.solo_s))
+    needed = 1 if drain else runs
+    if (many := _most_events(processes, needed)) > MOST_EVENTS:
+        raise UsageError(
+            f"While the longest task runs {needed} times, others would end some {many:.0e} times: more "
+            f"than {MOST_EVENTS:,}. Give tasks times that differ less."
+        )
+    now, events = 0.0, 0
+    changed = set(range(len(chips)))
+    while any(each.runs < needed for each in processes):
+        for chip in changed:
+            _set_rates(problem, processes, chip)
+        step = min(each.left / each.rate for each in processes if each.running)
+        now += step
+        changed = set()
+        for each in processes:
+            if each.running:
+                # What is within rounding of its end has ended: equal tasks end together.
+                each.left -= step * each.rate
+                if each.left <= 1e-12:
+                    _end(each, now, drain, changed)
+                    events += 1
+    return _summed(problem, processes, now, events)
+
+
+def _most_events(processes: Sequence[_Process], needed: int) -> float:
+    """About how many runs end until the longest has run often enough."""
+    longest = max(each.solo_s for each in processes)
+    return sum(needed * longest / each.solo_s for each in processes)
+
+
+def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:
+    """The chip of each process. Raises UsageError unless each is there once and chips have room."""
+    free: dict[str, list[int]] = {}
+    for number, task in enumerate(problem.item):
+        free.setdefault(task.name, []).append(number)
+    where = [-1] * len(problem.item)
+    if len(sharing) != len(problem.chips):
+        raise UsageError(f"The sharing has {len(sharing)} chips, and there are {len(problem.chips)}.")
+    for chip, names in enumerate(sharing):
+        if len(names) > problem.rooms[chip]:
+            raise UsageError(f"Chip {chip} has room for {problem.rooms[chip]}, and {len(names)} are placed there.")
+        for name in names:
+            if not free.get(name):
+                raise UsageError(f"{name} is placed more often than it has processes, or is no task.")
+            where[free[name].pop(0)] = chip
+    if lost := [name for name, left in free.items() if left]:
+        raise UsageError(f"{lost[0]} is not placed on any chip.")
+    return where
+
+
+def _set_rates(problem: Problem, processes: Sequence[_Process], chip: int) -> None:
+    members = [number for number, each in enumerate(processes) if each.running and each.chip == chip]
+    for number, lost in zip(members, problem.losses(members, problem.chips[chip]), strict=True):
+        total = lost + float(problem.away[number, chip])
+        if total >= 1:
+            raise UsageError(f"{problem.item[number].name} would not run at all: it loses {total:.0%} of its speed.")
+        processes[number].rate = (1 - total) / processes[number].solo_s
+
+
+def _end(process: _Process, now: float, drain: bool, changed: set[int]) -> None:
+    process.runs += 1
+    process.taken_s += now - process.since_s
+    process.left, process.since_s = 1.0, now
+    if drain:
+        process.running = False
+        changed.add(process.chip)
+
+
+def _summed(problem: Problem, processes: Sequence[_Process], now: float, events: int) -> CoRun:
+    run_s: dict[str, float] = {}
+    runs: dict[str, int] = {}
+    for task, each in zip(problem.item, processes, strict=True):
+        run_s[task.name] = max(run_s.get(task.name, 0.0), each.taken_s / each.runs)
+        runs[task.name] = min(runs.get(task.name, each.runs), each.runs)
+    lost = {task.name: (run_s[task.name] - (task.solo_s or 0.0)) / run_s[task.name] for task in problem.tasks}
+    return CoRun(run_s, lost, runs, now, events)

@@ -1,0 +1,241 @@
+"""The best sharing: by tables of all sets where they are few, by HiGHS, and by column generation where they are not.
+
+A sharing is a set of columns, one a chip, that have each process once: a set-partitioning problem. `optimal` chooses
+the way (research: scan and dynamic programming to 20 processes, HiGHS while the sets can be listed). Beyond, costs are
+of pairs: local search finds a sharing, and the linear program over columns that are made when they are needed bounds it
+(Dantzig & Wolfe 1960; the bound is Lagrange's).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_matrix
+
+from becalm.errors import UsageError
+from becalm.placement.engine import ask
+from becalm.placement.found import Found, Search, sharing_of
+from becalm.placement.problem import Problem, Sharing
+from becalm.placement.search import swap
+
+TABLE_ITEMS = 12
+"""Up to so many processes all sets are in a table, whatever the chips; beyond, only for chips that are alike."""
+
+ALIKE_ITEMS, MOST_ITEMS, SMALL_ROOM = 16, 20, 4
+"""Alike chips: up to 16 processes on any, up to 20 on chips of four and fewer, or on two chips."""
+
+SMOOTHED = 0.6
+"""Share of the old prices in those that columns are made for (Wentges 1997): without it prices jump to and fro."""
+
+PRECISION = 1e-9
+
+SHARE_OF_SWAP, SHARE_OF_COLUMNS = 0.2, 0.7
+"""Of the budget: for a first sharing, and for columns; the rest is for the best sharing of those columns."""
+
+
+def optimal(problem: Problem, search: Search) -> Found:
+    """The sharing that costs least, with a bound. Raises UsageError for unknown costs."""
+    items = len(problem.item)
+    few = items <= TABLE_ITEMS or (
+        problem.alike
+        and (
+            items <= ALIKE_ITEMS
+            or (items <= MOST_ITEMS and (max(problem.rooms) <= SMALL_ROOM or len(problem.rooms) == 2))
+        )
+    )
+    if few and problem.single and problem.countable:
+        return by_table(problem)
+    if problem.countable:
+        return by_columns(problem, search)
+    return by_generation(problem, search)
+
+
+def by_table(problem: Problem, repeat: int = 1) -> Found:
+    """By the engine, from a table of all sets (place/subsets.rs). `repeat`: for the mean time of a decision."""
+    kind, first = problem.kinds
+    tables = [
+        [(sum(1 << each for each in members), sum(lost)) for members, lost in problem.table(chip)] for chip in first
+    ]
+    request = {
+        "items": len(problem.item), "tables": tables, "kind": kind, "alike": problem.alike, "repeat": repeat,
+    }  # fmt: skip
+    answer = ask("optimal", request)
+    chips = sharing_of(answer["chips"], len(problem.chips))
+    return Found(chips, answer["value"] / len(problem.tasks), round(answer["decision_ns"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Sets that chips of a kind may get: kind, members, and what these lose."""
+
+    kind: list[int]
+    members: list[tuple[int, ...]]
+    lost: list[tuple[float, ...]]
+
+
+def by_columns(problem: Problem, search: Search) -> Found:
+    """By HiGHS: min Σ cost of a set, each process in one, as many sets of a kind as chips; the cost of a task of
+    several processes is a variable that none of its processes exceeds."""
+    kind_of, first = problem.kinds
+    rows = [
+        (kind, members, lost) for kind, chip in enumerate(first) for members, lost in problem.table(chip) if members
+    ]
+    columns = _Columns([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    chosen, bound, late = _partition(
+        problem, columns, [kind_of.count(kind) for kind in range(len(first))], search.budget_s
+    )
+    if chosen is None:
+        found = swap(problem, search)
+        return replace(found, bound=bound, out_of_time=True)
+    free = {kind: [chip for chip, each in enumerate(kind_of) if each == kind] for kind in range(len(first))}
+    sharing: list[tuple[int, ...]] = [()] * len(problem.chips)
+    for column in chosen:
+        sharing[free[columns.kind[column]].pop(0)] = columns.members[column]
+    return Found(tuple(sharing), bound, out_of_time=late)
+
+
+def _partition(
+    problem: Problem, columns: _Columns, chips: Sequence[int], budget_s: float
+) -> tuple[list[int] | None, float | None, bool]:
+    """The chosen columns (None: none in time), the bound on the mean cost, and whether time ran out."""
+    count, items, tasks = len(columns.members), len(problem.item), len(problem.tasks)
+    jobs = [] if problem.single else list(range(tasks))
+    entries = [(each, index, 1.0) for index, members in enumerate(columns.members) for each in members]
+    entries += [(items + kind, index, 1.0) for index, kind in enumerate(columns.kind)]
+    low, high = [1.0] * items + [0.0] * len(chips), [1.0] * items + [float(each) for each in chips]
+    if jobs:
+        at = items + len(chips)
+        for index, (members, lost) in enumerate(zip(columns.members, columns.lost, strict=True)):
+            entries += [(at + each, index, -cost) for each, cost in zip(members, lost, strict=True)]
+        entries += [(at + each, count + problem.job[each], 1.0) for each in range(items)]
+        low, high = low + [0.0] * items, high + [np.inf] * items
+    row, column, value = (np.array(each) for each in zip(*entries, strict=True))
+    matrix = csr_matrix((value, (row, column)), shape=(len(low), count + len(jobs)))
+    own = [0.0 if jobs else sum(lost) for lost in columns.lost]
+    found: Any = milp(
+        np.array(own + [1.0] * len(jobs)),
+        integrality=np.array([1] * count + [0] * len(jobs)),
+        bounds=Bounds(np.array([0.0] * count + [-np.inf] * len(jobs)), np.array([1.0] * count + [np.inf] * len(jobs))),
+        constraints=LinearConstraint(matrix, np.array(low), np.array(high)),
+        options={"time_limit": budget_s, "mip_rel_gap": 0.0},
+    )
+    if found.status not in (0, 1):
+        raise UsageError(f"HiGHS finds no sharing: {found.message}")
+    dual = getattr(found, "mip_dual_bound", None)
+    bound = None if dual is None or not np.isfinite(dual) else float(dual) / tasks
+    if found.x is None:
+        return None, bound, True
+    return [int(each) for each in np.flatnonzero(found.x[:count] > 0.5)], bound, found.status == 1
+
+
+def by_generation(problem: Problem, search: Search) -> Found:
+    """By local search, with a bound by column generation where chips are alike and tasks single: else without."""
+    begun = time.monotonic()
+    first = swap(problem, Search(search.seed, search.budget_s * SHARE_OF_SWAP))
+    if not (problem.alike and problem.single and problem.threads == 1):
+        return first
+    room, count = problem.rooms[0], len(problem.chips)
+    cost = np.zeros((room * count, room * count))
+    pairs = problem.pairs()
+    cost[: len(pairs), : len(pairs)] = pairs + pairs.T
+    columns = _Generation(cost, room, count)
+    columns.add(_full(first.sharing, len(pairs), room))
+    columns.run(begun + search.budget_s * SHARE_OF_COLUMNS)
+    best = columns.whole(max(0.1, begun + search.budget_s - time.monotonic()))
+    worth, _ = problem.worth(first.sharing)
+    sharing: Sharing = first.sharing
+    if best is not None:
+        found = tuple(tuple(each for each in members if each < len(pairs)) for members in best)
+        sharing = min((first.sharing, found), key=lambda each: problem.worth(each)[0])
+        worth = problem.worth(sharing)[0]
+    bound = min(columns.bound / len(problem.tasks), worth)
+    return Found(sharing, bound, out_of_time=columns.late)
+
+
+def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
+    """Sets that are filled up by the slots that nobody uses."""
+    spare, found = items, []
+    for members in sharing:
+        missing = room - len(members)
+        found.append((*members, *range(spare, spare + missing)))
+        spare += missing
+    return found
+
+
+class _Generation:
+    """Columns that are made when they are needed. `cost`: what two cost each other; chips of `room`, `chips` of
+    them."""
+
+    def __init__(self, cost: NDArray[np.float64], room: int, chips: int) -> None:
+        self._cost, self._room, self._chips = cost, room, chips
+        self._members: dict[tuple[int, ...], float] = {}
+        self.bound = -np.inf
+        self.late = False
+
+    def add(self, sets: Sequence[Sequence[int]]) -> int:
+        """Take sets as columns; how many were new."""
+        before = len(self._members)
+        for members in sets:
+            chosen = tuple(sorted(members))
+            self._members[chosen] = float(self._cost[np.ix_(chosen, chosen)].sum()) / 2
+        return len(self._members) - before
+
+    def _solved(self) -> tuple[float, NDArray[np.float64]]:
+        """The linear program over the columns: its value and prices."""
+        sets = list(self._members)
+        column = np.repeat(np.arange(len(sets)), self._room)
+        matrix: Any = csr_matrix(
+            (np.ones(len(column)), (np.concatenate(sets), column)), shape=(len(self._cost), len(sets))
+        )
+        found: Any = linprog(list(self._members.values()), A_eq=matrix, b_eq=np.ones(len(self._cost)), method="highs")
+        return float(found.fun), np.asarray(found.eqlin.marginals)
+
+    def run(self, until: float) -> None:
+        """Make columns until the linear program is solved, or until that time (time.monotonic())."""
+        center: NDArray[np.float64] | None = None
+        while True:
+            value, prices = self._solved()
+            center = prices if center is None else center
+            if value - self.bound <= PRECISION * max(1.0, abs(value)):
+                return
+            fresh = 0
+            for asked in (SMOOTHED * center + (1 - SMOOTHED) * prices, prices):
+                left = until - time.monotonic()
+                if left <= 0:
+                    self.late = True
+                    return
+                answer = ask(
+                    "cheapest",
+                    {
+                        "both": self._cost.tolist(), "prices": asked.tolist(), "size": self._room,
+                        "budget_ms": max(1, round(left * 1000)),
+                    },
+                )  # fmt: skip
+                bound = float(asked.sum() + self._chips * answer["bound"])
+                if bound > self.bound:
+                    self.bound, center = bound, asked
+                fresh = self.add(answer["sets"])
+                if fresh:
+                    break
+            if not fresh:
+                return
+
+    def whole(self, budget_s: float) -> list[tuple[int, ...]] | None:
+        """The best sharing of the columns that there are; None where none was found in time."""
+        sets = list(self._members)
+        column = np.repeat(np.arange(len(sets)), self._room)
+        matrix = csr_matrix((np.ones(len(column)), (np.concatenate(sets), column)), shape=(len(self._cost), len(sets)))
+        found: Any = milp(
+            np.array(list(self._members.values())),
+            integrality=np.ones(len(sets), dtype=int),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(matrix, 1, 1),
+            options={"time_limit": budget_s},
+        )
+        return None if found.x is None else [sets[each] for each in np.flatnonzero(found.x > 0.5)]

@@ -1,0 +1,98 @@
+"""Programs drawn at random, like the known ones in distribution, and workloads of them, with the best sharing of each.
+
+Logarithms of memory lines, times alone, CPI and sensitivity are drawn from the normal distribution that has the known
+programs' means and covariances. Eleven programs have C(11, 8) = 165 workloads of eight, as many as Anderson (2013)
+trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from becalm.placement.model import Cache, Characterisation, Program, of_sets
+
+FLOOR_LINES = 0.005
+"""Half of the last digit that the known programs are given with: the logarithm of none."""
+
+FLOOR_SENSITIVITY = 0.0005
+
+MOST_LINES = 100.0
+"""Memory lines per 1,000 instructions of which no program has more: 6.4 bytes an instruction. Drawn again."""
+
+MOST_RATE = 60.0
+"""Lines per 1,000 cycles, likewise: 12 GB/s alone, as much as the most demanding of the known programs."""
+
+PROGRAMS, TASKS, ROOM = 11, 8, 4
+
+
+def drawn(known: Characterisation, count: int, random: np.random.Generator) -> tuple[Program, ...]:
+    """So many programs."""
+    rows = np.log(
+        [
+            (max(each.lines, FLOOR_LINES), each.solo_s, each.cpi, max(each.sensitivity, FLOOR_SENSITIVITY))
+            for each in known.programs
+        ]
+    )
+    mean, covariance = rows.mean(axis=0), np.cov(rows, rowvar=False)
+    found: list[Program] = []
+    while len(found) < count:
+        lines, solo_s, cpi, sensitivity = (float(each) for each in np.exp(random.multivariate_normal(mean, covariance)))
+        # Of the loss with the smallest part of the cache: how much is left at twice that, and at four times.
+        seven, fourteen = random.uniform(0.1, 0.65), random.uniform(0.0, 0.65)
+        if lines <= MOST_LINES and lines / cpi <= MOST_RATE:
+            curve = (
+                (3.5, 1 + sensitivity), (7.0, 1 + sensitivity * seven), (14.0, 1 + sensitivity * seven * fourteen),
+            )  # fmt: skip
+            found.append(Program(f"task {len(found) + 1}", cpi, lines, lines, solo_s, curve))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Programs, and every workload of eight of them on two chips of four."""
+
+    programs: tuple[Program, ...]
+    cache: Cache
+
+    @cached_property
+    def sets(self) -> tuple[tuple[int, ...], ...]:
+        """All fours of the programs."""
+        return tuple(combinations(range(len(self.programs)), ROOM))
+
+    @cached_property
+    def lost(self) -> NDArray[np.float64]:
+        """What the members of each of the sets lose (rows)."""
+        return of_sets(self.programs, self.sets, self.cache)
+
+    @cached_property
+    def workloads(self) -> tuple[tuple[int, ...], ...]:
+        """All eights, each by memory lines, most first."""
+        order = sorted(range(len(self.programs)), key=lambda each: -self.programs[each].lines)
+        return tuple(combinations(order, TASKS))
+
+    @cached_property
+    def _worth(self) -> dict[tuple[int, ...], float]:
+        return {members: float(lost) for members, lost in zip(self.sets, self.lost.sum(axis=1), strict=True)}
+
+    def worth(self, workload: Sequence[int], first: Sequence[int]) -> float:
+        """The mean degradation of a workload when these four share a chip, and the others the other."""
+        rest = set(workload) - set(first)
+        return (self._worth[tuple(sorted(first))] + self._worth[tuple(sorted(rest))]) / len(workload)
+
+    def best(self, workload: Sequence[int]) -> tuple[int, ...]:
+        """Who is on the chip of the first task in the best sharing."""
+        first, rest = workload[0], workload[1:]
+        return min(
+            ((first, *others) for others in combinations(rest, ROOM - 1)), key=lambda each: self.worth(workload, each)
+        )
+
+
+def distributed(workload: Sequence[int]) -> tuple[int, ...]:
+    """DI's choice of who is with the first task, of tasks by pressure: ranks 1, 8, 3, 6."""
+    return (workload[0], workload[7], workload[2], workload[5])

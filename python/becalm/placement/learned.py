@@ -1,0 +1,161 @@
+"""Placements that were learned: `mlp` and `svm` say which chip a task goes to, `costs` what a set will cost.
+
+Weights are data (weights/NAME.json), made by `becalm place train` (training.py), with how they came about; what they
+say is computed by the engine (place/learned.rs). `rows` and `features` are what they take, in training and in use.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
+from becalm.placement import exact
+from becalm.placement.engine import ask
+from becalm.placement.found import Found, Search, sharing_of
+from becalm.placement.generated import FLOOR_LINES, ROOM, TASKS
+from becalm.placement.problem import Problem
+from becalm.placement.search import swap
+from becalm.placement.simple import by_pressure
+
+LEAST_PART = 1 / 11
+"""Of the cache: what a program always keeps, one way of eleven."""
+
+MOST_LACKING = 1.7
+"""Logarithm of the cache over the smallest part for which a sensitivity is known, 19.25 over 3.5 MB."""
+
+FULL_RATE = 93.0
+"""Memory lines per 1,000 cycles that fill the link to 95 % (model.LINK_GB_S, at 3.18 GHz and 64 bytes a line)."""
+
+HIGHEST = 0.99
+"""A predicted cost is below 1."""
+
+
+def weights(name: str, folder: str | None = None) -> dict[str, Any]:
+    """The trained weights of a name: `about`, how they came about, and `model`, as the engine takes it. `folder`: where
+    one's own are, made by `becalm place train --save`. Raises UsageError where there are none."""
+    if folder is None:
+        return _shipped(name)
+    path = Path(folder) / f"{name}.json"
+    try:
+        return _of_text(path.read_text("utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = (
+            getattr(error, "strerror", None) or f"it has no {error}"
+            if isinstance(error, (OSError, KeyError))
+            else error
+        )
+        raise UsageError(
+            f"The weights {path} cannot be used: {why}. `becalm place train --save {folder}` makes them."
+        ) from None
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    return _of_text((importlib.resources.files("becalm.placement") / "weights" / f"{name}.json").read_text("utf-8"))
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    # Both have to be there.
+    return {"about": found["about"], "model": found["model"]}
+
+
+def infer(model: dict[str, Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """What weights say of rows: outputs, row by row, and ns a row."""
+    answer = ask("infer", {"model": model, "rows": rows.tolist()})
+    return np.array(answer["outputs"]), float(answer["row_ns"])
+
+
+def rows(lines: Sequence[float]) -> NDArray[np.float64]:
+    """Of eight tasks' pressures, in order: for each task its logarithm, then those of its competitors, highest
+    first."""
+    logs = np.log(np.maximum(np.array(lines, dtype=float), 0.0) + FLOOR_LINES)
+    return np.array([[own, *sorted(np.delete(logs, each), reverse=True)] for each, own in enumerate(logs)])
+
+
+def chosen(outputs: NDArray[np.float64]) -> tuple[int, ...]:
+    """Of the outputs for tasks by pressure, highest first: the four of the chip of the first, which goes there whatever
+    its own output says; then those with the highest."""
+    order = sorted(range(1, len(outputs)), key=lambda each: -outputs[each])
+    return (0, *order[: ROOM - 1])
+
+
+def score(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much outputs are for the first chip: first less second output of a network, the less one of a vector
+    machine."""
+    found: NDArray[np.float64] = outputs[:, 0] - outputs[:, 1] if outputs.shape[1] == 2 else -outputs[:, 0]
+    return found
+
+
+def classified(name: str, problem: Problem, search: Search) -> Found:
+    """By trained weights that know eight tasks on two chips of four alone. Raises UsageError for others."""
+    if problem.rooms != (ROOM, ROOM) or len(problem.item) != TASKS or not problem.single:
+        raise UsageError(
+            f"The placement {name} was trained on eight single tasks on two chips of four, and "
+            "knows no other. Choose `costs`, `swap` or `optimal`."
+        )
+    order = by_pressure(problem)
+    outputs, row_ns = infer(
+        weights(name, search.weights)["model"], rows([problem.item[each].pressure or 0.0 for each in order])
+    )
+    first = {order[each] for each in chosen(score(outputs))}
+    chips = [0 if each in first else 1 for each in range(TASKS)]
+    return Found(sharing_of(chips, 2), decision_ns=round(TASKS * row_ns))
+
+
+def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What `costs` predicts from, for each member of each of these sets (rows) in turn: its sensitivity, how much of
+    the cache it lacks if that is shared by the rates at which lines are read, and the product; rates of its own and of
+    the whole set, their logarithms, and the product."""
+    rate = np.array([(task.pressure or 0.0) / (task.cpi or 1.0) for task in tasks])[members]
+    sensitivity = np.array([task.sensitivity or 0.0 for task in tasks])[members]
+    count = members.shape[1]
+    whole = np.broadcast_to(rate.sum(axis=1, keepdims=True), rate.shape)
+    share = np.divide(rate, whole, out=np.full_like(rate, 1 / count), where=whole > 0)
+    lacks = -np.log(LEAST_PART + (1 - count * LEAST_PART) * share)
+    columns = (
+        sensitivity, lacks, sensitivity * np.minimum(lacks, MOST_LACKING), rate, np.log(rate + FLOOR_LINES), whole,
+        np.log(whole + FLOOR_LINES), np.minimum(whole, FULL_RATE) * rate,
+    )  # fmt: skip
+    return np.stack([each.reshape(-1) for each in columns], axis=1)
+
+
+def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
+    """What sets will cost, or, where there are too many, pairs as sets of two. Raises UsageError for tasks of which too
+    little is known."""
+    for task in problem.tasks:
+        missing = [name for name in ("pressure", "cpi", "sensitivity") if getattr(task, name) is None]
+        if missing:
+            raise UsageError(
+                f"The {missing[0]} of {task.name} is not known, which `costs` predicts from. Choose `optimal` or "
+                "`swap`."
+            )
+    sizes = problem.sizes if problem.countable else (2,)
+    known: dict[tuple[str, ...], tuple[float, ...]] = {}
+    for size in sizes:
+        if size < 2:
+            continue
+        sets = list(problem.sets([size]))
+        outputs, _ = infer(weights("costs", folder)["model"], features(problem.item, np.array(sets)))
+        lost = np.clip(outputs[:, 0], 0.0, HIGHEST).reshape(len(sets), size)
+        for members, values in zip(sets, lost, strict=True):
+            known.setdefault(tuple(problem.item[each].name for each in members), tuple(map(float, values)))
+    if not known:
+        return CoRunCosts(Origin.MODEL, (SetCosts((problem.item[0].name,), (0.0,)),))
+    return CoRunCosts(Origin.MODEL, tuple(SetCosts(names, lost) for names, lost in known.items()))
+
+
+def by_costs(problem: Problem, search: Search) -> Found:
+    """Predict what sets cost, then place by these costs: the best where sets can be listed, else local search."""
+    imagined = Problem(problem.tasks, problem.chips, predicted(problem, search.weights), problem.objective)
+    found = exact.optimal(imagined, search) if problem.countable else swap(imagined, search)
+    return Found(found.sharing, decision_ns=found.decision_ns, out_of_time=found.out_of_time)

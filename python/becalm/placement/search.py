@@ -1,0 +1,64 @@
+"""Local search: DI's sharing, improved by exchanges of two processes, and the same from many starts (place/swap.rs)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from becalm.placement import simple
+from becalm.placement.engine import ask
+from becalm.placement.found import Found, Search, sharing_of
+from becalm.placement.problem import Problem, Sharing
+
+STARTS = 10
+"""Descents: one from DI's sharing, then by turns annealed and from the best with some exchanges drawn."""
+
+LARGE_STARTS = 2
+LARGE = 256
+"""From so many processes on an annealing takes a second and more."""
+
+MOST_BITS = 64
+"""Processes whose sets the engine takes as bits."""
+
+
+def begun(problem: Problem) -> Sharing:
+    """Where a search begins: as DI places, or as Linux does where pressures are not known."""
+    if all(task.pressure is not None for task in problem.tasks):
+        return simple.distributed_intensity(problem)
+    return simple.as_linux(problem)
+
+
+def swap(problem: Problem, search: Search) -> Found:
+    """Local search with costs of sets where all of them are known, else of pairs. Threads that share a core are paired
+    afterwards where costs are of pairs: then it is no optimum of both."""
+    start = [0] * len(problem.item)
+    for chip, members in enumerate(begun(problem)):
+        for each in members:
+            start[each] = chip
+    request: dict[str, Any] = {
+        "rooms": problem.rooms,
+        "job": problem.job,
+        "away": problem.away.tolist() if problem.away.any() else [],
+        "start": start,
+        "starts": STARTS if len(start) < LARGE else LARGE_STARTS,
+        "seed": search.seed % 2**64,
+        "budget_ms": max(1, round(search.budget_s * 1000)),
+    }
+    if _by_sets(problem):
+        request["sets"] = [
+            (sum(1 << each for each in members), problem.losses(members, problem.chips[0]))
+            for members in problem.sets(problem.sizes)
+        ]
+    else:
+        request["pairs"] = problem.pairs().tolist()
+    answer = ask("swap", request)
+    return Found(
+        sharing_of(answer["chips"], len(problem.chips)),
+        decision_ns=round(answer["decision_ns"]),
+        out_of_time=answer["out_of_time"],
+    )
+
+
+def _by_sets(problem: Problem) -> bool:
+    """Whether costs of sets are used: known, few, and the same on every chip."""
+    same = problem.threads == 1 or len(set(problem.rooms)) == 1
+    return problem.by_sets() and problem.countable and len(problem.item) <= MOST_BITS and same

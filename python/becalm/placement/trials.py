@@ -1,0 +1,108 @@
+"""Placements tried in simulation: programs of a characterisation, placed by several methods, each played through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import encode
+from becalm.nouns.placement import Chip, Objective, Placement
+from becalm.placement import BUDGET_S, METHODS, method_named, place
+from becalm.placement.corun import CoRun, play
+from becalm.placement.model import LATENCY_CYCLES, LINK_GB_S, Characterisation, costs
+
+MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a line and queue, chosen and not measured"
+"""What is said of every figure that comes from the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A placement and what happened when it was played through. `refused`: why a method could not place; then without
+    both."""
+
+    method: str
+    placement: Placement | None
+    played: CoRun | None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Methods on the same tasks and chips. `machine`: where the programs were characterised."""
+
+    machine: str
+    tasks: tuple[str, ...]
+    chips: tuple[Chip, ...]
+    objective: Objective
+    drain: bool
+    rows: tuple[Trial, ...]
+    sentence: str = ""
+
+    @property
+    def best(self) -> float | None:
+        """The least mean degradation that was seen; None where nothing was placed."""
+        return min((each.played.cost(self.objective) for each in self.rows if each.played is not None), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        rows = [
+            {
+                "method": each.method,
+                "refused": each.refused,
+                "placement": None if each.placement is None else each.placement.to_json(),
+                "played": None if each.played is None else {**asdict(each.played), "mean": each.played.mean},
+            }
+            for each in self.rows
+        ]
+        return {
+            "becalm": VERSION,
+            "schema": SCHEMA,
+            "kind": "placement-trials",
+            "sentence": self.sentence,
+            "machine": self.machine,
+            "origin": MODEL,
+            "tasks": list(self.tasks),
+            "chips": [encode(each) for each in self.chips],
+            "objective": str(self.objective),
+            "drain": self.drain,
+            "rows": rows,
+        }
+
+
+def tried(
+    known: Characterisation,
+    names: Sequence[str],
+    chips: Sequence[Chip],
+    methods: Sequence[str],
+    *,
+    drain: bool = False,
+    objective: Objective = Objective.DEGRADATION,
+    seed: int = 0,
+    budget_s: float = BUDGET_S,
+    weights: str | None = None,
+) -> Trials:
+    """Place the programs of these names (all for none) by each method (all for none), and play each placement through.
+
+    Raises UsageError for what cannot be placed by any of them.
+    """
+    programs = known.named(names) if names else known.programs
+    most = min(len(programs), max((each.slots for each in chips), default=1))
+    table = costs(programs, known.cache, range(1, most + 1))
+    tasks = [each.task for each in programs]
+    rows = []
+    for name in methods or [each.name for each in METHODS]:
+        method_named(name)
+        try:
+            placed = place(
+                tasks, chips, table, method=name, seed=seed, budget_s=budget_s, objective=objective, weights=weights
+            )
+        except UsageError as error:
+            rows.append(Trial(name, None, None, str(error)))
+            continue
+        rows.append(Trial(name, placed, play(tasks, chips, table, placed.sharing, drain=drain)))
+    if all(each.placement is None for each in rows):
+        raise UsageError(rows[0].refused)
+    return Trials(known.cache.name, tuple(each.name for each in tasks), tuple(chips), objective, drain, tuple(rows))

@@ -1,0 +1,185 @@
+"""How good learned placements are on what they have not seen, and all of training in one call.
+
+`validate` holds out whole workloads of the same programs, and whole programs, never single instances: those of one
+workload give each other away. `train` validates, trains what ships, and writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.placement.generated import Generated, distributed, drawn
+from becalm.placement.learned import chosen, score
+from becalm.placement.model import Characterisation
+from becalm.placement.training import CLASSIFIERS, Data, Fitted, Model, said, train_classifier, train_costs
+
+FOLDS = 5
+SEEDS = 20
+
+SHIPPED = {"mlp": "mlp2", "svm": "svm"}
+"""The classifier behind each placement."""
+
+DIGITS = 6
+"""Significant ones of the weights that are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good a way is on what it has not seen. Shares: `accuracy` of tasks whose chip is right, with `precision`,
+    `recall` and `f`, weighted by class; NaN for ways that say no class. `regret`: mean degradation less the optimum's;
+    `optimum`."""
+
+    method: str
+    held_out: str
+    accuracy: float
+    precision: float
+    recall: float
+    f: float
+    regret: float
+    optimum: float
+    workloads: int
+
+
+@dataclass
+class _Tally:
+    right: list[tuple[float, float]]
+    regret: list[float]
+    optimum: list[float]
+
+    def add(self, data: Data, number: int, first: Sequence[int]) -> None:
+        """One workload, with who is to be with its first task."""
+        workload = data.workloads[number]
+        best = data.pool.worth(workload, data.pool.best(workload))
+        self.regret.append(data.pool.worth(workload, first) - best)
+        self.optimum.append(best)
+        labels = data.labels[8 * number : 8 * number + 8]
+        self.right += [(float(task not in first), float(label)) for task, label in zip(workload, labels, strict=True)]
+
+    def score(self, method: str, held_out: str) -> Score:
+        """All of them."""
+        pairs = np.array(self.right)
+        precision, recall, f = [], [], []
+        for kind in (0.0, 1.0):
+            hit = float(((pairs[:, 0] == kind) & (pairs[:, 1] == kind)).sum())
+            told, there = float((pairs[:, 0] == kind).sum()), float((pairs[:, 1] == kind).sum())
+            precision.append(hit / told if told else 0.0)
+            recall.append(hit / there if there else 0.0)
+            f.append(2 * hit / (told + there) if told + there else 0.0)
+        accuracy = float((pairs[:, 0] == pairs[:, 1]).mean())
+        return Score(
+            method, held_out, accuracy, float(np.mean(precision)), float(np.mean(recall)), float(np.mean(f)),
+            float(np.mean(self.regret)), float(np.mean(self.optimum)), len(self.regret),
+        )  # fmt: skip
+
+
+def validate(
+    known: Characterisation, methods: Sequence[str], seeds: int = SEEDS, say: Callable[[str], None] | None = None
+) -> tuple[Score, ...]:
+    """Five-fold cross-validation for so many seeds: by workload, of one eleven of programs; by program, of five elevens
+    of which one is held out. DI and random sharings beside."""
+    tallies: dict[tuple[str, str], _Tally] = {}
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        pools = [Generated(drawn(known, 11, random), known.cache) for _ in range(FOLDS)]
+        whole = [Data.of(pool, pool.workloads) for pool in pools]
+        order = random.permutation(len(whole[0].workloads))
+        folds = [[whole[0].workloads[each] for each in order[fold::FOLDS]] for fold in range(FOLDS)]
+        parts = [Data.of(pools[0], fold) for fold in folds]
+        for held_out, some in (("workloads", parts), ("programs", whole)):
+            for fold in range(FOLDS):
+                learn = [each for index, each in enumerate(some) if index != fold]
+                inputs, labels = (
+                    np.concatenate([getattr(each, name) for each in learn]) for name in ("inputs", "labels")
+                )
+                for name in methods:
+                    model = CLASSIFIERS[name](inputs, labels, seed)
+                    _try(tallies.setdefault((name, held_out), _Tally([], [], [])), some[fold], model)
+                for name in ("di", "random"):
+                    tally = tallies.setdefault((name, held_out), _Tally([], [], []))
+                    for number, workload in enumerate(some[fold].workloads):
+                        four = (workload[0], *random.choice(workload[1:], 3, replace=False))
+                        tally.add(some[fold], number, distributed(workload) if name == "di" else tuple(map(int, four)))
+        if say is not None:
+            say(f"seed {seed + 1} of {seeds}")
+    return tuple(tally.score(*key) for key, tally in tallies.items())
+
+
+def _try(tally: _Tally, data: Data, model: Model) -> None:
+    toward = score(said(model, data.inputs))
+    for number, workload in enumerate(data.workloads):
+        first = chosen(toward[8 * number : 8 * number + 8])
+        tally.add(data, number, [workload[each] for each in first])
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What was trained: on programs like those of `characterisation`; `scores` of ways that say chips, `costs` of those
+    that predict costs; `saved`: the files. `skipped`: what could not be trained here, and why."""
+
+    characterisation: str
+    seeds: int
+    seed: int
+    scores: tuple[Score, ...]
+    costs: tuple[Fitted, ...]
+    saved: tuple[str, ...] = ()
+    skipped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement-training", **asdict(self)}
+
+
+def train(
+    known: Characterisation,
+    *,
+    seeds: int = SEEDS,
+    seed: int = 1,
+    save: str | Path | None = None,
+    without_svm: str = "",
+    say: Callable[[str], None] | None = None,
+) -> Training:
+    """Validate and train. `save`: a folder for the weights. `without_svm`: why there is no support vector machine.
+
+    Raises UsageError for a folder that cannot be written, MachineError without scikit-learn unless `without_svm`.
+    """
+    if seeds < 1:
+        raise UsageError(f"There is at least one seed, not {seeds}.")
+    folder = None if save is None else Path(save)
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise UsageError(f"Weights cannot be written to {folder}: it is no folder that may be written to.")
+    methods = [name for name in CLASSIFIERS if not (without_svm and name == "svm")]
+    scores = validate(known, methods, seeds, say)
+    model, fitted = train_costs(known, seed)
+    made: dict[str, tuple[Model, Any]] = {"costs": (model, [asdict(each) for each in fitted])}
+    for name, trained in SHIPPED.items():
+        if trained in methods:
+            own = [asdict(each) for each in scores if each.method == trained]
+            made[name] = (train_classifier(known, trained, seed), own)
+    saved = []
+    for name, (weights, unseen) in made.items() if folder is not None else ():
+        assert folder is not None
+        about = {
+            "made_by": f"becalm place train --seeds {seeds} --seed {seed}", "becalm": VERSION,
+            "programs_like": known.cache.name, "on_what_it_has_not_seen": unseen,
+        }  # fmt: skip
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({"about": about, "model": _rounded(weights)}) + "\n", encoding="utf-8")
+        saved.append(str(path))
+    return Training(known.cache.name, seeds, seed, scores, fitted, tuple(saved), without_svm)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value

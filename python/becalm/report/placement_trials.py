@@ -1,0 +1,88 @@
+"""Placements tried in simulation, and trained ones, as tables on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.placement.trials import Trials
+from becalm.placement.validation import Training
+from becalm.report import markdown
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.wording import placement_trials as wording
+from becalm.wording.measurement import duration
+
+
+def on_terminal(found: Trials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """The sentence and its tables."""
+    del columns
+    parts: list[RenderableType] = [Text(sentence(found), "" if plain else "bold")]
+    for table in tables(found):
+        parts += [Text(), grid(table, plain)]
+    parts += [Text(), *(Text(each, "" if plain else "dim") for each in notes(found))]
+    return Group(*parts)
+
+
+def as_markdown(found: Trials | Training) -> str:
+    """The same in Markdown."""
+    lines = [sentence(found)]
+    for table in tables(found):
+        lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
+    return markdown.written([*lines, "", *notes(found)])
+
+
+def sentence(found: Trials | Training) -> str:
+    """What is said first."""
+    return found.sentence if isinstance(found, Trials) else wording.learned(found)
+
+
+def notes(found: Trials | Training) -> list[str]:
+    """What is said last."""
+    if isinstance(found, Training):
+        return [
+            each for each in (found.skipped, *(f"Written: {path}" for path in found.saved), wording.origin()) if each
+        ]
+    return [*(f"{each.method}: {each.refused}" for each in found.rows if each.refused), wording.origin()]
+
+
+def tables(found: Trials | Training) -> Iterator[Table]:
+    """Methods by what their sharing costs; what was learned, by what was held out."""
+    if isinstance(found, Training):
+        yield from _trained(found)
+        return
+    best = found.best or 0.0
+    placed = [(each.played.cost(found.objective), each) for each in found.rows if each.played is not None]
+    rows, where = [], []
+    for cost, each in sorted(placed, key=lambda one: one[0]):
+        assert each.played is not None
+        assert each.placement is not None
+        rows.append(
+            (
+                each.method, f"{100 * cost:.3f} %", f"{100 * (cost / best - 1):.2f} %" if best else "0 %",
+                "" if each.played.unfairness is None else f"{each.played.unfairness:.0f}",
+                duration(each.placement.decision_ns),
+            )
+        )  # fmt: skip
+        where.append((each.method, " | ".join(" ".join(names) for names in each.placement.sharing)))
+    head = ("method", "lost on average", "over the best", "unfairness", "decided in")
+    yield Table("", head, tuple(rows), (1, 2, 3, 4))
+    yield Table("", ("method", "chips"), tuple(where))
+
+
+def _trained(found: Training) -> Iterator[Table]:
+    for held_out in ("workloads", "programs"):
+        rows = tuple(
+            (
+                each.method, f"{100 * each.accuracy:.1f} %", f"{each.precision:.3f}", f"{each.recall:.3f}",
+                f"{each.f:.3f}", f"{100 * each.regret:.3f} %", f"{100 * each.optimum:.3f} %",
+            )
+            for each in found.scores
+            if each.held_out == held_out
+        )  # fmt: skip
+        head = ("method", "right", "precision", "recall", "F", "over the best", "best loses")
+        yield Table(f"{held_out} held out", head, rows, (1, 2, 3, 4, 5, 6))
+    costs = tuple((each.method, f"{each.correlation:.4f}", f"{100 * each.error:.3f} %") for each in found.costs)
+    yield Table("costs of sets of programs held out", ("method", "correlation", "mean error"), costs, (1, 2))

@@ -1,0 +1,57 @@
+"""Sentences about placements that were tried in simulation, and about those that were trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from becalm.nouns.placement import Objective
+from becalm.placement.trials import MODEL, Trials
+from becalm.placement.validation import Score, Training
+from becalm.units import listed
+from becalm.wording.measurement import counted
+
+NEAR = 1e-9
+
+
+def sentence(found: Trials) -> str:
+    """Which methods were best, and what that is worth beside Linux."""
+    best = found.best
+    assert best is not None
+    costs = {each.method: each.played.cost(found.objective) for each in found.rows if each.played is not None}
+    winners = [name for name, cost in costs.items() if cost <= best + NEAR]
+    what = "degradation" if found.objective is Objective.DEGRADATION else "slow-down"
+    said = f"In the model, {counted(len(found.tasks), 'program')} lose {100 * best:.2f} % on average at best"
+    said += f" (mean {what}; {listed(winners)})"
+    if "linux" in costs:
+        said += f", {100 * costs['linux']:.2f} % where Linux would put them"
+    return f"{said}. Nothing was measured."
+
+
+def origin() -> str:
+    """Where the figures come from."""
+    return f"Costs are of a {MODEL}."
+
+
+def learned(found: Training) -> str:
+    """How good what was trained is on programs that it has not seen, beside DI."""
+    rows = {each.method: each for each in found.scores if each.held_out == "programs"}
+    di = rows["di"]
+    better = [name for name, each in rows.items() if name not in ("di", "random") and each.regret < di.regret]
+    names = [name for name in rows if name not in ("di", "random")]
+    first = f"On programs that were held out, {_cost(di)} more than the best sharing is what DI loses; " + (
+        f"{listed(better)} lose less." if better else f"none of {listed(names)} loses less."
+    )
+    costs = {each.method: each for each in found.costs}
+    return (
+        f"{first} Costs are predicted with a correlation of {costs['costs'].correlation:.3f} "
+        f"({costs['linear'].correlation:.3f} by a line)."
+    )
+
+
+def _cost(score: Score) -> str:
+    return f"{100 * score.regret:.2f} % of speed"
+
+
+def said(lines: Sequence[str]) -> str:
+    """Lines one after the other."""
+    return "\n".join(each for each in lines if each)

@@ -1,0 +1,183 @@
+"""What every placement promises: all placed, rooms kept, never below a proved bound, equal seeds equal answers."""
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.placement import METHODS, place
+from becalm.placement.generated import drawn
+from becalm.placement.model import costs, published
+from becalm.placement.problem import Problem
+
+KNOWN = published()
+
+
+def random_pairs(tasks, seed, most=0.05):
+    random = np.random.default_rng(seed)
+    names = [each.name for each in tasks]
+    both = [*permutations(names, 2), *((name, name) for name in names)]
+    return tuple(PairCost(one, other, float(random.uniform(0, most))) for one, other in both)
+
+
+def programs(count, seed=0):
+    return [each.task for each in drawn(KNOWN, count, np.random.default_rng(seed))]
+
+
+def modelled(count, seed=0):
+    some = drawn(KNOWN, count, np.random.default_rng(seed))
+    return [each.task for each in some], costs(some, KNOWN.cache, [1, 2, 3, 4])
+
+
+def eight():
+    tasks, found = modelled(8)
+    return tasks, [Chip(4)] * 2, found
+
+
+def fewer_tasks_than_cores():
+    tasks, found = modelled(5, 1)
+    return tasks, [Chip(4)] * 2, found
+
+
+def unequal_chips():
+    tasks, found = modelled(6, 2)
+    return tasks, [Chip(4), Chip(1), Chip(2)], found
+
+
+def jobs_of_several_processes():
+    tasks = programs(3, 3)
+    tasks = [Task(each.name, each.solo_s, 2, each.pressure, each.sensitivity, each.cpi) for each in tasks]
+    return tasks, [Chip(3)] * 2, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 3))
+
+
+def threads_that_share_cores():
+    tasks = programs(8, 4)
+    siblings = random_pairs(tasks, 5, 0.3)
+    return tasks, [Chip(2, 2)] * 2, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 4), siblings=siblings)
+
+
+def memory_of_two_nodes():
+    tasks = [
+        Task(each.name, each.solo_s, 1, each.pressure, each.sensitivity, each.cpi, number % 2, 0.2)
+        for number, each in enumerate(programs(6, 6))
+    ]
+    return tasks, [Chip(3, node=0), Chip(3, node=1)], CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 6))
+
+
+def pairs_on_many_chips():
+    tasks = programs(14, 7)
+    return tasks, [Chip(2)] * 7, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 7, 0.5))
+
+
+def more_than_a_table_holds():
+    tasks = programs(30, 8)
+    return tasks, [Chip(8)] * 4, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 8))
+
+
+def one_task():
+    tasks, found = modelled(1)
+    return tasks, [Chip(1)], found
+
+
+CASES = (
+    eight, fewer_tasks_than_cores, unequal_chips, jobs_of_several_processes, threads_that_share_cores,
+    memory_of_two_nodes, pairs_on_many_chips, more_than_a_table_holds, one_task,
+)  # fmt: skip
+TRAINED_ON_EIGHT = {"mlp", "svm"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("method", METHODS, ids=lambda each: each.name)
+def test_a_placement_is_complete_within_its_rooms_and_not_below_its_bound(method, case):
+    tasks, chips, found = case()
+    if method.name in TRAINED_ON_EIGHT and case is not eight:
+        if case is not threads_that_share_cores:
+            with pytest.raises(UsageError, match="two chips of four"):
+                place(tasks, chips, found, method=method.name)
+        return
+    placed = place(tasks, chips, found, method=method.name, seed=3, budget_s=1.0)
+    there = Counter(name for names in placed.sharing for name in names)
+    assert there == Counter({each.name: each.processes for each in tasks})
+    assert all(len(names) <= chip.slots for names, chip in zip(placed.sharing, chips, strict=True))
+    assert placed.cost >= 0
+    if placed.bound is not None:
+        assert placed.bound <= placed.cost + 1e-9
+    if placed.gap is not None and method.name == "optimal" and case is not more_than_a_table_holds:
+        assert placed.gap == pytest.approx(0, abs=1e-7)
+    if method.name != "optimal":
+        again = place(tasks, chips, found, method=method.name, seed=3, budget_s=60.0)
+        # Only what the time ended may differ.
+        assert placed.out_of_time or again.sharing == placed.sharing
+
+
+@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("case", [each for each in CASES if each is not more_than_a_table_holds])
+def test_nothing_is_better_than_the_optimum(case, objective):
+    tasks, chips, found = case()
+    best = place(tasks, chips, found, method="optimal", objective=objective)
+    for method in METHODS:
+        if method.name not in TRAINED_ON_EIGHT or case is eight:
+            other = place(tasks, chips, found, method=method.name, objective=objective, budget_s=1.0)
+            assert other.cost >= best.cost - 1e-9, method.name
+
+
+def test_other_seeds_draw_others():
+    tasks, chips, found = eight()
+    drawn_ones = {place(tasks, chips, found, method="random", seed=seed).sharing for seed in range(8)}
+    assert len(drawn_ones) > 3
+
+
+@pytest.mark.parametrize("method", [each for each in METHODS if not each.costs], ids=lambda each: each.name)
+def test_what_needs_no_costs_places_without(method):
+    tasks, chips, _ = eight()
+    placed = place(tasks, chips, None, method=method.name)
+    assert placed.cost is None
+    assert placed.gap is None
+    assert placed.degradation == {}
+
+
+@pytest.mark.parametrize("method", [each for each in METHODS if each.costs], ids=lambda each: each.name)
+def test_what_needs_costs_says_so(method):
+    tasks, chips, _ = eight()
+    with pytest.raises(UsageError, match="needs to know what sharing costs"):
+        place(tasks, chips, None, method=method.name)
+
+
+@pytest.mark.parametrize("method", [each for each in METHODS if each.pressure], ids=lambda each: each.name)
+def test_what_needs_pressures_says_whose_is_not_known(method):
+    tasks, chips, found = eight()
+    tasks[2] = Task(tasks[2].name, 1.0)
+    with pytest.raises(UsageError, match=f"pressure of {tasks[2].name} is not known"):
+        place(tasks, chips, found, method=method.name)
+
+
+def test_cores_are_shared_by_those_who_lose_least_by_it():
+    tasks, chips, found = threads_that_share_cores()
+    placed = place(tasks, chips, found)
+    problem = Problem.of(tasks, chips, found, Objective.DEGRADATION)
+    number = {each.name: index for index, each in enumerate(tasks)}
+    for names, chip in zip(placed.sharing, chips, strict=True):
+        members = tuple(number[name] for name in names)
+        best = sum(problem.losses(members, chip))
+        # Of the three ways to pair four.
+        a, b, c, d = members
+        lost = {(each.task, each.beside): each.cost for each in found.siblings}
+
+        def pair(one, other, lost=lost):
+            return lost[tasks[one].name, tasks[other].name] + lost[tasks[other].name, tasks[one].name]
+
+        alone = sum(problem.losses(members, Chip(4)))
+        ways = [pair(a, b) + pair(c, d), pair(a, c) + pair(b, d), pair(a, d) + pair(b, c)]
+        assert best == pytest.approx(alone + min(ways))
+        # Who shares a core stands side by side.
+        assert ways[0] == pytest.approx(min(ways))
+
+
+def test_memory_that_is_near_is_worth_the_place():
+    tasks, chips, found = memory_of_two_nodes()
+    placed = place(tasks, chips, found)
+    for task in tasks:
+        assert chips[placed.chip_of(task.name)].node == task.node

@@ -1,0 +1,46 @@
+"""Placements of any tasks on any chips: complete, within rooms, and never better than what is proved."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.placement import METHODS, place
+
+GENERAL = [each.name for each in METHODS if each.name not in ("mlp", "svm", "optimal")]
+"""Those that place any number of tasks."""
+
+COST = st.floats(0, 0.3)
+
+
+@st.composite
+def problems(draw):
+    """Up to six processes, chips that have room for them, and costs of all pairs."""
+    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=4).filter(lambda each: sum(each) <= 6))
+    numbers = st.floats(0.01, 30)
+    tasks = [
+        Task(f"t{at}", 1.0, size, draw(numbers), draw(COST), draw(numbers), draw(st.integers(0, 1)), draw(COST))
+        for at, size in enumerate(sizes)
+    ]
+    rooms = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).filter(lambda each: sum(each) >= sum(sizes)))
+    chips = [Chip(room, 1, draw(st.integers(0, 1))) for room in rooms]
+    names = [each.name for each in tasks]
+    pairs = tuple(PairCost(one, other, draw(COST)) for one in names for other in names)
+    return tasks, chips, CoRunCosts(Origin.GIVEN, pairs=pairs)
+
+
+@settings(max_examples=15, deadline=None)
+@given(problems(), st.sampled_from(Objective), st.integers(0, 3))
+def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(problem, objective, seed):
+    tasks, chips, costs = problem
+    best = place(tasks, chips, costs, objective=objective)
+    assert best.gap == pytest.approx(0, abs=1e-6)
+    for method in GENERAL:
+        found = place(tasks, chips, costs, method=method, seed=seed, objective=objective)
+        assert Counter(name for names in found.sharing for name in names) == {
+            each.name: each.processes for each in tasks
+        }
+        assert all(len(names) <= chip.slots for names, chip in zip(found.sharing, chips, strict=True))
+        assert found.cost >= best.cost - 1e-9

@@ -1,0 +1,79 @@
+"""`becalm place simulate` and `train` as they are typed."""
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from becalm.cli.placing import Placing
+from becalm.cli.placing import command_place as shipped
+
+
+@click.command("place", cls=Placing)
+@click.argument("profile", default="last")
+def command_place(profile):
+    click.echo(f"profile {profile}")
+
+
+def typed(*words):
+    return CliRunner().invoke(command_place, words)
+
+
+FOUR = ("lbm", "mcf", "povray", "namd", "--chips", "2/2")
+
+
+def test_the_shipped_command_has_both():
+    assert "becalm place train" in CliRunner().invoke(shipped, []).output
+    assert "--drain" in CliRunner().invoke(shipped, ["simulate", "--help"]).output
+
+
+def test_other_words_are_the_commands_own():
+    assert typed("12").output == "profile 12\n"
+    assert typed().output == "profile last\n"
+
+
+def test_methods_are_shown_with_what_they_lose_and_where_it_is_from():
+    done = typed("simulate", *FOUR, "--plain")
+    assert done.exit_code == 0, done.output
+    words = " ".join(done.output.split())
+    assert words.startswith("In the model, 4 programs lose ")
+    assert "Nothing was measured." in words
+    assert "20 GB/s to memory and 20 cycles a line and queue, chosen and not measured" in words
+    for method in ("optimal", "swap", "di", "modlp", "linux", "random"):
+        assert f"{method} " in done.output
+    # Trained on eight tasks alone.
+    assert "mlp: The placement mlp was trained on eight single tasks" in words
+
+
+def test_as_json_and_markdown():
+    done = typed("simulate", *FOUR, "--method", "optimal", "--method", "di", "--json")
+    found = json.loads(done.output)
+    assert found["kind"] == "placement-trials"
+    assert [row["method"] for row in found["rows"]] == ["optimal", "di"]
+    best = found["rows"][0]
+    assert best["placement"]["gap"] == pytest.approx(0, abs=1e-12)
+    assert best["played"]["mean"] == pytest.approx(best["placement"]["cost"])
+    assert "| method | lost on average |" in typed("simulate", *FOUR, "--method", "di", "--markdown").output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("perl",), "There is no program 'perl'"),
+        (("lbm", "mcf", "--chips", "two"), "'two' are no chips"),
+        (("lbm", "mcf", "--chips", "1"), "2 processes do not fit on chips that have room for 1"),
+        (("lbm", "--method", "best"), "There is no placement 'best'"),
+        (("lbm", "--objective", "speed"), "There is no objective 'speed'"),
+        (("lbm", "--programs", "/nowhere.toml"), "cannot be read"),
+        (("lbm", "mcf", "--method", "mlp"), "was trained on eight"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(words, said):
+    done = typed("simulate", *words)
+    assert said in str(done.exception)
+
+
+def test_threads_of_cores_are_typed_as_a_product():
+    done = typed("simulate", "lbm", "mcf", "povray", "--chips", "1x2/1", "--method", "optimal", "--json")
+    assert json.loads(done.output)["chips"][0] == {"cores": 1, "threads": 2, "node": 0, "cpus": []}

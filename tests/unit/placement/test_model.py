@@ -1,0 +1,109 @@
+"""The model of what sharing costs, its published programs, and what is refused of a file of them."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, Origin
+from becalm.placement import model, place
+from becalm.placement.model import costs, degradations, of_sets, parsed, published
+
+KNOWN = published()
+ORDER = ("libquantum", "gobmk", "namd", "gamess", "povray", "milc", "mcf", "lbm", "gcc")
+"""Workload k of Anderson (2013), table 6.2, is without the k-th."""
+
+
+def workload(k):
+    return [each for each in KNOWN.programs if each.name != ORDER[k - 1]]
+
+
+@pytest.mark.parametrize(
+    ("names", "lost"),
+    [
+        (("lbm", "mcf", "milc", "libquantum"), (37.553, 51.183, 32.833, 38.378)),
+        (("gcc", "lbm", "povray", "namd"), (26.882, 3.677, 0.0, 0.039)),
+    ],
+)
+def test_sets_lose_what_they_are_known_to_lose(names, lost):
+    found = degradations(KNOWN.named(names), KNOWN.cache)
+    assert tuple(round(100 * each, 3) for each in found) == lost
+
+
+@pytest.mark.parametrize(
+    ("k", "optimum", "di", "mean", "worst"), [(1, 8.156, 9.612, 9.723, 16.008), (7, 8.814, 8.818, 9.954, 16.885)]
+)
+def test_workloads_cost_what_they_are_known_to_cost(k, optimum, di, mean, worst):
+    programs = workload(k)
+    table = costs(programs, KNOWN.cache, [4])
+    assert table.origin is Origin.MODEL
+    assert len(table.sets) == 70
+    tasks, chips = [each.task for each in programs], [Chip(4)] * 2
+    worth = {tuple(sorted(each.tasks)): sum(each.costs) for each in table.sets}
+    names = sorted(each.name for each in programs)
+    sharings = [((names[0], *rest), tuple(set(names[1:]) - set(rest))) for rest in combinations(names[1:], 3)]
+    values = [sum(worth[tuple(sorted(half))] for half in halves) / 8 for halves in sharings]
+    assert len(values) == 35
+    assert [round(100 * each, 3) for each in (np.mean(values), max(values))] == [mean, worst]
+    assert round(100 * place(tasks, chips, table, method="di").cost, 3) == di
+    best = place(tasks, chips, table, method="optimal")
+    assert round(100 * best.cost, 3) == optimum
+    assert best.gap == pytest.approx(0, abs=1e-12)
+    assert best.cost == pytest.approx(min(values))
+
+
+def test_a_program_alone_loses_nothing_and_more_neighbours_cost_more():
+    lbm, mcf, milc = KNOWN.named(["lbm", "mcf", "milc"])
+    assert degradations([mcf], KNOWN.cache) == (0.0,)
+    two, three = degradations([mcf, lbm], KNOWN.cache)[0], degradations([mcf, lbm, milc], KNOWN.cache)[0]
+    assert 0 < two < three < 1
+
+
+def test_many_sets_at_once_are_each_as_alone():
+    sets = [(0, 1, 2, 3), (2, 3, 7, 8), (4, 5, 6, 7)]
+    for chosen, lost in zip(sets, of_sets(KNOWN.programs, sets, KNOWN.cache), strict=True):
+        assert lost == pytest.approx(degradations([KNOWN.programs[each] for each in chosen], KNOWN.cache), abs=1e-8)
+
+
+MACHINE = '[machine]\nname = "a"\ncache_mb = 8\nsmallest_mb = 1\nghz = 3\nline_bytes = 64\n'
+TASK = '[[task]]\nname = "t"\nipc = 1\ndemand = 0\nlines = 1\nsolo_s = 1\ncpi_at = {}\n'
+
+
+def test_a_file_of_ones_own_is_read(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(MACHINE + TASK)
+    found = model.read(path)
+    assert found.programs[0].task.name == "t"
+    assert found.cache.cache_mb == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = [", "describes no programs"),
+        ("", "does not say 'machine'"),
+        (MACHINE, "does not say 'task'"),
+        (MACHINE + TASK.replace("ipc = 1\n", ""), "does not say 'ipc'"),
+        (MACHINE + TASK.replace("ipc = 1\n", "ipc = 0\n"), "ipc is 0"),
+        (MACHINE + TASK.replace("lines = 1\n", "lines = nan\n"), "lines is nan"),
+        (MACHINE + TASK.replace("lines = 1\n", "lines = -1\n"), "lines is -1"),
+        (MACHINE + TASK.replace("{}", "{ x = 1 }"), "describes no programs"),
+        (MACHINE + TASK + TASK, "two tasks that are called t"),
+        ("task = 3\n" + MACHINE, "describes no programs"),
+    ],
+)
+def test_a_file_that_describes_nothing_is_refused_in_a_sentence(text, words):
+    with pytest.raises(UsageError, match=r"\.$") as refused:
+        parsed(text, "mine.toml")
+    assert words in str(refused.value)
+    assert "mine.toml" in str(refused.value)
+
+
+def test_what_is_not_there_is_named():
+    with pytest.raises(UsageError, match="There is no program 'perl'"):
+        KNOWN.named(["perl"])
+    with pytest.raises(UsageError, match="cannot be read"):
+        model.read("/nowhere/a.toml")
+    with pytest.raises(UsageError, match="do not fit into"):
+        degradations(KNOWN.programs * 2, KNOWN.cache)
