@@ -77,6 +77,9 @@ pub struct Simulation<'a, P: Policy> {
     crowded: CpuSet,
     /// Of each CPU's queue.
     weights: Vec<u64>,
+    /// The same, for the CPU with the least of it, as long as tasks are to be born.
+    least: Option<Agenda>,
+    unborn: usize,
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     random: Random,
     progress: Vec<Progress>,
@@ -134,6 +137,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
         let progress = progress.collect();
         let mut idle = CpuSet::new(machine.cpus);
         (0..machine.cpus).for_each(|cpu| idle.set(cpu, true));
+        let mut weightless = Agenda::new(machine.cpus);
+        (0..machine.cpus).for_each(|cpu| weightless.set(cpu, 0));
         Ok(Self {
             policy,
             machine,
@@ -146,6 +151,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
             idle,
             crowded: CpuSet::new(machine.cpus),
             weights: vec![0; machine.cpus],
+            least: Some(weightless),
+            unborn: tasks.len(),
             alarms,
             random,
             progress,
@@ -209,7 +216,11 @@ impl<'a, P: Policy> Simulation<'a, P> {
     /// A task is born, or has slept enough.
     fn alarm(&mut self, task: usize) {
         if self.tasks[task].state == State::Unborn {
-            let cpu = self.emptiest(0..self.cpus.len());
+            let cpu = self.least.as_ref().map_or(0, |least| least.first().1);
+            self.unborn -= 1;
+            if self.unborn == 0 {
+                self.least = None;
+            }
             self.tasks[task].cpu = cpu as u32;
             self.come(task, cpu, Arrival::New);
         } else {

@@ -92,17 +92,11 @@ impl<P: Policy> Simulation<'_, P> {
         }
         let count = queue.count();
         self.weights[cpu] = queue.weight;
+        if let Some(least) = &mut self.least {
+            least.set(cpu, queue.weight);
+        }
         self.idle.set(cpu, count == 0);
         self.crowded.set(cpu, count > 1);
-    }
-
-    /// The CPU with the fewest tasks; of equals the first.
-    pub(super) fn emptiest(&self, cpus: Range<usize>) -> usize {
-        let first = cpus.start;
-        if let Some(idle) = self.idle.within(cpus.clone()).next() {
-            return idle;
-        }
-        cpus.min_by_key(|&cpu| self.weights[cpu]).unwrap_or(first)
     }
 
     /// A CPU is about to be idle: it takes a task from the busiest of its last-level cache, else of all, unless it was

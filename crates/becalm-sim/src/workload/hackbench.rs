@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Step, TaskDefinition, Workload, WorkloadError, LIMIT_BYTES};
+use super::{Class, Step, TaskDefinition, Workload, WorkloadError, BY_THE_MESSAGE, LIMIT_BYTES};
 
 /// hackbench of rt-tests: groups of `fan` senders and as many receivers; each sender writes `loops` messages to each
-/// receiver of its group. `room`: messages that a socket holds.
+/// receiver of its group. `room`: messages that a socket holds; `drained`: how many are left in a full one when all who wait
+/// for room are woken, as Linux does it at a quarter (unix_writable in net/unix/af_unix.c); `BY_THE_MESSAGE`: each message
+/// that is read wakes the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hackbench {
@@ -13,6 +15,7 @@ pub struct Hackbench {
     pub fan: u32,
     pub loops: u64,
     pub room: u32,
+    pub drained: u32,
     pub nice: i8,
     pub class: Class,
     pub slice_ns: u64,
@@ -20,7 +23,17 @@ pub struct Hackbench {
 
 impl Default for Hackbench {
     fn default() -> Self {
-        Self { groups: 10, fan: 20, loops: 100, room: 270, nice: 0, class: Class::Other, slice_ns: 0 }
+        let drained = BY_THE_MESSAGE;
+        Self {
+            groups: 10,
+            fan: 20,
+            loops: 100,
+            room: 270,
+            drained,
+            nice: 0,
+            class: Class::Other,
+            slice_ns: 0,
+        }
     }
 }
 
@@ -64,8 +77,8 @@ impl Hackbench {
             (each.nice, each.class, each.slice_ns) = (self.nice, self.class, self.slice_ns);
         }
         let channels = (self.groups * self.fan) as usize;
-        let room = vec![self.room; channels];
-        Workload { programs: vec![sender, receiver], tasks, room, ..Workload::default() }
+        let (room, drained) = (vec![self.room; channels], vec![self.drained; channels]);
+        Workload { programs: vec![sender, receiver], tasks, room, drained, ..Workload::default() }
     }
 }
 
