@@ -1,14 +1,19 @@
-"""Costs of a simulated scheduler from real runs: those under which the simulation takes as long as they did."""
+"""Costs of a simulated scheduler from real runs: those under which the simulation takes as long as they did.
+
+A simulation of many tasks is chaotic: with a cost that differs by a nanosecond it takes another course, and where
+switches are dear it may end a fifth sooner or later. A search that believes single simulations falls into whichever
+hole it meets first. What is compared here is the mean over several seeds, its error counts, and the costs are the mean
+of the last of many steps, which averages that noise further (Polyak & Juditsky 1992, SIAM J. Control Optim. 30:838).
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import product
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize
 
 from becalm.nouns.calibration import COSTS, USUAL, Costs, Size
 from becalm.stats.arrays import Floats
@@ -22,50 +27,57 @@ do not tell stays as it was, and all are kept within a plausible range."""
 FLOOR = 0.01
 """Least relative error that a mean is taken to have: the model itself is no better."""
 
-STARTS = (0.0, math.log(5), math.log(25))
-"""Logarithms of how much dearer than a message wake-ups and switches may be at first, over what is usual."""
+STEPS, SETTLED = 20, 10
+"""So many steps, over the last of which costs are averaged."""
 
-VALLEYS, MOST = 3, 60
-"""From so many places it goes down, each with so many simulations of each size at most."""
+LONGEST = 1.0
+"""The logarithm of a cost changes by no more in a step."""
 
 
-def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs, Case], float]) -> Costs:
-    """The costs that explain mean times and their standard errors, ns, by what was run.
+class Taken(NamedTuple):
+    """What a simulation takes: the mean over its seeds and its standard error, ns, and how much of it, 0 to 1, each of
+    `COSTS` has: the times that it was paid."""
+
+    ns: float
+    error_ns: float
+    shares: tuple[float, ...]
+
+
+def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs, Case], Taken]) -> Costs:
+    """The costs that explain times and their standard errors, ns, by what was run.
 
     The sum of squares of log ratios over their errors, and of the distances of the costs' proportions from the usual
-    ones over `PRIOR`, is made least by the simplex method (Nelder & Mead 1965, Computer J. 7:308): a simulation has no
-    derivatives. It goes down from the best of several places, since dear switches are another valley than cheap ones,
-    and a simulation that takes another turn makes small ones.
+    ones over `PRIOR`, is made least by steps of Gauss and Newton: where a cost has a share of the time, a hundredth
+    more of it makes the time longer by that share of a hundredth.
     """
     usual = np.log([getattr(USUAL, name) for name in COSTS])
-
-    def distance(at: Floats) -> float:
-        costs = Costs(*(float(each) for each in np.exp(at)))
-        misses = [
-            math.log(simulate(costs, case) / mean) / max(FLOOR, error / mean)
-            for case, (mean, error) in measured.items()
-        ]
-        # A machine that is slower in all has all costs in the usual proportions.
-        off = (at - usual) - np.mean(at - usual)
-        return float(np.sum(np.square(misses)) + np.sum(np.square(off / PRIOR)))
-
-    slower = [math.log(mean / simulate(USUAL, case)) for case, (mean, _) in measured.items()]
-    starts = [usual + min(slower) + np.array([0.0, wakeup, switch]) for wakeup, switch in product(STARTS, STARTS)]
-    found = min((_descended(distance, start) for start in sorted(starts, key=distance)[:VALLEYS]), key=distance)
-    return Costs(*(float(each) for each in np.exp(found)))
+    at = usual + statistics.median(math.log(mean / simulate(USUAL, case).ns) for case, (mean, _) in measured.items())
+    trail = []
+    for _ in range(STEPS):
+        costs = _costs(at)
+        at = at + _step(at - usual, measured, {case: simulate(costs, case) for case in measured})
+        trail.append(at)
+    return _costs(np.mean(trail[-SETTLED:], axis=0))
 
 
-def _descended(distance: Callable[[Floats], float], start: Floats) -> Floats:
-    # The first step of the simplex: a third more of each cost.
-    steps = np.vstack([start, start + 0.3 * np.eye(len(start))])
-    found = minimize(
-        distance,
-        start,
-        method="Nelder-Mead",
-        options={"initial_simplex": steps, "maxfev": MOST, "xatol": 0.005, "fatol": 0.01},
-    )
-    lowest: Floats = found.x
-    return lowest
+def _costs(logs: Floats) -> Costs:
+    return Costs(*(float(each) for each in np.exp(logs)))
+
+
+def _step(off: Floats, measured: Mapping[Case, tuple[float, float]], taken: Mapping[Case, Taken]) -> Floats:
+    """By how much the logarithms of the costs are to change. `off`: how far they are from the usual ones."""
+    rows, wanted = [], []
+    for case, (mean, error) in measured.items():
+        found = taken[case]
+        weight = 1 / math.hypot(FLOOR, error / mean, found.error_ns / found.ns)
+        # Idle time and what else there is grows as the rest does.
+        rows.append(weight * np.array(found.shares) / sum(found.shares))
+        wanted.append(weight * math.log(mean / found.ns))
+    # A machine that is slower in all has all costs in the usual proportions.
+    proportions = (np.eye(len(off)) - 1 / len(off)) / PRIOR
+    change, *_ = np.linalg.lstsq(np.vstack([*rows, proportions]), np.concatenate([wanted, -proportions @ off]))
+    step: Floats = np.clip(change, -LONGEST, LONGEST)
+    return step
 
 
 def r_squared(sizes: Sequence[Size]) -> tuple[float, float] | None:

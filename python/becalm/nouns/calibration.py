@@ -41,6 +41,8 @@ class Size:
     simulated_ns: float
     fitted: bool
     policy: str = "other"
+    simulated_error_ns: float = 0.0
+    """Standard error of the simulated mean over its seeds."""
 
     @property
     def residual(self) -> float:

@@ -86,7 +86,8 @@ def calibration_on_terminal(found: Calibration) -> RenderableType:
         real = f"{duration(each.measured_ns)} ± {error:.1f} %"
         miss = f"{100 * each.residual:+.1f} %"
         said = [*(["fitted"] if each.fitted else []), *([each.policy] if each.policy != "other" else [])]
-        sizes.add_row(str(each.groups), real, duration(each.simulated_ns), miss, ", ".join(said))
+        model = f"{duration(each.simulated_ns)} ± {100 * each.simulated_error_ns / each.simulated_ns:.1f} %"
+        sizes.add_row(str(each.groups), real, model, miss, ", ".join(said))
     parts: list[RenderableType] = [Text(calibrated(found)), Text(), sizes, Text()]
     if found.r_squared is not None and found.possible is not None:
         parts.append(
@@ -95,7 +96,9 @@ def calibration_on_terminal(found: Calibration) -> RenderableType:
                 f"{found.possible:.4f}. Whatever grows with the groups has an R² near 1: look at the differences."
             )
         )
-    parts.append(Text(f"Use it: becalm simulate --host '{found.simulator}' -- hackbench -g 10 -l {found.loops}"))
+    parts.append(
+        Text(f"Use it: becalm simulate --host '{found.simulator}' --seeds 10 -- hackbench -g 10 -l {found.loops}")
+    )
     parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
     return Group(*parts)
 

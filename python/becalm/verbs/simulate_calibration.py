@@ -10,13 +10,12 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from becalm import hosts
-from becalm.analysis.simulator_fit import fit, r_squared
+from becalm.analysis.simulator_fit import Taken, fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.nouns.calibration import Calibration, Costs, Size
@@ -38,6 +37,15 @@ TIME = Metric("Time: ([0-9.]+)", "time", "s")
 
 POLICIES = ("other", "batch")
 """Under both the fitted sizes are run: batch tasks that wake preempt nobody, so that the cost of a switch shows."""
+
+QUARTER = 0.6745
+"""A quarter of all normal values lies farther up than so many standard deviations."""
+
+JITTER = 0.05
+"""Of each step in the model, where its name has none: no message takes exactly as long as the one before."""
+
+SEEDS, MOST_SEEDS, PRECISE = 4, 40, 0.01
+"""Simulations of each size with other seeds: in each step of the fit, and at most; a mean of this error is precise."""
 
 FARTHEST = 20
 """A simulation of so many times the measured time is cut off."""
@@ -110,33 +118,66 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Seque
 
     A case that was run less than twice was not reached: it is named, and left out. Raises UsageError.
     """
-    means = {case: _mean(each) for case, each in times.items() if len(each) > 1}
+    means = {case: middle(each) for case, each in times.items() if len(each) > 1}
     with scheduler(simulator) as model:
+        jitter = model.machine.get("jitter") or JITTER
 
-        @cache
-        def simulated(costs: Costs, case: Case) -> float:
+        def simulated(costs: Costs, case: Case, seeds: range) -> list[dict[str, Any]]:
             work = {"hackbench": {"groups": case.groups, "loops": loops, "class": case.policy}}
             base = model.model()
+            machine = {**base["machine"], **costs.options, "jitter": jitter}
             # With a switch as dear as a slice nobody would ever get anywhere: so far off, how far does not matter.
-            limit = {"until_ns": round(FARTHEST * means[case][0])}
-            asked = {"workload": work, **base, **limit, "machine": {**base["machine"], **costs.options}}
-            return float(model.engine.simulate(asked)["end_ns"])
+            asked = {"workload": work, **base, "machine": machine, "until_ns": round(FARTHEST * means[case][0])}
+            return [model.engine.simulate({**asked, "seed": model.seed + seed}) for seed in seeds]
 
-        costs = fit({case: mean for case, mean in means.items() if case.fitted}, simulated)
-        sizes = tuple(
-            Size(case.groups, *means[case], simulated(costs, case), case.fitted, case.policy)
-            for case in sorted(means, key=lambda case: (POLICIES.index(case.policy), case.groups))
+        costs = fit(
+            {case: mean for case, mean in means.items() if case.fitted},
+            lambda costs, case: taken(simulated(costs, case, range(SEEDS)), costs),
         )
-        options = {**model.machine, "kernel": model.kernel, **costs.options}
+        sizes = []
+        for case in sorted(means, key=lambda case: (POLICIES.index(case.policy), case.groups)):
+            found = _precise(simulated, costs, case)
+            sizes.append(Size(case.groups, *means[case], found.ns, case.fitted, case.policy, found.error_ns))
+        options = {**model.machine, "kernel": model.kernel, **costs.options, "jitter": jitter}
+        seed = f":{model.seed}" if model.seed else ""
     squared, possible = r_squared([each for each in sizes if each.policy == "other"]) or (None, None)
-    name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}"
+    name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}{seed}"
     missed = tuple(sorted(case.groups for case in times if case not in means))
-    return Calibration(host, name, loops, costs, sizes, squared, possible, missed)
+    return Calibration(host, name, loops, costs, tuple(sizes), squared, possible, missed)
 
 
-def _mean(times: Sequence[float]) -> tuple[float, float]:
-    """Mean and its standard error, ns."""
-    return statistics.fmean(times), statistics.stdev(times) / math.sqrt(len(times))
+def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
+    """Of several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
+    ends = [float(each["end_ns"]) for each in found]
+    paid = costs.options
+    spent = [
+        (each["run_ns"], each["wakeups"] * paid["wakeup_ns"], each["switches"] * paid["switch_ns"]) for each in found
+    ]
+    capacity = sum(each["cpus"] * each["end_ns"] for each in found)
+    shares = tuple(sum(column) / capacity for column in zip(*spent, strict=True))
+    error = statistics.stdev(ends) / math.sqrt(len(ends)) if len(ends) > 1 else 0.0
+    return Taken(statistics.fmean(ends), error, shares)
+
+
+def _precise(simulated: Callable[[Costs, Case, range], list[dict[str, Any]]], costs: Costs, case: Case) -> Taken:
+    """As many seeds as make the mean precise, within bounds."""
+    runs: list[dict[str, Any]] = []
+    while True:
+        runs += simulated(costs, case, range(len(runs), len(runs) + SEEDS))
+        found = taken(runs, costs)
+        if found.error_ns <= PRECISE * found.ns or len(runs) >= MOST_SEEDS:
+            return found
+
+
+def middle(times: Sequence[float]) -> tuple[float, float]:
+    """Median and its standard error, ns.
+
+    What else the machine does makes single runs much longer: the spread is that of the half in the middle, and of a
+    median of normal values the error is sqrt(pi / 2) times that of a mean.
+    """
+    quarters = np.quantile(times, (0.25, 0.75)) / QUARTER
+    spread = float(quarters[1] - quarters[0]) / 2
+    return statistics.median(times), math.sqrt(math.pi / 2) * spread / math.sqrt(len(times))
 
 
 def hackbench(groups: int, loops: int) -> tuple[str, ...]:

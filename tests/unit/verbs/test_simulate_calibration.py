@@ -24,9 +24,8 @@ def test_costs_come_out_and_predict_other_sizes():
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
     assert found.worst < 0.1
     assert found.r_squared > 0.99
-    assert becalm.simulate("hackbench -g 4 -l 10", host=found.simulator).end_ns == pytest.approx(
-        found.sizes[1].simulated_ns, rel=0.01
-    )
+    again = becalm.simulate("hackbench -g 4 -l 10", host=found.simulator, seeds=4)
+    assert again.end_ns == pytest.approx(found.sizes[1].simulated_ns), "the same seeds"
 
 
 def test_other_options_of_the_model_stay():
@@ -48,11 +47,11 @@ def test_the_command_says_how_to_use_them():
 def test_batch_tasks_tell_what_a_switch_costs():
     """Dear switches are found though cheap ones are usual, together with the wake-up that comes before each of them."""
     dear = "sim:cfs?write_ns=3000&read_ns=3000&switch_ns=20000&jitter=0.05:3"
-    found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=50, runs=2)
+    found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=20, runs=4)
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
     assert found.costs.switch_ns + found.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
-    assert max(abs(each.residual) for each in found.sizes if each.policy == "batch") < 0.03
-    assert max(abs(each.residual) for each in found.sizes) < 0.2
+    assert max(abs(each.residual) for each in found.sizes if each.policy == "batch") < 0.05
+    assert max(abs(each.residual) for each in found.sizes) < 0.1
 
 
 def test_a_budget_leaves_two_runs_of_each():
