@@ -7,7 +7,9 @@ Three workloads under both policies, each in a process of its own: hackbench wit
 (8,000,000 messages; Anderson's simulator took 53 s), 20,000 spinners on 1,000 CPUs, and 10,000 clients that ask 10,000
 servers there, where every event is a wake-up. CPU seconds are the kernel's (getrusage(2)), and peak memory (VmHWM).
 Memory must not grow with the events: hackbench is run once more with ten times fewer. Then `becalm tune --minimize
-time` searches three factors of `sim:cfs` by each method.
+time` searches three factors of `sim:cfs` by each method. Last, costs are fitted to simulated machines whose costs are
+drawn: writing and reading differ, waking and switching cost from a tenth to ten times as much, and each step varies.
+What the fit to 2 and 6 groups predicts for 4, 8, ..., 20 is compared with what those machines take.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,7 @@ WANTED_EVENTS = 5e6
 POLICIES = ("cfs", "eevdf")
 METHODS = ("surface", "swarm", "golden", "bayes")
 FACTORS = ("sched_latency_ns=0.1..1000ms:log", "sched_min_granularity_ns=0.1..1000ms:log")
+FITS, FIT_LOOPS, WANTED_MISS = 12, 30, 0.1
 GRANULARITY = "sched_wakeup_granularity_ns=0.1..1000ms:log"
 
 
@@ -118,6 +123,25 @@ def searched(method: str, quick: bool) -> Record:
     }  # fmt: skip
 
 
+def fitted(number: int, policy: str, quick: bool) -> Record:
+    """Costs fitted to a machine with drawn costs: how far other sizes are off, and how long it took."""
+    import numpy as np
+
+    import becalm
+
+    rng = np.random.default_rng(number)
+    message = float(np.exp(rng.uniform(np.log(500), np.log(50_000))))
+    write, wakeup, switch = message * np.exp(rng.normal(0, [0.3, 1.0, 1.0])) * [1, 1, 2]
+    true = {"write_ns": write, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
+    options = "&".join(f"{name}={max(1, round(float(value)))}" for name, value in true.items())
+    start = time.monotonic()
+    found = becalm.calibrate_simulation(
+        f"sim:{policy}?{options}&jitter=0.05:{number}", simulator=f"sim:{policy}", validate=True, runs=3,
+        loops=3 if quick else FIT_LOOPS,
+    )  # fmt: skip
+    return {"policy": policy, "true": options, "worst": found.worst, "wall_s": time.monotonic() - start}
+
+
 def report(result: Record) -> str:
     """Markdown: the machine, the simulations, the searches."""
     header = ["Workload", "Policy", "Tasks, CPUs", "Events", "CPU, s", "Million events a second", "Peak memory, MiB"]
@@ -132,8 +156,20 @@ def report(result: Record) -> str:
         [r["method"], str(r["runs"]), str(r["fresh"]), f"{r['wall_s']:.0f}", gain(r["ratio"])]
         for r in result["searches"]
     ]
-    tables = table(header, rows), table(["Method", "Runs", "Fresh runs", "Seconds", "Less time"], searches)
-    return f"Machine: {describe(result['machine'])}.\n\n{tables[0]}\n\n{tables[1]}"
+    tables = [table(header, rows), table(["Method", "Runs", "Fresh runs", "Seconds", "Less time"], searches)]
+    head = ["Policy", "Machines", "Worst size, median", "Worst of all", "Within 10 %", "Seconds of a fit"]
+    fits = table(head, [fits_of(result["fits"], policy) for policy in POLICIES])
+    tables.append(f"Costs fitted to 2 and 6 groups of simulated machines, other sizes:\n\n{fits}")
+    return "\n\n".join([f"Machine: {describe(result['machine'])}.", *tables])
+
+
+def fits_of(fits: Sequence[Record], policy: str) -> list[str]:
+    """A row of the table of fits."""
+    rows = [each for each in fits if each["policy"] == policy]
+    worst = [each["worst"] for each in rows]
+    percents = [f"{100 * each:.1f} %" for each in (statistics.median(worst), max(worst))]
+    within = str(sum(each <= WANTED_MISS for each in worst))
+    return [policy, str(len(rows)), *percents, within, f"{statistics.median(each['wall_s'] for each in rows):.1f}"]
 
 
 def gain(ratio: dict[str, Any] | None) -> str:
@@ -144,9 +180,9 @@ def gain(ratio: dict[str, Any] | None) -> str:
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
 
-def judged(result: Record) -> list[str]:
-    """What the project wants, and whether it was seen."""
-    rows = {(r["workload"], r["policy"]): r for r in result["rows"]}
+def judged(found: Sequence[Record]) -> list[str]:
+    """What the project wants of the simulations, and whether it was seen."""
+    rows = {(r["workload"], r["policy"]): r for r in found}
     lines = []
     for policy in POLICIES:
         whole, tenth = (rows[name, policy] for name in ("hackbench", "hackbench, a tenth"))
@@ -174,17 +210,19 @@ def main() -> None:
     if chosen.quick:
         chosen.out = chosen.out.with_name("simulate-quick.json")
     if not chosen.report:
-        result: Record = {"config": {"quick": chosen.quick}, **begun(), "rows": [], "searches": []}
+        result: Record = {"config": {"quick": chosen.quick}, **begun(), "rows": [], "searches": [], "fits": []}
         for name, request in workloads(chosen.quick).items():
             for policy in POLICIES:
                 result["rows"].append({"workload": name, "policy": policy, **simulated(request, policy)})
         for method in METHODS[2:3] if chosen.quick else METHODS:
             result["searches"].append(searched(method, chosen.quick))
             print(f"{method}: {result['searches'][-1]['wall_s']:.0f} s", file=sys.stderr)
+        for number in range(1 if chosen.quick else FITS):
+            result["fits"] += [fitted(number, policy, chosen.quick) for policy in POLICIES]
         save(chosen.out, result)
     result = saved(chosen.out)
     print(report(result))
-    print("\n".join(["", *judged(result)]))
+    print("\n".join(["", *judged(result["rows"])]))
 
 
 if __name__ == "__main__":

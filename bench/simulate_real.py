@@ -1,11 +1,14 @@
 """The scheduler simulator against real kernels: sizes that were not fitted, the order of settings, its own optimum.
 
     python bench/simulate_real.py                    # about 15 minutes
-    python bench/simulate_real.py --budget 8min --hosts guest:6.1
+    python bench/simulate_real.py --budget 8min --hosts guest:6.1    # one host more, beside those that are finished
+    python bench/simulate_real.py --refit            # fit and simulate again, with the times that were measured
     python bench/simulate_real.py --quick            # tiny sizes: shows that it works
 
 Each part has its share of the budget, and as many messages as fit into that: how fast a host is, is tried first. What
-is measured is kept after each run; what a part did not reach is named in its table.
+is measured is kept after each run, a part that is finished is not measured again (but for `--again`); what a part did
+not reach is named in its table. Runs of one part are interleaved, and medians are compared, since the machine may have
+other work: its load is said.
 
 On each host hackbench runs with 2, 4, ..., 20 groups; costs are fitted to 2 and 6, and predict the others (`becalm
 simulate --validate`): wanted within 10 %, with an R² that reaches what the noise of the runs leaves. In a 6.1 guest 15
@@ -21,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import platform
 import shutil
 import statistics
@@ -49,6 +53,9 @@ ROUNDS = {"sizes": 4, "settings": 6}
 LOOPS = (5, 200)
 """Fewest and most messages of each pair."""
 
+SEEDS = 12
+"""Simulations of each setting, of which the mean counts."""
+
 SEARCHED = 150
 """The search on the model may take so many runs."""
 
@@ -70,8 +77,9 @@ def times(latency: float, granularity: float, wakeup: float) -> Values:
     }
 
 
+PUBLISHED = "published"
 SETTINGS: dict[str, Values] = {
-    "published": times(242.437236, 0.1036, 780.657445),
+    PUBLISHED: times(242.437236, 0.1036, 780.657445),
     "wake-ups preempt at once": {"sched_wakeup_granularity_ns": 0},
     "wake-ups preempt after 0.3 ms": {"sched_wakeup_granularity_ns": 300_000},
     "wake-ups preempt after 6 ms": {"sched_wakeup_granularity_ns": 6 * MS},
@@ -107,6 +115,7 @@ class Part:
         self._end = time.monotonic() + seconds
         self.kept: Record = {"part": kind, "host": host, "times_ns": {}}
         result["parts"].append(self.kept)
+        self.kept["load"] = [os.getloadavg()[0]]
 
     def choose(self, groups: int) -> int:
         """As many messages as let all rounds fit into the time, of so many groups together in each round."""
@@ -134,6 +143,11 @@ class Part:
             self.host, programs, settings, runs, round(left_ns), self.chosen.seed, said, needed=needed, heard=heard
         )
 
+    def keep(self) -> None:
+        """Keep what came of it."""
+        self.kept["load"].append(os.getloadavg()[0])
+        save(self.chosen.out, self._result)
+
 
 def said(text: str) -> None:
     """Tell how it goes."""
@@ -159,7 +173,7 @@ def optimum(simulator: str, loops: int, chosen: argparse.Namespace) -> Record:
     program = hackbench(groups_of(chosen), loops)
     budget = (30 if chosen.quick else SEARCHED) * simulate(list(program), host=simulator).end_ns / 1e9
     asked = [
-        *(*becalm_command(), "tune", "--minimize", "time", "--host", f"{simulator}&jitter=0.02"),
+        *(*becalm_command(), "tune", "--minimize", "time", "--host", varied(simulator)),
         *("--budget", f"{budget:.3f}s", "--seed", str(chosen.seed), "--no-store", "--json"),
         *(*(f"--factor={each}" for each in FACTORS), "--", *program),
     ]
@@ -177,25 +191,41 @@ def groups_of(chosen: argparse.Namespace) -> int:
 
 
 def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list[Record]:
-    """Each setting's mean time over that of the defaults, on the host and in the model; without, where not reached."""
+    """Each setting's time over that of the defaults, on the host and in the model; without, where not reached."""
     from becalm.nouns.settings import Settings
-    from becalm.verbs.simulate import simulate
     from becalm.verbs.simulate_calibration import hackbench
 
     all_settings: dict[str, Values] = {"defaults": {}, **settings}
     made = [Settings.of(dict(each)) for each in all_settings.values()]
     program = hackbench(groups_of(part.chosen), part.kept["loops"])
-    seen = part.measured(list(all_settings), [program] * len(made), made, needed=1)
-    model = [simulate(list(program), host=simulator, settings=dict(each)).end_ns for each in all_settings.values()]
-    usual = statistics.fmean(seen[0])
+    times = part.measured(list(all_settings), [program] * len(made), made, needed=1)
+    return rows_of(all_settings, times, program, simulator)
+
+
+def rows_of(
+    settings: Mapping[str, Values], times: Sequence[Sequence[float]], program: Sequence[str], simulator: str
+) -> list[Record]:
+    """Settings beside the defaults, which come first: medians of their times, and what the model makes of them."""
+    from becalm.verbs.simulate import simulate
+    from becalm.verbs.simulate_calibration import middle
+
+    simulator = varied(simulator)
+    model = [
+        simulate(list(program), host=simulator, settings=dict(each), seeds=SEEDS).end_ns for each in settings.values()
+    ]
+    usual = statistics.median(times[0])
     rows: list[Record] = []
-    for name, each, end in zip(all_settings, seen, model, strict=True):
+    for name, each, end in zip(settings, times, model, strict=True):
         row = {"setting": name, "runs": len(each), "simulated": end / model[0], "measured": None, "error": None}
         if len(each) > 1:
-            row["measured"] = statistics.fmean(each) / usual
-            row["error"] = statistics.stdev(each) / math.sqrt(len(each)) / usual
+            row["measured"], row["error"] = (value / usual for value in middle(each))
         rows.append(row)
     return rows
+
+
+def varied(simulator: str) -> str:
+    """A model with jitter: without it, one simulation is one of the courses that things may take."""
+    return simulator if "jitter=" in simulator else f"{simulator}&jitter=0.05"
 
 
 def model_of(host: str) -> str:
@@ -230,7 +260,8 @@ def report(result: Record) -> str:
         ]  # fmt: skip
         rows += [[str(groups), "other", "not reached", "", ""] for groups in each["not_reached"]]
         fit = "" if each["r_squared"] is None else f", R² {each['r_squared']:.4f} of {each['possible']:.4f} possible"
-        parts += [f"{each['host']} as `{each['simulator']}`, {each['loops']} messages a pair{fit}:"]
+        beside = load(result, "sizes", each["host"])
+        parts += [f"{each['host']} as `{each['simulator']}`, {each['loops']} messages a pair{beside}{fit}:"]
         parts += [table(["Groups", "Policy", "Measured, s", "Simulated, s", "Difference"], rows)]
     if result["settings"]:
         reached = sorted((row for row in result["settings"] if row["measured"]), key=lambda row: row["measured"])
@@ -242,10 +273,17 @@ def report(result: Record) -> str:
             [row["setting"], "not reached", f"{row['simulated']:.3f}", str(row["runs"])]
             for row in result["settings"] if row["measured"] is None
         ]  # fmt: skip
-        parts += ["Settings in a 6.1 guest, time over that of the defaults:"]
+        beside = load(result, "settings", SETTINGS_HOST)
+        parts += [f"Settings in a 6.1 guest, time over that of the defaults{beside}:"]
         parts += [table(["Setting", "Measured", "Simulated", "Runs"], rows)]
     parts += [f"Not reached: {each}" for each in result["failed"]]
     return "\n\n".join(parts)
+
+
+def load(result: Record, kind: str, host: str) -> str:
+    """What the machine did beside a part, in words: runnable tasks on average, the guest's own among them."""
+    found = [each["load"] for each in result["parts"] if (each["part"], each["host"]) == (kind, host)]
+    return f", load {found[0][0]:.1f} to {found[0][-1]:.1f}" if found else ""
 
 
 def judged(result: Record) -> list[str]:
@@ -255,6 +293,13 @@ def judged(result: Record) -> list[str]:
         if each["worst"] is not None:
             met = "met" if each["worst"] <= WANTED_MISS else "not met"
             lines.append(f"{each['host']}: other sizes predicted within {100 * each['worst']:.1f} %, wanted 10: {met}")
+    good = next((row for row in result["settings"] if row["setting"] == PUBLISHED), None)
+    if good is not None and good["measured"] is not None:
+        met = "met" if max(good["measured"], good["simulated"]) < 1 else "not met"
+        lines.append(
+            f"the published settings take {good['measured']:.2f} of the defaults' time in the guest, "
+            f"{good['simulated']:.2f} in the model, wanted less than 1 in both: {met}"
+        )
     if (found := ranks(result)) is not None:
         met = "met" if found[0] >= WANTED_RANK else "not met"
         lines.append(
@@ -293,30 +338,34 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "simulate_real.json")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it works")
+    parser.add_argument("--again", action="store_true", help="forget parts that were finished before")
+    parser.add_argument("--refit", action="store_true", help="fit to the times of the last measurement anew")
     parser.add_argument("--report", action="store_true", help="print the tables of the last measurement")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.hosts, chosen.budget, chosen.out = "guest:6.1", "2min", chosen.out.with_name("simulate_real-quick.json")
-    if not chosen.report:
+        chosen.again = True
+    if not (chosen.report or chosen.refit):
         if shutil.which("hackbench") is None:
             print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
             return 1
         measure(chosen)
     result = saved(chosen.out)
+    if chosen.refit:
+        refit(result)
+        save(chosen.out, result)
     print(report(result))
     print("\n".join(["", *judged(result)]))
     return 0
 
 
 def measure(chosen: argparse.Namespace) -> None:
-    """All of it; what a part has found is kept as soon as it is there, and one that fails is named."""
+    """All parts that are not finished; each is kept as soon as it is, and one that fails is named."""
     from becalm.errors import BecalmError
 
-    result: Record = {**begun(), "hosts": [], "settings": [], "optimum": None, "parts": [], "failed": []}
-    named, end = chosen.hosts.split(","), time.monotonic() + seconds_of(chosen.budget)
-    left = [
-        (kind, host) for host in named for kind in ("sizes", "settings") if kind == "sizes" or host == SETTINGS_HOST
-    ]
+    result, end = resumed(chosen), time.monotonic() + seconds_of(chosen.budget)
+    parts = [(kind, host) for host in chosen.hosts.split(",") for kind in ("sizes", "settings")]
+    left = [each for each in parts if each not in finished(result) and (each[0] == "sizes" or each[1] == SETTINGS_HOST)]
     while left:
         share = SHARES.get(left[0], 2) / sum(SHARES.get(each, 2) for each in left)
         kind, host = left.pop(0)
@@ -325,15 +374,61 @@ def measure(chosen: argparse.Namespace) -> None:
             if kind == "sizes":
                 result["hosts"].append(validated(part, model_of(host)))
             else:
-                simulator = result["hosts"][-1]["simulator"] if result["hosts"] else model_of(host)
+                simulator = simulator_of(result, host)
                 loops = part.choose(groups_of(chosen) * (len(SETTINGS) + 2))
                 result["optimum"] = optimum(simulator, loops, chosen)
                 tried = {**SETTINGS, OPTIMUM: result["optimum"]["settings"]}
                 result["settings"] = compared(part, simulator, tried)
         except BecalmError as error:
             result["failed"].append(f"{kind} on {host}: {error}")
-        save(chosen.out, result)
+        part.keep()
         said(f"{kind} on {host}: {end - time.monotonic():.0f} s left")
+
+
+def resumed(chosen: argparse.Namespace) -> Record:
+    """What is kept of an earlier, unfinished time, without the parts that it did not finish; else nothing yet.
+
+    Raises SystemExit when the kept parts are of another kind.
+    """
+    config = {"groups": groups_of(chosen), "loops": chosen.loops, "quick": chosen.quick}
+    fresh = {"config": config, **begun(), "hosts": [], "settings": [], "optimum": None, "parts": [], "failed": []}
+    if chosen.again or not chosen.out.exists():
+        return fresh
+    kept = saved(chosen.out)
+    if kept.get("config") != config:
+        raise SystemExit(f"{chosen.out} was measured with {kept.get('config')}; --again measures all of it anew.")
+    done = finished(kept)
+    kept["parts"] = [each for each in kept["parts"] if (each["part"], each["host"]) in done]
+    return {**kept, "failed": [], "command": fresh["command"]}
+
+
+def finished(result: Record) -> set[tuple[str, str]]:
+    """Which parts have what they were to find."""
+    sizes = {("sizes", each["host"]) for each in result["hosts"]}
+    return sizes | ({("settings", SETTINGS_HOST)} if result["settings"] else set())
+
+
+def simulator_of(result: Record, host: str) -> str:
+    """The model of a host: with fitted costs, where there are some."""
+    return next((str(each["simulator"]) for each in result["hosts"] if each["host"] == host), model_of(host))
+
+
+def refit(result: Record) -> None:
+    """Fit the costs to the kept times again, and simulate the settings with them."""
+    from becalm.verbs import simulate_calibration as verb
+
+    kept = {(part["part"], part["host"]): part for part in result["parts"]}
+    for at, each in enumerate(result["hosts"]):
+        part = kept["sizes", each["host"]]
+        times = {verb.Case(int(name.split()[0]), name.split()[1]): found for name, found in part["times_ns"].items()}
+        model = model_of(each["host"])
+        result["hosts"][at] = verb.calibrated(each["host"], model, part["loops"], times).to_json()
+    if result["settings"]:
+        part = kept["settings", SETTINGS_HOST]
+        tried = {"defaults": {}, **SETTINGS, OPTIMUM: result["optimum"]["settings"]}
+        program = verb.hackbench(result["config"]["groups"], part["loops"])
+        measured = list(part["times_ns"].values())
+        result["settings"] = rows_of(tried, measured, program, simulator_of(result, SETTINGS_HOST))
 
 
 if __name__ == "__main__":
