@@ -1,5 +1,6 @@
 """`becalm simulate`: one noun of what a scheduler did, and a trace."""
 
+import itertools
 import json
 
 import pytest
@@ -39,6 +40,26 @@ def test_the_trace_has_a_slice_for_each_turn(tmp_path):
     assert {each["tid"] for each in slices} == {0, 1}
     assert {each["name"].split()[0] for each in slices} == {"sender", "receiver"}
     assert sum(each["dur"] for each in slices) * 1000 == pytest.approx(found.runs[0].run_ns)
+
+
+def test_the_trace_read_back_is_who_ran_where(tmp_path):
+    """Each CPU has a name and runs one task at a time; times are whole ns as a viewer reads them, in microseconds."""
+    path = tmp_path / "trace.json"
+    found = becalm.simulate("hackbench -g 2 -l 3", host="sim:cfs?cpus=3", trace=path, timeline=True)
+    events = json.loads(path.read_text())["traceEvents"]
+    assert {each["tid"]: each["args"]["name"] for each in events if each["ph"] == "M"} == {
+        cpu: f"CPU {cpu}" for cpu in range(3)
+    }
+    names = {name: task for task, name in enumerate(found.timeline.names)}
+    read = [
+        (each["tid"], names[each["name"]], round(1000 * each["ts"]), round(1000 * (each["ts"] + each["dur"])))
+        for each in events
+        if each["ph"] == "X"
+    ]
+    assert read == list(found.timeline.spans)
+    for cpu in range(3):
+        turns = sorted((start, end) for at, _, start, end in read if at == cpu)
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(turns))
 
 
 def test_who_waits_for_whom_is_said(tmp_path):

@@ -14,6 +14,7 @@ from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler import versions
 from becalm.nouns.knob import Knob, catalogue, find
 from becalm.nouns.settings import Settings
+from becalm.units import listed
 
 Request = dict[str, Any]
 
@@ -126,8 +127,9 @@ def _why(row: Row | None, version: versions.Version) -> str:
         each for each in versions.TABLE
         if (each.state(feature) is not None if feature != row.name else each.policy in row.policies)
     ]  # fmt: skip
-    where = ", ".join(f"sim:{each.policy}?kernel={each.name}" for each in others)
-    return f"the scheduler {version.policy} of Linux {version.name} has none; {where} has it"
+    where = listed(f"sim:{each.policy}?kernel={each.name}" for each in others)
+    have = "have" if len(others) > 1 else "has"
+    return f"the scheduler {version.policy} of Linux {version.name} has none; {where} {have} it"
 
 
 def usual(policy: str, cpus: int, kernel: str | None = None) -> Request:

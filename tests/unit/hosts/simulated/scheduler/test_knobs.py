@@ -26,7 +26,9 @@ def test_the_kernels_times_grow_with_the_cpus():
 
 def test_what_the_other_scheduler_has_and_what_none_has_says_so():
     assert known()["sched_latency_ns"].reason == "the scheduler eevdf of Linux 6.12 has none; sim:cfs?kernel=6.1 has it"
-    assert known("cfs")["sched_base_slice_ns"].reason.startswith("the scheduler cfs of Linux 6.1 has none; sim:eevdf")
+    reason = known("cfs")["sched_base_slice_ns"].reason
+    assert reason.startswith("the scheduler cfs of Linux 6.1 has none; sim:eevdf")
+    assert reason.endswith("sim:eevdf?kernel=6.12 and sim:eevdf?kernel=6.18 have it")
     assert "nothing like it" in known()["turbo"].reason
 
 
