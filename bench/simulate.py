@@ -32,7 +32,7 @@ WANTED_EVENTS = 5e6
 POLICIES = ("cfs", "eevdf")
 METHODS = ("surface", "swarm", "golden", "bayes")
 FACTORS = ("sched_latency_ns=0.1..1000ms:log", "sched_min_granularity_ns=0.1..1000ms:log")
-FITS, FIT_LOOPS, WANTED_MISS = 12, 30, 0.1
+FITS, FIT_LOOPS, WANTED_MISS = 6, 30, 0.1
 GRANULARITY = "sched_wakeup_granularity_ns=0.1..1000ms:log"
 
 
