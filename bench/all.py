@@ -69,7 +69,7 @@ TABLE = (
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("simulate", 2),
     Bench("place", 5),
-    Bench("simulate_real", 7, ("--budget", "6min")),
+    Bench("simulate_real", 2, ("--budget", "90s", "--hosts", "local")),
     Bench("tuning_guest", 4, ("--budget", "2min"), printed=True),
     Bench("explain", 3, ("--campaigns", "100")),
     Bench("survey", 5, ("--surveys", "80"), STATISTICS),

@@ -5,6 +5,8 @@
     python bench/simulate_real.py --refit            # fit and simulate again, with the times that were measured
     python bench/simulate_real.py --quick            # tiny sizes: shows that it works
 
+`bench/all.py` measures this machine's kernel; guests, a quarter of an hour: by the first command, before that.
+
 Each part has its share of the budget, and as many messages as fit into that: how fast a host is, is tried first. What
 is measured is kept after each run, a part that is finished is not measured again (but for `--again`); what a part did
 not reach is named in its table. Runs of one part are interleaved, and medians are compared, since the machine may have
