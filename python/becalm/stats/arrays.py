@@ -27,6 +27,24 @@ def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
     return array
 
 
+def quantile(ordered: Floats, share: float) -> float:
+    """Between the two values at this place of an ordered series, linearly: numpy's own to the last bit, at a tenth of
+    its time for short series."""
+    place = share * (len(ordered) - 1)
+    index = int(place)
+    one, other = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    rest = place - index
+    return one + (other - one) * rest if rest < 0.5 else other - (other - one) * (1 - rest)
+
+
+def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
+    """Several `quantile` of a series in any order, which is ordered only where that is asked for."""
+    last = len(values) - 1
+    places = {int(share * last) for share in shares}
+    ordered = np.partition(values, sorted(places | {min(place + 1, last) for place in places}))
+    return tuple(quantile(ordered, share) for share in shares)
+
+
 def level(alpha: float) -> float:
     """`alpha` itself, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
     if not 0.0 < alpha < 1.0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, quantiles
 from becalm.stats.root_finding import outward, root
 
 BOUND = 1.345
@@ -32,8 +32,8 @@ def scale(residuals: Floats) -> float:
     never less than a twentieth of the nine-tenths quantile, nor a millionth of the mean.
     """
     size = np.abs(residuals)
-    median, high = np.quantile(size, (0.5, 0.9))
-    return max(NORMAL_MAD * float(median), 0.05 * float(high), 1e-6 * float(size.mean()))
+    median, high = quantiles(size, 0.5, 0.9)
+    return max(NORMAL_MAD * median, 0.05 * high, 1e-6 * float(size.mean()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def location(values: Floats) -> Location:
     The median absolute deviation would be the width of one mode alone where a series has two, and the location then
     hang on which mode is a little larger.
     """
-    low, middle, high = (float(q) for q in np.quantile(values, (0.1, 0.5, 0.9)))
+    low, middle, high = quantiles(values, 0.1, 0.5, 0.9)
     spread = max((high - low) / NORMAL_INNER, 1e-6 * float(np.abs(values - middle).mean()))
     if spread == 0.0:
         return Location(middle, np.zeros(len(values)))

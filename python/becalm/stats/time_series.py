@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, quantiles, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
@@ -202,8 +202,8 @@ def outliers(x: npt.ArrayLike) -> Outliers:
         return Outliers(False, (), threshold)
     logs = np.log(values) if values.min() > 0.0 else values
     residuals = logs - _local_median(logs)
-    half, most = np.quantile(np.abs(residuals), (0.5, 0.9))
-    spread = max(NORMAL_MAD * float(half), float(most) / 1.645)
+    half, most = quantiles(np.abs(residuals), 0.5, 0.9)
+    spread = max(NORMAL_MAD * half, most / 1.645)
     if spread == 0.0:
         return Outliers(False, (), threshold)
     indices = np.flatnonzero(np.abs(residuals) > threshold * spread)

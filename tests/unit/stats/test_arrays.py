@@ -1,0 +1,23 @@
+"""What is asked of every series, and quantiles of one."""
+
+import numpy as np
+import pytest
+
+from becalm.stats.arrays import quantile, quantiles, series
+
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 11, 61, 1000])
+def test_quantiles_are_numpys_to_the_last_bit(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for values in (rng.standard_normal(count), rng.integers(3, size=count).astype(float), np.full(count, 0.1)):
+        before, wanted = values.copy(), tuple(float(each) for each in np.quantile(values, SHARES))
+        assert quantiles(values, *SHARES) == wanted
+        assert tuple(quantile(np.sort(values), share) for share in SHARES) == wanted
+        assert (values == before).all(), "the series itself stays in its order"
+
+
+def test_what_is_no_number_is_named_with_its_place() -> None:
+    with pytest.raises(ValueError, match="The times holds nan at position 1"):
+        series([1.0, float("nan")], "The times")
