@@ -101,12 +101,10 @@ def test_another_seed_gives_another_search(row):
 
 def test_a_search_goes_on_from_stored_samples_at_any_point(row):
     finished, asks, told = conduct(row, a_space(), seed=3)
-    for stop in range(len(asks)):
-        again = SearchRun(row.load(), a_space(), row.rule, 3)
-        for samples in told[:stop]:
-            again.tell(samples)
-        assert again.ask == asks[stop]
-    again.tell(told[-1])
+    again = SearchRun(row.load(), a_space(), row.rule, 3)
+    for ask, samples in zip(asks, told, strict=True):
+        assert again.ask == ask
+        again.tell(samples)
     assert again.choice == finished.choice
 
 
