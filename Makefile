@@ -15,7 +15,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test test-rust campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -102,11 +102,15 @@ guests: debian-packages build
 # Fails, too, when the machine is not afterwards as it was before. On a machine that others use meanwhile, and change:
 # make test UNCHANGED=--tell
 UNCHANGED ?=
-test: guests
+test: debian-packages
 	@rustup target add $(ARM) 2>/dev/null || echo "becalm-clock is not tried for Armv8: rustup cannot add $(ARM)."
+	@# The first boot of an image and downloads wait, and compilers compute: both at once.
+	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory guests"
+	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
+
+test-rust: check-tools
 	cargo test --workspace --locked
 	cargo test -p becalm-clock --features std --locked
-	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
 
 # Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
 campaigns: debian-packages build

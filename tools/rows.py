@@ -1,0 +1,77 @@
+"""Commands side by side, in rows: `python tools/rows.py "make lint" "make docs" "make fuzz"`.
+
+What the first row says is seen at once, what each other row says comes whole when the first has ended, under its name.
+A row is one command after the other, also when one of them has failed. The exit code is the first that is not 0, so
+that no failure hides behind another one.
+"""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from threading import Thread
+from typing import IO
+
+Command = Sequence[str]
+
+
+class Row:
+    """Commands that are run one after the other, in the background; `name`: what they are called.
+
+    Where `said` is None they say it at once.
+    """
+
+    def __init__(self, name: str, commands: Sequence[Command], said: IO[bytes] | None) -> None:
+        self.name, self.said = name, said
+        self.codes: list[int] = []
+        self.seconds = 0.0
+        self._commands = commands
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until the last command has ended; what they said is then passed on."""
+        self._thread.join()
+        print(f"\n=== {self.name}: {self.seconds:.0f} s, exit codes {self.codes} ===", flush=True)
+        if self.said is not None:
+            self.said.seek(0)
+            while piece := self.said.read(1 << 16):
+                sys.stdout.buffer.write(piece)
+            sys.stdout.flush()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        for command in self._commands:
+            self.codes.append(subprocess.run(command, stdout=self.said, stderr=self.said, check=False).returncode)
+        self.seconds = time.monotonic() - began
+
+
+def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
+    """Run rows, each with its name; gives the exit codes of all their commands."""
+    # Ctrl-C reaches all commands, and each says what it did until then.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with ExitStack() as files:
+            quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
+            running = [Row(name, commands, said) for (name, commands), said in zip(rows, [None, *quiet], strict=True)]
+            for row in running:
+                row.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return [code for row in running for code in row.codes]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Each argument is a row of one command. Returns the exit code."""
+    codes = side_by_side([(each, [shlex.split(each)]) for each in arguments])
+    return next((code for code in codes if code != 0), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
