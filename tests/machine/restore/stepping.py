@@ -11,7 +11,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.restype = ctypes.c_long
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
-SEIZE, INTERRUPT, SYSCALL = 0x4206, 0x4207, 24
+SEIZE, INTERRUPT, SYSCALL, DETACH = 0x4206, 0x4207, 24, 17
 SYSGOOD, EXITKILL = 1, 1 << 20
 ALL = 0x40000000
 """__WALL: children of other people can be waited for by who traces them."""
@@ -40,6 +40,10 @@ class Stepped:
             self.signal = 0 if number == signal.SIGTRAP | 0x80 or status >> 16 else number
             self.stops += number == signal.SIGTRAP | 0x80
         return True
+
+    def let_go(self) -> None:
+        """It runs on, and is stopped no more."""
+        _ptrace(DETACH, self.pid, self.signal)
 
     def kill(self) -> None:
         """End it where it stands."""

@@ -74,7 +74,7 @@ def before(tmp_path_factory):
         for process in bound:
             process.kill()
             process.wait()
-        bring_back(20)
+        bring_back(10)
     assert left_different({**found, AWAY: under_way}) == {}
 
 
@@ -179,7 +179,7 @@ def test_cut_at_any_system_call(before, supported, moments, who):
         if alive and who in ("agent", "both"):
             traced.kill()
         elif alive:
-            traced.run()
+            traced.let_go()
         agent.process.wait()
         agent.process.stdout.close()
         check(before)
@@ -200,7 +200,8 @@ def test_cut_while_settings_are_left_on(before, supported):
         length = traced.stops
     assert JOURNAL.exists()
     check(before)
-    for cut in range(length // 3, length, 5):
+    # After an odd number of beginnings and ends of system calls, so that both are met.
+    for cut in range(length // 3, length, 9):
         agent = Agent()
         traced = Stepped(agent.pid)
         leave_on(agent)
