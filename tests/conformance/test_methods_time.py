@@ -101,6 +101,20 @@ def test_a_search_goes_on_from_stored_samples_at_any_point(row):
     assert again.choice == finished.choice
 
 
+def test_ended_at_any_point_it_chooses_what_it_has_measured_by_then(row):
+    _, asks, told = conduct(began(row, WIDE, 3))
+    for stop in range(0, len(asks), max(1, len(asks) // 6)):
+        search = began(row, WIDE, 3)
+        for samples in told[:stop]:
+            search.tell(samples)
+        search.stop()
+        assert search.ask is None
+        assert search.choice.why.endswith(".")
+        seen = {sample.settings for samples in told[:stop] for sample in samples}
+        assert search.choice.settings in seen | {NO_SETTINGS}
+    assert seconds(search.choice.settings) < 1
+
+
 def test_values_are_those_of_the_space(row):
     search, asks, _ = conduct(began(row, WIDE))
     for settings in [search.choice.settings, *(arm for ask in asks for arm in (*ask.arms, ask.best))]:

@@ -91,7 +91,7 @@ TABLE = (
         "becalm.methods.golden",
         "golden",
         "golden section along one line through the space, --path: eight places",
-        TrialDesign(loops=2, runs=1, warmups=0, objective="time"),
+        TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         minimizes=("time",),
         takes=(("path", "path"), ("probes", "probes")),
     ),

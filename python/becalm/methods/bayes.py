@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from becalm.errors import UsageError, install
 from becalm.methods.blocks import Blocks
 from becalm.methods.places import Places
-from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TimeOver, TrialDesign
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -48,13 +49,14 @@ def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler:
     places = Places(space)
     count = min(FIRST, max(2, blocks.planned // 3))
     seen = [places.settings(at) for at in places.scattered(count, rng)]
-    yield from blocks.ask(seen, "places scattered over the space", NO_SETTINGS)
-    while blocks.left:
-        before = blocks.trials
-        yield from blocks.go_on(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
-        if blocks.trials == before:
-            break
-    yield from blocks.final()
+    with suppress(TimeOver):
+        yield from blocks.ask(seen, "places scattered over the space", NO_SETTINGS)
+        while blocks.left:
+            before = blocks.trials
+            yield from blocks.go_on(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
+            if blocks.trials == before:
+                break
+        yield from blocks.final()
     return blocks.choice(
         some=f"Chosen is the best of what Optuna proposed in {blocks.spent()}.",
         none=f"Optuna's proposals had nothing that is faster than the default in {blocks.spent()}.",

@@ -57,10 +57,10 @@ class Blocks:
         new = [arm for arm in dict.fromkeys(arms) if arm != NO_SETTINGS and not self.times.failed(arm)]
         if not (new := new[: self.room()]):
             return
-        self.runs += self.rule.cost * (len(new) + 1)
-        self.trials += len(new)
         rule = self.rule
         self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
+        self.runs += self.rule.cost * (len(new) + 1)
+        self.trials += len(new)
 
     def go_on(self, again: int, new: Sequence[Settings], why: str) -> Asking:
         """Measure so many of the best arms again and, as far as there are trials before the final, these new ones."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from becalm.methods.blocks import Blocks
 from becalm.methods.paths import Path, resolve
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, SearchGenerator, TimeOver, TrialDesign
+from becalm.methods.surface_end import too_short
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 
@@ -59,7 +60,12 @@ def golden(
     if not space.factors:
         return Choice(NO_SETTINGS, "There is nothing to vary.")
     here = _Golden(space, rule, resolve(path, space), probes)
-    end = yield from here.narrow(Bracket.of(-1.0, 1.0))
+    if here.blocks.room() < 2:
+        return Choice(NO_SETTINGS, too_short(rule.most_runs))
+    try:
+        end = yield from here.narrow(Bracket.of(-1.0, 1.0))
+    except TimeOver:
+        end = "the time for the search was over"
     return here.choice(end)
 
 
@@ -137,11 +143,12 @@ class _Golden:
     def choice(self, end: str) -> Choice:
         """The end: the best probe, or none when none is faster than the default."""
         chosen = self.best()
+        tried = sum(self.blocks.times.trials(each) > 0 for each in self._probes)
         found = (
             "found nothing on its line that is faster than the default"
             if chosen == NO_SETTINGS
             else f"chose {self.path.worded(self._probes[chosen])}"
         )
         return Choice(
-            chosen, f"Golden section {found} after {len(self._probes)} places and {self.blocks.spent()}: {end}."
+            chosen, f"Golden section {found} after {tried} places and {self.blocks.spent()}: {end}."
         )

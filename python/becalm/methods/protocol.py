@@ -3,7 +3,8 @@
 A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
 and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
 search is a function of seed and history, and resuming one is running its generator again over the stored samples
-(`SearchRun`). `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
+(`SearchRun`). Where its time ends first, `TimeOver` is raised where it asked; a method that catches it ends with a choice
+of its own. `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from becalm.stats.arrays import Floats
 
 NO_SETTINGS = Settings()
 """The machine as it is."""
+
+STOPPED = "The time for the search was over before its end: this is what it had found by then."
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,10 @@ class Choice:
     why: str
 
 
+class TimeOver(Exception):
+    """Raised in a method where it asked, when its time is over: it ends with what it knows."""
+
+
 SearchGenerator = Generator[Ask, Sequence[Sample], Choice]
 Method = Callable[[Space, TrialDesign, np.random.Generator], SearchGenerator]
 
@@ -139,6 +146,18 @@ class SearchRun:
         assert self.ask is not None
         assert len(samples) == len(self.ask.arms)
         self._advance(samples)
+
+    def stop(self) -> None:
+        """End the search before its end: with the method's choice, else with what it would choose now."""
+        assert self.ask is not None
+        best, self.ask = self.ask.best, None
+        try:
+            self._running.throw(TimeOver())
+            raise AssertionError("a method went on asking after its time was over")
+        except StopIteration as end:
+            self.choice = end.value
+        except TimeOver:
+            self.choice = Choice(best, STOPPED)
 
     def _advance(self, samples: Sequence[Sample] | None) -> None:
         try:

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from becalm.methods.blocks import LOST, Asking
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, SearchGenerator, TrialDesign
-from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, without_model
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, SearchGenerator, TimeOver, TrialDesign
+from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, too_short, without_model
 from becalm.methods.surface_process import Process, Seen, learned
 from becalm.methods.surface_search import Known, next_place, scattered
 from becalm.nouns.search_space import Space
@@ -49,15 +49,16 @@ HOPELESS = 6
 TELLING = 0.4
 """Factors with such a share of the largest relevance are named."""
 
-TOO_SHORT = "The limit of {} runs is too short for a search: its first design takes more. Allow more, or vary less."
-
 
 def sequential(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """The search; see the module."""
     here = _Search(space, rule, rng)
-    yield from here.design()
-    while here.going():
-        yield from here.step()
+    try:
+        yield from here.design()
+        while here.going():
+            yield from here.step()
+    except TimeOver:
+        here.over = True
     return here.choice()
 
 
@@ -71,7 +72,7 @@ class _Search:
         self.slow = 0
         self.trials = self.used = self.block = self.since = 0
         self.lost = False
-        self.short = False
+        self.short = self.over = False
         self.process: Process | None = None
         self._order: Floats | None = None
         self._worked: list[Settings] = []
@@ -209,13 +210,14 @@ class _Search:
         if self.lost:
             return Choice(NO_SETTINGS, LOST)
         if self.short:
-            return Choice(NO_SETTINGS, TOO_SHORT.format(self._most))
+            return Choice(NO_SETTINGS, too_short(self._most))
         if self.process is None or not set(self._worked) - set(self.failed):
             values = [value for _, value, _ in self._seen]
             return Choice(NO_SETTINGS, without_model(values, self.trials, len(self.failed), varied=bool(self._worked)))
         failed = lost(len(self.failed), self.slow)
         controls = sum(place is None for place, _, _ in self._seen)
-        basis = f"{self.trials} trials{failed}, and {controls} of the machine as it is"
+        over = ", when its time was over" if self.over else ""
+        basis = f"{self.trials} trials{failed}, and {controls} of the machine as it is{over}"
         chosen = self.best()
         if chosen == NO_SETTINGS:
             return Choice(NO_SETTINGS, nothing_found(self._detectable(self.process), basis))

@@ -27,6 +27,11 @@ def lost(failed: int, slow: int = 0) -> str:
     return f", {listed(parts)}" if parts else ""
 
 
+def too_short(runs: int | None) -> str:
+    """That a search has no room for its first step."""
+    return f"The limit of {runs} runs is too short for a search: its first step takes more. Allow more, or vary less."
+
+
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
     """Why there is no surface. `values`: of all good runs; `varied`: whether one of them was of other settings."""
     if not varied:

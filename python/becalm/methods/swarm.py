@@ -12,11 +12,13 @@ place that fails is censored: nobody is drawn to it.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from becalm.methods.blocks import Asking, Blocks
 from becalm.methods.places import Places
-from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TimeOver, TrialDesign
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.swarm import SwarmParameters
@@ -47,13 +49,14 @@ def swarm(
     here = _Swarm(space, rule, rng, parameters)
     if not space.factors or here.blocks.room() < 1:
         return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
-    yield from here.measure("a swarm scattered over the space")
-    for number in range(1, parameters.iterations):
-        if not here.blocks.left or here.settled():
-            break
-        here.move()
-        yield from here.measure(f"step {number} of the swarm, and the best so far again")
-    yield from here.blocks.final()
+    with suppress(TimeOver):
+        yield from here.measure("a swarm scattered over the space")
+        for number in range(1, parameters.iterations):
+            if not here.blocks.left or here.settled():
+                break
+            here.move()
+            yield from here.measure(f"step {number} of the swarm, and the best so far again")
+        yield from here.blocks.final()
     return here.choice()
 
 

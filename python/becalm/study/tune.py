@@ -20,7 +20,6 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
-from becalm.plans.trials import next_trial
 from becalm.study.conclude_tune import conclude
 from becalm.study.measure import measure
 from becalm.study.production_plan import production_plan
@@ -52,7 +51,7 @@ class TuneStudy:
         for position in range(known, len(self.course.settings)):
             self.opened.store.add_settings(self.opened.number, position, self.course.settings[position])
         self._tell(request, asked)
-        while not self.course.complete(asked):
+        while not self.course.complete(request, asked):
             self._measure(request, asked)
             if self.course.trials.interrupted:
                 raise KeyboardInterrupt
@@ -65,9 +64,9 @@ class TuneStudy:
         """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
         current = asked.settings[0]
 
-        def plan(trials: TrialLog) -> Block | None:
+        def plan(_: TrialLog) -> Block | None:
             nonlocal current
-            block = next_trial(asked.wanted, trials, self.course.study.seed)
+            block = self.course.next_block(request, asked)
             if block is not None:
                 current = block.steps[0].settings
                 limits_ns = self.course.limits_ns(request, asked, current)

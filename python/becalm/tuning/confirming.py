@@ -26,6 +26,9 @@ FEWEST_LOOPS = 4
 FEWEST_TIMED = 6
 """Loops of a confirmation of times, at least: of four, Student's interval is wide however little they scatter."""
 
+PLANNED_TIMED = 8
+"""The same where time is short: runs may turn out to be longer than was thought, and then some of these are left out."""
+
 FEWEST_RUNS = 2
 """Runs of a loop, at least."""
 
@@ -76,10 +79,14 @@ class ConfirmationRun:
     ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
         """Fresh runs of these arms, and what they say."""
         ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
-        gained = yield PhaseRequest(ask, "confirm")
+        gained = yield PhaseRequest(ask, "confirm", within_ns=self.left_ns, fewest=FEWEST_LOOPS)
         self.tuned.confirm_runs += counted(gained)
         if self.left_ns is not None:
             self.left_ns -= gained.took_ns
+            loops = max((len(each.loops) for each in gained.samples[0]), default=0)
+            if loops and not shape.boots:
+                # The machine may have become slower.
+                self.run_ns = max(self.run_ns, gained.took_ns / (len(arms) * (loops * shape.runs + 1)))
         by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
         options = self.options
         return confirmation.judge(
@@ -106,11 +113,12 @@ class ConfirmationRun:
             arms = {name: settings for name, settings in arms.items() if not may_go(name)}
             shape = self.shape(arms)
             loops = self.loops_left(arms, shape) or 0
-            if loops >= FEWEST_LOOPS:
+            timed = find(self.options.objective) is TIME and not shape.boots
+            if timed and loops < PLANNED_TIMED:
+                shape = self._shorter(arms, shape, self.left_ns)
+                loops = self.loops_left(arms, shape) or 0
+            if loops >= (PLANNED_TIMED if timed else FEWEST_LOOPS):
                 break
-        if loops < FEWEST_TIMED and not shape.boots and find(self.options.objective) is TIME:
-            shape = self._shorter(arms, shape, self.left_ns)
-            loops = self.loops_left(arms, shape) or 0
         return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
 
     def _shorter(self, arms: Mapping[str, Settings], shape: Shape, left_ns: float) -> Shape:
@@ -119,7 +127,7 @@ class ConfirmationRun:
         A mean is told by how loops differ, so six of two tell more than two of five, in less time. A spread is told by
         the runs within a loop.
         """
-        fit = int(left_ns / (FEWEST_TIMED * self.loop_ns(arms, replace(shape, runs=1))))
+        fit = int(left_ns / (PLANNED_TIMED * self.loop_ns(arms, replace(shape, runs=1))))
         return replace(shape, runs=min(shape.runs, max(FEWEST_RUNS, fit)))
 
     def shape(self, arms: Mapping[str, Settings]) -> Shape:

@@ -7,10 +7,11 @@ them first. Pure: no host, no store.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.plans.trials import next_trial
@@ -100,9 +101,23 @@ class Course:
         if asked.ask.boots:
             self.trials.own_boots |= set(asked.loops)
 
-    def complete(self, asked: NumberedAsk) -> bool:
+    def next_block(self, request: PhaseRequest, asked: NumberedAsk) -> Block | None:
+        """What of a request is to be measured next; None when all is there, or what there is time for."""
+        block = next_trial(asked.wanted, self.trials, self.study.seed)
+        if block is None or request.within_ns is None:
+            return block
+        # Of a warm-up, the loop is what is missing to -1.
+        loop = max(block.steps[0].round, -1 - block.steps[0].round)
+        done = loop - asked.first
+        if done < request.fewest or self.trials.begun(loop):
+            return block
+        whole = replace(asked, ask=replace(asked.ask, loops=done))
+        took_ns = self.trials.took_ns(whole, self.programs)
+        return block if took_ns * (done + 1) / done <= request.within_ns else None
+
+    def complete(self, request: PhaseRequest, asked: NumberedAsk) -> bool:
         """Whether nothing of a request is left to measure."""
-        return next_trial(asked.wanted, self.trials, self.study.seed) is None
+        return self.next_block(request, asked) is None
 
     def answer(self, request: PhaseRequest, asked: NumberedAsk) -> PhaseResult:
         """What the runs say to a request that is complete."""
@@ -129,7 +144,7 @@ def replay(course: Course) -> SearchResult | None:
         request = next(phases)
         while True:
             asked = course.number(request)
-            if not course.complete(asked):
+            if not course.complete(request, asked):
                 return None
             request = phases.send(course.answer(request, asked))
     except StopIteration as end:

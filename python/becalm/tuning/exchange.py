@@ -18,11 +18,16 @@ from becalm.stats.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class PhaseRequest:
-    """What to measure next, and in which phase of the study. `floor`: the built-in kernel as well."""
+    """What to measure next, and in which phase of the study. `floor`: the built-in kernel as well.
+
+    `within_ns`: after `fewest` of its loops a further one is measured only where that seems to end within this time.
+    """
 
     ask: Ask
     phase: str
     floor: bool = False
+    within_ns: float | None = None
+    fewest: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ look took. `becalm.tuning.confirm` has its second half.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -36,6 +37,10 @@ TIMED_LOOK = (2, 3)
 
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
+
+OVER = 1.1
+"""A search for times is ended when it has taken so many times its share: settings may be slower than what they are
+compared with, and the machine than it was."""
 
 SEARCH_BOOTS = 8
 """About how often a race starts the machine again; at most half of its time is kept for that."""
@@ -71,7 +76,9 @@ def tune_phases(
         if left_ns is not None:
             rule = affordable(rule, options, left_ns, run_ns)
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
-        took_ns, chosen, trials = yield from _search(search, tuned, rule.objective)
+        # What a search for spreads asks for is fixed by its rule, and its last runs decide.
+        limit_ns = OVER * SEARCH_SHARE * left_ns if left_ns is not None and space.factors else math.inf
+        took_ns, chosen, trials = yield from _search(search, tuned, rule.objective, limit_ns, options.least_runs)
         if space.factors:
             tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
@@ -107,14 +114,22 @@ def _mean(samples: Iterable[Sequence[Floats]]) -> float:
 
 
 def _search(
-    search: SearchRun, tuned: SearchResult, objective: str
+    search: SearchRun, tuned: SearchResult, objective: str, limit_ns: float, least_runs: int
 ) -> Generator[PhaseRequest, PhaseResult, tuple[float, list[Sample], list[tuple[int, Ask, Sample]]]]:
-    """Run the method; gives the time it took, what it measured of the settings that it chose, and all its trials."""
-    took_ns = 0.0
+    """Run the method; gives the time it took, what it measured of the settings that it chose, and all its trials.
+
+    After `least_runs` it ends where the next runs would take longer than `limit_ns` in all.
+    """
+    took_ns, used = 0.0, 0
     tried: list[tuple[int, Ask, Sample]] = []
     asks = 0
     while search.ask is not None:
         ask = search.ask
+        runs = len(ask.arms) * (ask.loops * ask.runs + ask.warmups)
+        if used >= max(1, least_runs) and took_ns * (used + runs) / used > limit_ns:
+            search.stop()
+            break
+        used += runs
         asks += 1
         gained = yield PhaseRequest(ask, "search")
         took_ns += gained.took_ns

@@ -142,6 +142,10 @@ class TrialLog:
         """What one program did under one set of settings in one loop."""
         return self._cells.get((loop, settings, program), Cell())
 
+    def begun(self, loop: int) -> bool:
+        """Whether there is any run of a loop."""
+        return any(of == loop for of, _, _ in self._cells)
+
     def failure_of(self, settings: int) -> Run | None:
         """The last run of an arm that did not end well."""
         return self._failures.get(settings)

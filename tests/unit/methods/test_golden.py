@@ -133,6 +133,29 @@ def test_runs_that_are_used_up_end_it():
     assert "limit of 13 runs" in choice.why
 
 
+def test_runs_that_do_not_even_suffice_for_two_places_are_too_few():
+    blocks, choice = conduct(bowl(0.5), rule=TrialDesign(loops=2, runs=1, warmups=0, objective="time", most_runs=5))
+    assert blocks == []
+    assert choice.settings == NO_SETTINGS
+    assert "limit of 5 runs is too short" in choice.why
+
+
+def test_when_its_time_is_over_it_chooses_what_is_best_so_far():
+    search = SearchRun(golden, SPACE, RULE, 0)
+    seconds = {None: 1.0}
+    for _ in range(3):
+        search.tell(
+            [
+                Sample(arm, tuple(np.array([1e9 * seconds.get(dict(arm.values).get("slice"), 0.8)]) for _ in range(2)))
+                for arm in search.ask.arms
+            ]
+        )
+    search.stop()
+    assert search.ask is None
+    assert search.choice.settings != NO_SETTINGS
+    assert "the time for the search was over" in search.choice.why
+
+
 def test_several_factors_need_a_line():
     wide = Space((), factors=(SLICE, Factor("batch", 1.0, 64.0, whole=True)))
     with pytest.raises(UsageError, match=r"there are 2 factors\. Name it: --path diagonal, slice, batch"):

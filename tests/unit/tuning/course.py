@@ -2,7 +2,7 @@
 
 import math
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def space(*names, profiles=(), requires=None, restricts_cpus=()):
 class World:
     """Programs of `run_ns` whose spread is `spread` times a factor for each setting; `fails`: settings that break them.
 
-    `slower`: time with any setting over time without. `busy`: CPU time over wall time. `instead`: settings of which one
+    `slower`: time with any setting over time without. `later`: time in the confirmation over time before. `busy`: CPU time over wall time. `instead`: settings of which one
     does as much as all.
     """
 
@@ -39,6 +39,7 @@ class World:
     fails: tuple = ()
     instead: tuple = ()
     slower: float = 1.0
+    later: float = 1.0
     programs: int = 1
     seed: int = 1
 
@@ -66,6 +67,8 @@ class World:
     def answer(self, wish, rng):
         ask = wish.ask
         samples = tuple(tuple(self.sample(each, ask, rng) for each in ask.arms) for _ in range(self.programs))
+        if wish.phase == "confirm":
+            samples = tuple(tuple(in_time(one, self.later, wish)) for one in samples)
         took_ns = sum(float(loop.sum()) for one in samples for sample in one for loop in sample.loops)
         together = tuple(
             Sample(each, tuple(loop for one in samples for loop in one[i].loops), max(one[i].failed for one in samples))
@@ -83,6 +86,18 @@ class World:
 
     def loop(self, size, runs, rng):
         return np.maximum(0.1, 1 + size * rng.standard_normal(runs)) * self.run_ns
+
+
+def in_time(samples, later, wish):
+    """Samples that take so many times as long, and of their loops those that the wish has time for."""
+    samples = [replace(each, loops=tuple(later * loop for loop in each.loops)) for each in samples]
+    took = np.cumsum([sum(each.loops[at].sum() for each in samples if each.loops) for at in range(wish.ask.loops)])
+    kept = wish.ask.loops
+    for done in range(wish.fewest, wish.ask.loops):
+        if wish.within_ns is not None and took[done - 1] * (done + 1) / done > wish.within_ns:
+            kept = done
+            break
+    return [replace(each, loops=each.loops[:kept]) for each in samples]
 
 
 def seed_of(text):

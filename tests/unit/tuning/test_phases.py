@@ -6,7 +6,7 @@ import pytest
 from tests.unit.tuning.course import World, space
 
 from becalm.methods import method
-from becalm.methods.protocol import NO_SETTINGS, Choice
+from becalm.methods.protocol import NO_SETTINGS, STOPPED, Ask, Choice
 from becalm.nouns.factor import Factor
 from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.search_space import Space
@@ -239,7 +239,39 @@ def test_long_runs_are_confirmed_in_shorter_loops_and_keep_to_the_budget():
     assert next(wish.ask for wish in wishes if wish.phase == "confirm").runs == 5
 
 
-@pytest.mark.parametrize(("seconds", "runs"), [(30, 2), (45, 3), (3_600, 5)])
+@pytest.mark.parametrize("way", ["surface", "swarm", "golden"])
+@pytest.mark.parametrize("seconds", [120, 300, 900])
+def test_times_that_turn_out_longer_than_the_look_said_are_in_the_budget(way, seconds):
+    # Settings take half as long again as none, and in the confirmation all takes nearly twice as long.
+    found = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
+    options = {"method": way, "minimize": "time", **({"path": "a"} if way == "golden" else {})}
+    search, budget_ns = method(way).load(TuneOptions(**options)), int(seconds * 1e9)
+    _, _, spent = conduct(World(slower=1.5, later=1.8), found, search, budget_ns=budget_ns, **options)
+    assert spent <= 1.1 * seconds
+    tuned, wishes, spent = conduct(World(slower=0.7, later=1.8), found, search, budget_ns=budget_ns, **options)
+    assert wishes[-1].phase == "confirm"
+    assert tuned.judged.comparisons[0].loops >= FEWEST_LOOPS
+    assert spent <= 1.1 * seconds
+
+
+def test_a_search_whose_time_is_over_ends_with_what_it_knows():
+    found = Space((), factors=(Factor("a", 0.0, 10.0), Factor("b", 1.0, 10.0)))
+
+    def slowly(space, rule, rng):
+        for _ in range(100):
+            yield Ask((Settings.of({"a": 1.0}),), 1, 1, 0, "again", Settings.of({"a": 2.0}))
+        return Choice(NO_SETTINGS, "never reached")
+
+    tuned, wishes, _ = conduct(World(slower=3.0), found, slowly, minimize="time", method="surface", budget_ns=60e9)
+    assert tuned.choice == Choice(Settings.of({"a": 2.0}), STOPPED)
+    assert 5 < sum(wish.phase == "search" for wish in wishes) < 20
+    tuned, _, _ = conduct(
+        World(slower=3.0), found, method("surface").load(), minimize="time", method="surface", budget_ns=40e9
+    )
+    assert "when its time was over" in tuned.choice.why
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(30, 2), (60, 3), (3_600, 5)])
 def test_a_mean_is_confirmed_with_six_loops_where_fewer_runs_a_loop_allow_it(seconds, runs):
     _, wishes, _ = conduct(World(slower=0.6), space("a"), chooses("a"), budget_ns=seconds * 1e9, minimize="time")
     confirm = next(wish.ask for wish in wishes if wish.phase == "confirm")
