@@ -247,6 +247,8 @@ def _nothing_faster(found: TuneVerdict) -> str:
     why = next((str(each.numbers["why"]) for each in found.findings if each.kind == "choice"), "")
     what = "makes {who} run faster" if found.metric is None else "improves {metric} of {who}"
     said = what.format(who=who, metric="" if found.metric is None else found.metric.name)
+    if not found.search_runs:
+        return f"No settings were tried for {who}. {why}".rstrip()
     return f"Nothing that was tried {said}: {tried}. {why}".rstrip()
 
 

@@ -68,14 +68,15 @@ def seen(each: ArmComparison) -> str:
 
 def _deviation(each: ArmComparison) -> str:
     """What becomes of the standard deviation."""
-    if each.deviation is None or not math.isfinite(each.deviation.value):
+    if each.deviation is None or not 0 < each.deviation.value < math.inf:
         return ""
     if each.deviation.low > 1:
         return f" Its standard deviation falls {factor(each.deviation)}-fold ({ends(each.deviation)})."
+    worse = Interval(1 / each.deviation.value, 1 / each.deviation.high, 1 / max(each.deviation.low, 1e-9))
     if each.deviation.high < 1:
-        worse = Interval(1 / each.deviation.value, 1 / each.deviation.high, 1 / max(each.deviation.low, 1e-9))
         return f" Its standard deviation rises {factor(worse)}-fold ({ends(worse)})."
-    return f" No change of its standard deviation is seen (ratio {factor(each.deviation)}: {ends(each.deviation)})."
+    size, how = (each.deviation, "small") if each.deviation.value >= 1 else (worse, "large")
+    return f" Its standard deviation was {factor(size)} times as {how} in these runs, maybe by chance ({ends(size)})."
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
