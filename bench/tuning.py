@@ -3,9 +3,10 @@ search on models whose best place is known (`becalm.hosts.simulated.responses`),
 
     python bench/tuning.py --quick                                     # four seeds of a few worlds, under a minute
     python bench/tuning.py --jobs 2                                    # 100 seeds: the table of methods.md
+    python bench/tuning.py --again surface                             # the same, with the searches of one method anew
     python bench/tuning.py --speed                                     # the engine's own time alone
 
-A world is a model, a number of factors and a noise from run to run. A method has reached the gain when what it would
+Each finished part is kept (bench/out/tuning.jsonl), so that it may be stopped and gone on with. A world is a model, a number of factors and a noise from run to run. A method has reached the gain when what it would
 choose saves so much of the default's time, truly, from then on until it ends; runs of the default count. TPE
 and random search run each place once and choose the lowest value, as they are mostly used. Writes
 bench/out/tuning.json.
@@ -17,9 +18,11 @@ import argparse
 import json
 import math
 import multiprocessing
+import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +34,7 @@ from becalm.methods import complete, method, trial_design
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.swarm import SwarmParameters
-from campaign import OUT, begun, describe, save, table
+from campaign import OUT, Log, Record, describe, machine, read_log, save, table
 
 TARGETS = (0.25, 0.28)
 """Gains to reach: of the default's time, of which the best place saves 30 %."""
@@ -41,6 +44,13 @@ RUNS = 80
 
 OURS = ("surface", "swarm", "golden")
 PEERS = ("tpe", "random")
+METHODS = (*OURS, *PEERS)
+
+PART = 25
+"""Seeds of a part that is kept as a whole."""
+
+UP_TO = 0.05
+"""Noise up to which `surface` is wanted to need fewer runs than both peers."""
 
 WORLDS = (
     ("bowl", 1, 0.02),
@@ -131,20 +141,105 @@ def peers(name: str, world: TimeModel, noise: float, seed: int) -> list[tuple[in
     return path
 
 
-def searches(where: tuple[str, int, float], seeds: int) -> list[Search]:
-    """Every method on one world, seed by seed."""
-    name, factors, noise = where
-    found = []
-    for seed in range(seeds):
-        world = model(name, factors, seed)
-        for one in (*OURS, *PEERS):
-            if one == "golden" and factors > 1:
-                continue
-            path = (peers if one in PEERS else ours)(one, world, noise, seed)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some searches of one method on one world: `first` is the seed of the first of `seeds`."""
+
+    model: str
+    factors: int
+    noise: float
+    method: str
+    first: int
+    seeds: int
+
+    def searches(self) -> list[Search]:
+        """Conduct them, seed by seed."""
+        found = []
+        for seed in range(self.first, self.first + self.seeds):
+            world = model(self.model, self.factors, seed)
+            path = (peers if self.method in PEERS else ours)(self.method, world, self.noise, seed)
             runs, gain = path[-1]
             reached = tuple(sustained(path, each) for each in TARGETS)
-            found.append(Search(name, factors, noise, one, seed, reached, runs, gain))
-    return found
+            found.append(Search(self.model, self.factors, self.noise, self.method, seed, reached, runs, gain))
+        return found
+
+
+def parts(worlds: Sequence[tuple[str, int, float]], seeds: int) -> list[Part]:
+    """All that there is to do; a line through several factors would need a direction, so golden has one factor."""
+    return [
+        Part(*world, name, first, min(PART, seeds - first))
+        for world in worlds
+        for name in METHODS
+        if name != "golden" or world[1] == 1
+        for first in range(0, seeds, PART)
+    ]
+
+
+def work(part: Part) -> Record:
+    """Conduct a part, as the line of the log that keeps it."""
+    return {"part": asdict(part), "searches": [asdict(each) for each in part.searches()]}
+
+
+def forget(path: Path, names: Sequence[str]) -> None:
+    """Take the searches of some methods out of a log."""
+    header, records = read_log(path)
+    kept = [header, *(each for each in records if each["part"]["method"] not in names)]
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in kept), encoding="utf-8")
+
+
+KNOBS = {
+    "numa_scan_period_min_ms": ("10..100000:log", 1_000, 5_000),
+    "sched_latency_ns": ("0.1..1000ms:log", 12_000_000, 60_000_000),
+    "sched_min_granularity_ns": ("0.1..1000ms:log", 1_500_000, 20_000_000),
+    "sched_wakeup_granularity_ns": ("0..1000ms:linear", 2_000_000, 400_000_000),
+    "sched_idle_min_granularity_ns": ("0.1..1000ms:log", 750_000, 20_000_000),
+    "sched_migration_cost_ns": ("0.01..10ms:log", 500_000, 100_000),
+    "sched_nr_migrate": ("1..1024:log", 32, 128),
+    "sched_cfs_bandwidth_slice_us": ("100..100000:log", 5_000, 20_000),
+    "sched_rr_timeslice_ms": ("1..1000:log", 100, 30),
+    "swappiness": ("0..200:linear", 60, 20),
+    "numa_scan_delay_ms": ("1..10000:log", 1_000, 300),
+    "numa_scan_size_mb": ("1..4096:log", 256, 100),
+}
+"""The factors of a whole study: range, default and best value of each; FACTORS of them."""
+
+
+def study() -> dict[str, float]:
+    """The engine's own time in a whole study by a swarm, from the command's call to its verdict with all that is stored
+    and said of it, in ms a trial; and that of the page which shows it, in s. The machine is simulated."""
+    from becalm.report.tune.html import page
+    from becalm.verbs.tune import tune
+
+    bowls = [
+        f'[[time.ranges]]\nknob = "{name}"\ndefault = {usual}\nbest = {best}\ncosts = 0.05\n'
+        for name, (_, usual, best) in KNOBS.items()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        machine_file = Path(folder) / "machine.toml"
+        noise = '[[noise]]\nname = "others"\nkind = "normal"\nsize = 0.02\n'
+        machine_file.write_text(
+            'what = "many settings"\n[time]\nbase = "1s"\n' + "\n".join([*bowls, noise]), encoding="utf-8"
+        )
+        start = time.process_time()
+        found = tune(
+            ["p"],
+            host=f"sim:{machine_file}",
+            store=Path(folder) / "store.db",
+            minimize="time",
+            method="swarm",
+            swarm=f"particles=20,iterations=10000,evaluations={TRIALS}",
+            factors=[f"{name}={said}" for name, (said, *_) in KNOBS.items()],
+            budget="none",
+            confirm_loops=4,
+            single_out=False,
+            seed=1,
+        )
+        whole = time.process_time() - start
+    start = time.process_time()
+    page(found)
+    drawing = time.process_time() - start
+    trials = float(len(found.trials))
+    return {"study_trials": trials, "study_ms_a_trial": 1e3 * whole / trials, "page_s": drawing}
 
 
 def speed() -> dict[str, float]:
@@ -163,6 +258,7 @@ def speed() -> dict[str, float]:
         "surface_s": surface,
         "surface_ms_a_trial": 1e3 * surface / searched,
         **fitting(),
+        **study(),
     }
 
 
@@ -189,23 +285,53 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
     for world in sorted({(each.model, each.factors, each.noise) for each in done}):
         here = [each for each in done if (each.model, each.factors, each.noise) == world]
         cells = [f"{world[0]}", f"{world[1]}", f"{world[2]:.1%}"]
-        for name in (*OURS, *PEERS):
+        for name in METHODS:
             mine = [each for each in here if each.method == name]
             if not mine:
                 cells.append("")
                 continue
-            runs = sorted(math.inf if (runs := each.reached[target]) is None else runs for each in mine)
-            middle = runs[len(runs) // 2]
+            middle = median(mine, target)
             share = np.mean([each.reached[target] is not None for each in mine])
             cells.append(f"{'never' if math.isinf(middle) else f'{middle:.0f}'} ({share:.0%})")
         found.append(cells)
     return found
 
 
+def median(done: Sequence[Search], target: int) -> float:
+    """Of the runs that searches took to a gain; infinite where half of them never got there."""
+    runs = sorted(math.inf if (found := each.reached[target]) is None else found for each in done)
+    return runs[len(runs) // 2]
+
+
+def judged(result: Mapping[str, Any]) -> list[str]:
+    """Where `surface` needs fewer runs than both peers, as is wanted, and where it does not; one line a gain."""
+    done = [Search(**each) for each in result["searches"]]
+    worlds = sorted({(each.model, each.factors, each.noise) for each in done if each.noise <= UP_TO})
+    lines = []
+    for index, target in enumerate(TARGETS):
+        fewer, not_fewer = 0, []
+        for world in worlds:
+            of = {
+                name: [e for e in done if (e.model, e.factors, e.noise) == world and e.method == name]
+                for name in ("surface", *PEERS)
+            }
+            mine, *others = (median(each, index) for each in of.values())
+            if mine < min(others):
+                fewer += 1
+            else:
+                said = " and ".join(f"{each:.0f}" if math.isfinite(each) else "never" for each in (mine, *others))
+                not_fewer.append(f"{world[0]} of {world[1]} at {world[2]:.1%} ({said})")
+        lines.append(
+            f"A gain of {target:.0%} with noise up to {UP_TO:.0%}: `surface` needs fewer runs than TPE and random search "
+            f"in {fewer} of {len(worlds)} worlds" + (f"; not in {', '.join(not_fewer)}" if not_fewer else "") + "."
+        )
+    return lines
+
+
 def report(result: Mapping[str, Any]) -> str:
     """The table of bench/out/tuning.json, and the engine's own time."""
     done = [Search(**each) for each in result["searches"]]
-    header = ("Model", "factors", "noise", *OURS, *PEERS)
+    header = ("Model", "factors", "noise", *METHODS)
     lines = [
         f"Median runs of {result['seeds']} searches until what would be chosen saves so much of the default's time for "
         f"good (the best place saves {GAIN:.0%}), and in brackets how many of them got there: within the runs that our "
@@ -222,7 +348,10 @@ def report(result: Mapping[str, Any]) -> str:
             f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "
             f"({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to "
             f"{TRIALS} runs, "
-            f"{own['fit_and_optimum_s']:.1f} s with its best place and the interval of that.\n",
+            f"{own['fit_and_optimum_s']:.1f} s with its best place and the interval of that. Of a whole study by "
+            f"`tune --method swarm` in {FACTORS} settings of a simulated machine, with all that is stored: "
+            f"{own['study_ms_a_trial']:.2f} ms for each of {own['study_trials']:.0f} trials, and {own['page_s']:.1f} s "
+            "for its page.\n",
             f"Machine: {describe(result['machine'])}.",
         ]
     )
@@ -233,25 +362,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="four seeds of three worlds")
-    parser.add_argument("--jobs", type=int, default=1, help="worlds at a time; counts do not depend on it")
+    parser.add_argument("--jobs", type=int, default=1, help="parts at a time; counts do not depend on it")
     parser.add_argument("--speed", action="store_true", help="the engine's own time alone")
+    parser.add_argument("--again", choices=METHODS, action="append", default=[], help="forget its searches first")
     parser.add_argument("--out", type=Path, default=OUT / "tuning.json")
     chosen = parser.parse_args()
-    said, own = begun(), speed()
     if chosen.speed:
-        print(json.dumps(own, indent=2))
+        print(json.dumps(speed(), indent=2))
         return
     seeds = 4 if chosen.quick else chosen.seeds
     out = chosen.out.with_name("tuning-quick.json") if chosen.quick else chosen.out
-    result: dict[str, Any] = {**said, "seeds": seeds, "speed": own, "searches": []}
-    worlds = QUICK if chosen.quick else WORLDS
+    kept = out.with_suffix(".jsonl")
+    if chosen.quick:
+        kept.unlink(missing_ok=True)
+    elif chosen.again and kept.exists():
+        forget(kept, chosen.again)
+    log = Log(kept, {"seeds": seeds})
+    there = [Part(**each["part"]) for each in log.records]
+    todo = [each for each in parts(QUICK if chosen.quick else WORLDS, seeds) if each not in there]
     with ProcessPoolExecutor(chosen.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for world, found in zip(worlds, pool.map(searches, worlds, [seeds] * len(worlds)), strict=True):
-            result["searches"] += [asdict(each) for each in found]
-            # After each world, so that what was done is not lost.
-            save(out, result)
-            print(f"{world[0]}, {world[1]} factors, noise {world[2]:.1%}: done", flush=True)
-    print(report(result))
+        for number, ended in enumerate(as_completed([pool.submit(work, each) for each in todo]), 1):
+            log.add(ended.result())
+            print(f"\r{number} of {len(todo)} parts", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    found = sorted((each for record in log.records for each in record["searches"]), key=lambda each: each["seed"])
+    said = {"machine": machine(), "command": log.header["command"]}
+    result: dict[str, Any] = {**said, "seeds": seeds, "speed": speed(), "searches": found}
+    save(out, result)
+    print(report(result), *judged(result), sep="\n")
 
 
 if __name__ == "__main__":

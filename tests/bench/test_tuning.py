@@ -44,6 +44,9 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         "surface_ms_a_trial": 2.0,
         "fit_s": 0.1,
         "fit_and_optimum_s": 0.5,
+        "study_trials": 1000.0,
+        "study_ms_a_trial": 2.0,
+        "page_s": 1.0,
     }
     result = {"seeds": 3, "machine": campaign.machine(), "speed": speed, "searches": [tuning.asdict(e) for e in found]}
     assert "| bowl | 2 | 2.0% | 20 (67%) |" in tuning.report(result)
