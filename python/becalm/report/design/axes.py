@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import TIMES, Factor
-from becalm.report.drawing import FAINT, plain_ticks
+from becalm.report.drawing import FAINT, Margins, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 LONGEST = 24
 """Characters of a name on one line: longer ones would stand outside of their picture."""
+
+
+ROOM = Margins(left=0.8, right=0.16, bottom=0.62, top=0.12)
+"""Around a picture of one panel: ticks and a label on the left, and below them a name on two lines."""
 
 
 def folded(name: str, longest: int = LONGEST) -> str:

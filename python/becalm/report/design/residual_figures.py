@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from becalm.nouns.design_fit import DesignFit, FittedRun, ResponseFit
-from becalm.report.design.axes import factor_axis, grid
+from becalm.report.design.axes import ROOM, factor_axis, grid
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.wording.design import number
 
@@ -40,7 +40,7 @@ def normal(found: ResponseFit) -> str:
     """Normal plot of the studentised residuals."""
     if not (runs := judged(found)):
         return ""
-    with figure(3.0, width=HALF) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
         scores = [each.score for each in runs]
         _points(axes, scores, [each.studentised for each in runs])
         ends = max(abs(min(scores)), max(scores)) * 1.1
@@ -61,7 +61,7 @@ def over_fitted(found: ResponseFit) -> str:
     """Residuals over what the model says."""
     if not (runs := judged(found)):
         return ""
-    with figure(3.0, width=HALF) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
         _residuals(axes, [each.fitted for each in runs], [each.studentised for each in runs])
         axes.set_xlabel(f"{found.name} as the model has it")
         axes.set_ylabel("studentised residual")
@@ -72,7 +72,7 @@ def measured_over_fitted(found: ResponseFit) -> str:
     """What was measured over what the model says."""
     if not (runs := judged(found)):
         return ""
-    with figure(3.0, width=HALF) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
         across, up = [each.fitted for each in runs], [each.observed for each in runs]
         ends = min(*across, *up), max(*across, *up)
         axes.plot(ends, ends, color=INK, linewidth=0.9)
@@ -88,7 +88,7 @@ def in_order(found: ResponseFit) -> str:
     """Residuals in the order of the runs."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
-    with figure(3.0, width=HALF) as (drawn, axes):
+    with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
         numbers = [each.run for each in runs]
         values = [each.studentised for each in runs]
         if len(runs) <= 100:
@@ -112,7 +112,7 @@ def leverage(found: ResponseFit) -> str:
     """How much each run pulls the surface to itself."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
-    with figure(2.7, width=HALF) as (drawn, axes):
+    with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
         mean = _mean_leverage(found)
         _bars(axes, runs, [each.leverage for each in runs], 2 * mean)
         axes.axhline(mean, color=INK, linewidth=0.9)
@@ -133,7 +133,7 @@ def cook(found: ResponseFit) -> str:
     """How far the surface would move without each run."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
-    with figure(2.7, width=HALF) as (drawn, axes):
+    with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
         _bars(axes, runs, [each.cook for each in runs], 1.0)
         most = max(runs, key=lambda each: each.cook)
         if most.cook > 0.5:
@@ -161,7 +161,7 @@ def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     values = [each.studentised for each in runs]
     made = []
     for index, factor in enumerate(found.factors[:FACTORS] if runs else ()):
-        with figure(2.3, width=THIRD) as (drawn, axes):
+        with figure(2.3, width=THIRD, margins=ROOM) as (drawn, axes):
             coded = [each.coded[index] for each in runs]
             if factor.categorical:
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)

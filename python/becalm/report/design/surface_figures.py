@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from becalm.nouns.design_fit import DesignFit, ResponseFit
-from becalm.report.design.axes import factor_axis, folded, grid, labelled, natural, tick
+from becalm.report.design.axes import ROOM, factor_axis, folded, grid, labelled, natural, tick
 from becalm.report.drawing import AFTER, BEFORE, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.stats.arrays import Floats
 from becalm.surfaces.box_cox import restored
@@ -224,7 +224,7 @@ def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     made = []
     for each in sorted(drawn_of, key=lambda one: one.factor):
         factor, at = found.factors[each.factor], response.best.at.coded[each.factor]
-        with figure(2.4, width=THIRD) as (drawn, axes):
+        with figure(2.4, width=THIRD, margins=ROOM) as (drawn, axes):
             if factor.categorical:
                 errors = [[v - e for v, e in zip(each.values, each.low, strict=True)],
                           [e - v for v, e in zip(each.values, each.high, strict=True)]]  # fmt: skip
