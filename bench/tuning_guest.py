@@ -7,11 +7,12 @@
 
 Everything is asked of `becalm tune` itself, as a person would: the factors of the published experiment (Anderson 2013,
 Operating System Scheduling Optimization: minimum granularity and latency from 0.1 ms to 1 s, wake-up granularity from
-0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of a migration, the policy and a feature of
-EEVDF; on this machine what needs no debugfs, which many kernels lock: slice, policy, autogroup. The load is hackbench,
-or two messengers that wake four workers each (`wakeups`). The gain is that of fresh runs, interleaved with the defaults,
-with its interval; and what was chosen is then tried once more, by a becalm and on a boot of its own. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian:
-rt-tests). Times in a guest are emulated: ratios of one boot mean something, times do not.
+0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of
+a migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
+policy, autogroup. The load is hackbench, or two messengers that wake four workers each (`wakeups`). The gain is that of
+fresh runs, interleaved with the defaults, with its interval; and what was chosen is then tried once more, by a becalm
+and on a boot of its own. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests). Times
+in a guest are emulated: ratios of one boot mean something, times do not.
 """
 
 from __future__ import annotations
@@ -92,10 +93,8 @@ def summary(found: dict[str, Any]) -> str:
             gain = " to ".join(f"{100 * (1 - 1 / ratio[end]):.1f}" for end in ("low", "high"))
             lines.append(f"{arm['arm']}: {100 * (1 - 1 / ratio['value']):.1f} % ({gain}) less than the defaults")
         if arm["deviation"] is not None:
-            less = arm["deviation"]
-            lines.append(
-                f"standard deviation of the defaults over that: {less['value']:.2f} ({less['low']:.2f} to {less['high']:.2f})"
-            )
+            value, low, high = (arm["deviation"][each] for each in ("value", "low", "high"))
+            lines.append(f"standard deviation of the defaults over that: {value:.2f} ({low:.2f} to {high:.2f})")
     lines.append(f"runs: {found['search_runs']} of the search, {found['confirm_runs']} of the confirmation")
     lines.append(" ".join(f"{name}={value}" for name, value in found["settings"].items()) or "no settings")
     return "\n".join(lines)

@@ -25,7 +25,7 @@ def test_every_method_is_counted_in_runs_and_judged_by_the_truth() -> None:
         assert runs == sorted(runs)
         assert path[-1][1] > 0.15
     path = tuning.peers("random", world, 0.005, 0)
-    assert [each for each, _ in path] == list(range(tuning.RUNS + 1))
+    assert [each for each, _ in path] == list(range(tuning.peer_runs(1) + 1))
     assert np.max([gain for _, gain in path]) <= 0.3
 
 

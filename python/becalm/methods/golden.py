@@ -149,6 +149,4 @@ class _Golden:
             if chosen == NO_SETTINGS
             else f"chose {self.path.worded(self._probes[chosen])}"
         )
-        return Choice(
-            chosen, f"Golden section {found} after {tried} places and {self.blocks.spent()}: {end}."
-        )
+        return Choice(chosen, f"Golden section {found} after {tried} places and {self.blocks.spent()}: {end}.")

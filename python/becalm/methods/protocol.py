@@ -3,8 +3,9 @@
 A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
 and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
 search is a function of seed and history, and resuming one is running its generator again over the stored samples
-(`SearchRun`). Where its time ends first, `TimeOver` is raised where it asked; a method that catches it ends with a choice
-of its own. `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of methods.
+(`SearchRun`). Where its time ends first, `TimeOver` is raised where it asked; a method that catches it ends with a
+choice of its own. `becalm.tuning.trial_log` turns an Ask into blocks of steps; `becalm.methods` has the table of
+methods.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ FEWEST_TIMED = 6
 """Loops of a confirmation of times, at least: of four, Student's interval is wide however little they scatter."""
 
 PLANNED_TIMED = 8
-"""The same where time is short: runs may turn out to be longer than was thought, and then some of these are left out."""
+"""The same where time is short: some of them are left out where runs turn out to be longer than was thought."""
 
 FEWEST_RUNS = 2
 """Runs of a loop, at least."""

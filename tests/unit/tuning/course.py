@@ -27,7 +27,8 @@ def space(*names, profiles=(), requires=None, restricts_cpus=()):
 class World:
     """Programs of `run_ns` whose spread is `spread` times a factor for each setting; `fails`: settings that break them.
 
-    `slower`: time with any setting over time without. `later`: time in the confirmation over time before. `busy`: CPU time over wall time. `instead`: settings of which one
+    `slower`: time with any setting over time without. `later`: time in the confirmation over time before. `busy`: CPU
+    time over wall time. `instead`: settings of which one
     does as much as all.
     """
 
