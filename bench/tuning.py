@@ -252,7 +252,7 @@ def study() -> dict[str, float]:
         found = tune(
             ["p"],
             host=f"sim:{machine_file}",
-            store=Path(folder) / "store.db",
+            store=str(Path(folder) / "store.db"),
             minimize="time",
             method="swarm",
             swarm=f"particles=20,iterations=10000,evaluations={TRIALS}",
