@@ -28,7 +28,8 @@ def cost(found: TuneCost) -> str:
     if found.duration_ns is not None:
         most = found.budget_ns is not None and found.duration_ns >= found.budget_ns
         head += f", all of it {'at most' if most else 'about'} {spent(found.duration_ns)}"
-    return f"{head}. {_smallest(found)}"
+    # Without a search there is nothing that could be found.
+    return f"{head}. {_smallest(found)}" if found.search_runs != 0 or found.method == "try" else f"{head}."
 
 
 def _smallest(found: TuneCost) -> str:
