@@ -17,7 +17,7 @@ LONGEST = 24
 """Characters of a name on one line: longer ones would stand outside of their picture."""
 
 
-ROOM = Margins(left=0.8, right=0.16, bottom=0.62, top=0.12)
+ROOM = Margins(left=0.68, right=0.14, bottom=0.62, top=0.12)
 """Around a picture of one panel: ticks and a label on the left, and below them a name on two lines."""
 
 
