@@ -370,20 +370,21 @@ def report(result: Mapping[str, Any]) -> str:
     for index, target in enumerate(TARGETS):
         lines.append(f"A gain of {target:.0%}:\n")
         lines += [table(header, rows(done, index)), ""]
-    own = result["speed"]
-    return "\n".join(
-        [
-            *lines,
-            f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms a trial of a swarm of {TRIALS} trials and "
-            f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "
-            f"({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to "
-            f"{TRIALS} runs, "
-            f"{own['fit_and_optimum_s']:.1f} s with its best place and the interval of that. Of a whole study by "
-            f"`tune --method swarm` in {FACTORS} settings of a simulated machine, with all that is stored: "
-            f"{own['study_ms_a_trial']:.2f} ms for each of {own['study_trials']:.0f} trials, and {own['page_s']:.1f} s "
-            "for its page.\n",
-            f"Machine: {describe(result['machine'])}.",
-        ]
+    if "speed" in result:
+        lines.append(own_time(result["speed"]))
+    return "\n".join([*lines, f"Machine: {describe(result['machine'])}."])
+
+
+def own_time(own: Mapping[str, float]) -> str:
+    """What `speed` measured, as a paragraph."""
+    return (
+        f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms a trial of a swarm of {TRIALS} trials and "
+        f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "
+        f"({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to "
+        f"{TRIALS} runs, {own['fit_and_optimum_s']:.1f} s with its best place and the interval of that. Of a whole "
+        f"study by `tune --method swarm` in {FACTORS} settings of a simulated machine, with all that is stored: "
+        f"{own['study_ms_a_trial']:.2f} ms for each of {own['study_trials']:.0f} trials, and {own['page_s']:.1f} s for "
+        "its page.\n"
     )
 
 
@@ -417,7 +418,9 @@ def main() -> None:
             log.add(ended.result())
             print(f"\r{number} of {len(todo)} parts", end="", file=sys.stderr, flush=True)
     said = {"machine": machine(), "command": log.header["command"]}
-    result: dict[str, Any] = {**said, "seeds": seeds, "speed": speed(), "searches": finished(worlds, seeds, log)}
+    # While all is searched the machine is ours; a report of what there is measures nothing.
+    own = {} if chosen.report else {"speed": speed()}
+    result: dict[str, Any] = {**said, **own, "seeds": seeds, "searches": finished(worlds, seeds, log)}
     save(out, result)
     print("", report(result), *judged(result), sep="\n")
 
