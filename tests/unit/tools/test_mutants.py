@@ -53,4 +53,4 @@ def test_an_error_changes_what_is_computed():
 
 def test_a_module_has_the_tests_of_its_name_or_its_folder():
     assert named_tests(Path("becalm/stats/paired.py")) == ["tests/unit/stats/test_paired.py"]
-    assert named_tests(Path("becalm/stats/arrays.py")) == ["tests/unit/stats"]
+    assert named_tests(Path("becalm/stats/huber.py")) == ["tests/unit/stats"]
