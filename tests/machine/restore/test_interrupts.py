@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import time
 
 import pytest
 from tests.machine.restore.laptop import changed, laptop, snapshot
@@ -158,6 +161,36 @@ def test_somebody_elses_mask_stays(root):
     fire(root)
     wait_for(lambda: len(elsewhere(root)) == 1)
     assert (at(root), mask(root)) == ("3", "8")
+
+
+def test_one_that_is_just_being_moved_gets_its_mask_though_it_seems_to_have_it(root):
+    """It arrives already where it should, and its mask still reads as before: what is written now, the kernel does
+    after the move."""
+    file = root / f"proc/irq/{QUIET}/smp_affinity"
+    offline(root, LONG)
+    (waiting,) = processes_of(root, "becalm-keeper")
+    os.kill(waiting, signal.SIGSTOP)
+    put(root, f"proc/irq/{QUIET}/smp_affinity", "f")
+    put(root, f"proc/irq/{QUIET}/effective_affinity_list", "1")
+    before = file.stat().st_mtime_ns
+    os.kill(waiting, signal.SIGCONT)
+    wait_for(lambda: file.stat().st_mtime_ns != before)
+    wait_for(lambda: len(elsewhere(root)) == 1)
+
+
+def test_one_that_is_just_being_moved_is_not_somebody_elses(root):
+    """Its mask may read as it was while settings were on."""
+    offline(root, LONG)
+    (waiting,) = processes_of(root, "becalm-keeper")
+    os.kill(waiting, signal.SIGSTOP)
+    put(root, f"proc/irq/{QUIET}/effective_affinity_list", "1")
+    put(root, f"proc/irq/{QUIET}/smp_affinity", "1")
+    os.kill(waiting, signal.SIGCONT)
+    # Who waits looks several times meanwhile.
+    time.sleep(0.5)
+    put(root, f"proc/irq/{QUIET}/smp_affinity", "2")
+    wait_for(lambda: mask(root) == "f")
+    wait_for(lambda: len(elsewhere(root)) == 1)
 
 
 @pytest.mark.parametrize("victims", ["agent", "agent and guard"])

@@ -5,6 +5,11 @@
 //! old mask. Some fire a thousand times a second and some never, so who puts settings back does not wait for that: this
 //! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
 //!
+//! While the kernel moves one (irq_do_set_affinity) it arrives already where it should, and its mask still reads as it
+//! did before: tens of microseconds, since the device is told in between, and longer where a hypervisor plays the device.
+//! So one that is under way is never judged done, or somebody else's, by its mask alone: it is given its old mask in any
+//! case, which the kernel does after the move.
+//!
 //! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
 //! interrupt again takes its old values from here, so that becalm's own never pass for the machine's.
 
@@ -28,6 +33,8 @@ const LOCK: &str = "/run/becalm/interrupts.lock";
 
 /// Between two looks, ms, doubling from the first to the last.
 const PAUSE_MS: (u64, u64) = (1, 128);
+/// The kernel has moved an interrupt within this time, also where a hypervisor has other things to do.
+const MOVED: Duration = Duration::from_millis(20);
 
 /// Why an interrupt is not back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +74,16 @@ impl Away {
         !now.is_empty() && (Some(&now) == cpus::unmask(&self.mask).as_ref() || self.narrowed(tree))
     }
 
+    /// Whether somebody else has given one that is under way another mask: seen twice, since one that is just being moved
+    /// may read so for a moment.
+    fn theirs(&self, tree: &Tree) -> bool {
+        let other = || !self.ours(tree) && !self.back(tree);
+        other() && {
+            sleep(MOVED);
+            other()
+        }
+    }
+
     /// Whether its mask is the CPU that it is to go back to.
     pub fn narrowed(&self, tree: &Tree) -> bool {
         self.why == Why::Waiting && cpus::parse(&self.was) == Some(interrupt::allowed(tree, self.irq))
@@ -82,12 +99,14 @@ impl Away {
         tree.write(&interrupt::mask_file(self.irq), &cpus::mask(&cpus))
     }
 
-    /// Give it its old mask, unless somebody else has given it one.
+    /// Give it its old mask, also where it reads so: the kernel may be about to make it narrow.
     fn widen(&self, tree: &Tree) -> io::Result<()> {
-        match self.narrowed(tree) {
-            true => tree.write(&interrupt::mask_file(self.irq), &self.mask),
-            false => Ok(()),
-        }
+        tree.write(&interrupt::mask_file(self.irq), &self.mask)
+    }
+
+    /// Whether it is where it was and has its mask, as far as can be read.
+    fn done(&self, tree: &Tree) -> bool {
+        self.back(tree) && !self.narrowed(tree)
     }
 
     /// For a person.
@@ -135,13 +154,18 @@ impl Listed {
     }
 }
 
-/// The interrupts that still arrive elsewhere, or whose mask is still narrow. What others have moved since is theirs.
+/// The interrupts that are under way or still arrive elsewhere. Of these, what others have moved since is theirs.
 fn read(tree: &Tree) -> Vec<Away> {
     let (bytes, boot) = (tree.own_bytes(LIST).unwrap_or_default(), boot_id(tree));
     let lines = bytes.split(|byte| *byte == b'\n');
     let mut found: Vec<Away> = lines.filter_map(checksum::value).collect();
     found.retain(|away: &Away| {
-        away.boot == boot && away.ours(tree) && (away.narrowed(tree) || !away.back(tree))
+        let there = away.boot == boot && tree.exists(&interrupt::mask_file(away.irq));
+        let moved_on = || match away.why {
+            Why::Waiting => away.theirs(tree),
+            _ => away.back(tree) || !away.ours(tree),
+        };
+        there && !moved_on()
     });
     found
 }
@@ -156,7 +180,8 @@ pub fn listed(tree: &Tree) -> HashMap<u32, Away> {
 
 /// In sentences, for whoever asks what is not as it was.
 pub fn sentences(tree: &Tree, wanted: impl Fn(&Away) -> bool) -> Vec<String> {
-    let mut all: Vec<Away> = listed(tree).into_values().filter(wanted).collect();
+    let mut all: Vec<Away> =
+        listed(tree).into_values().filter(|away| wanted(away) && !away.done(tree)).collect();
     all.sort_by_key(|away| away.irq);
     all.iter().map(|away| away.sentence(tree)).collect()
 }
@@ -219,7 +244,7 @@ pub fn settle(tree: &Tree, bound: Duration, give_up: bool) -> io::Result<bool> {
     }
 }
 
-/// Old masks for those that have arrived, or for all; whether some are still under way.
+/// Old masks for those that have arrived, or for all but what is somebody else's by then; whether some are still under way.
 fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     if !tree.exists(LIST) {
         return Ok(false);
@@ -228,14 +253,17 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     let before = list.all.clone();
     let waiting = |away: &Away| away.why == Why::Waiting;
     for away in list.all.iter_mut().filter(|away| waiting(away)) {
-        if all || away.back(tree) {
+        let ours = away.ours(tree);
+        if ours && (all || away.back(tree)) {
             // One that cannot be written any more has gone; `read` drops it.
             drop(away.widen(tree));
+        }
+        if all || (ours && away.back(tree)) {
             away.why = Why::Silent;
         }
     }
     // Where the kernel takes the first CPU of a mask, it may have moved on with its old one.
-    list.all.retain(|away| waiting(away) || !away.back(tree));
+    list.all.retain(|away| waiting(away) || (away.ours(tree) && !away.back(tree)));
     if list.all != before || before.is_empty() {
         list.save(tree)?;
     }
