@@ -15,7 +15,7 @@ pytestmark = pytest.mark.machine
 TARGET = "aarch64-unknown-linux-gnu"
 LIBRARIES = "/usr/aarch64-linux-gnu"
 CRATE = ROOT / "crates/becalm-clock"
-ASKED = {"budget_ns": 1_000_000_000, "filter": "robust", "search": "grid", "seed": 1}
+ASKED = {"budget_ns": 5_000_000_000, "filter": "robust", "search": "grid", "seed": 1}
 ASKED |= {"timers": ["barrier", "bare", "cycles", "clock_gettime"], "flushes": ["L1", "evicted"]}
 
 

