@@ -1,6 +1,7 @@
 """What was learned: the engine says what training says, weights of one's own are taken, and what ships is what it
 says."""
 
+import importlib
 import json
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_a_vector_machine_needs_its_library_and_is_exported_whole():
     random = np.random.default_rng(0)
     inputs, targets = random.normal(0, 1, (40, 3)), np.repeat([0.0, 1.0], 20)
     inputs[20:, 0] += 3
-    from sklearn import svm
+    svm = importlib.import_module("sklearn.svm")
     model = training.vector_machine(inputs, targets, 1)
     shifted = (inputs - np.array(model["shift"])) * np.array(model["scale"])
     fitted = svm.SVC(C=8192.0, gamma=2.0**-13).fit(shifted, targets)
