@@ -19,6 +19,9 @@ from becalm.nouns.codec import Json, encode, fields_of
 NOISE = 3.0
 """A measured cost may be below zero by so many of its standard errors: it is a small one seen through noise."""
 
+NOTHING = 1e-12
+"""A mean cost that is no cost: what is left of sums and of a solver's precision."""
+
 
 class Origin(StrEnum):
     """Where costs come from: measured on a machine, given in a file, or computed by a model, which is always said."""
@@ -261,7 +264,7 @@ class Placement:
         """How much worse than the optimum it is at most, as a share of its cost; 0 is proved to be optimal."""
         if self.cost is None or self.bound is None:
             return None
-        return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
+        return max(0.0, self.cost - self.bound) / self.cost if self.cost > NOTHING else 0.0
 
     @property
     def unfairness(self) -> float | None:
