@@ -34,8 +34,8 @@ def test_no_failure_is_hidden():
 
 def test_every_test_is_in_one_row():
     rows = dict(run_tests.rows(["-x"]))
-    assert len(rows) == 3
-    machine, compute, guests = (commands[0] for commands in rows.values())
+    assert len(rows) == 2
+    machine, compute, guests = (command for commands in rows.values() for command in commands)
     assert all("-x" in command for command in (machine, compute, guests))
     assert [command[command.index("-m", 3) + 1] for command in (machine, compute, guests)] == [
         "not guest", "not guest", "guest"
