@@ -241,17 +241,8 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         no_t_min: reason(t_min.err()),
         t_diff: t_diff.ok().map(|found| Length::of(found.found, &check)),
         no_t_diff: if t_min.is_ok() { reason(t_diff.err()) } else { Some("there is no t_min".to_owned()) },
-        quantum_binds: match (t_min, quantum) {
-            (Ok(found), Some(quantum)) => {
-                found.length as f64 <= BINDS * quantum.length / (2.0 * criteria.variation)
-            }
-            (Err(reason), _) => matches!(reason, Unmeasurable::QuantumBinds { .. }),
-            _ => false,
-        },
-        t_diff_below_quantum: match (t_diff, quantum) {
-            (Ok(found), Some(quantum)) => (found.found.length as f64) < quantum.length,
-            _ => false,
-        },
+        quantum_binds: matches!(t_min, Err(Unmeasurable::QuantumBinds { .. })),
+        t_diff_below_quantum: false,
         area: separation.map(|found| found.area),
         error: separation.map(|found| found.error),
         raw_variation: finite(variation(&reference.values, bench.cost())),
@@ -269,6 +260,7 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         found: Vec::new(),
     };
     cell.found = vec![(cell.t_min, cell.t_diff)];
+    cell.mark();
     cell
 }
 
