@@ -17,6 +17,7 @@ pub mod policy;
 pub mod random;
 pub mod request;
 pub mod simulation;
+pub mod spots;
 pub mod summary;
 pub mod weight;
 pub mod workload;
