@@ -4,7 +4,8 @@
 //! `Machine` how many CPUs there are and what switching costs (`machine`). `Simulation` plays that through from event to
 //! event and gives a `Summary`, or why it cannot go on: tasks that wait for each other, steps that never use time. The
 //! program `becalm-sim` does so for requests of JSON lines; Python's `becalm simulate` and the hosts `sim:cfs` and
-//! `sim:eevdf` start it. Which programs share which chip is decided by `place`, for requests of `becalm-sim place`.
+//! `sim:eevdf` start it. Which programs share which chip is decided by `place`, for requests of `becalm-sim place`;
+//! when a running one moves cheaply is found by `spots`, for requests of `becalm-sim spots`.
 //!
 //! Not modelled: locks, caches, interrupts, control groups, NUMA, and frequency.
 

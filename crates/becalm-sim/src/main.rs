@@ -1,13 +1,14 @@
 //! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
-//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead.
+//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead, and
+//! `becalm-sim spots` requests of `spots`.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use becalm_sim::place;
 use becalm_sim::request::{parse, Answer, Request};
+use becalm_sim::{place, spots};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -21,15 +22,20 @@ const PERIOD: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     // SAFETY: the handler only stores into an atomic (signal-safety(7)).
     unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
-    let placing = std::env::args().nth(1).is_some_and(|asked| asked == "place");
+    let family = std::env::args().nth(1).unwrap_or_default();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { return ExitCode::FAILURE };
         if line.trim().is_empty() {
             continue;
         }
-        if placing {
-            if say(&mut out, &place::answer(&line)).is_err() {
+        let said = match family.as_str() {
+            "place" => Some(say(&mut out, &place::answer(&line))),
+            "spots" => Some(say(&mut out, &spots::answer(&line))),
+            _ => None,
+        };
+        if let Some(said) = said {
+            if said.is_err() {
                 return ExitCode::FAILURE;
             }
             continue;

@@ -1,0 +1,401 @@
+//! Logical counters per program from two counters per CPU: records in, windows and what else happened to programs out.
+//!
+//! `Accounting::push` takes one record after the other and `take` gives what is ready, so a stream of any length needs
+//! memory for its programs only. Own counts are what a CPU's counters advance while the program runs there. Others' are what
+//! all CPUs of its last-level cache advance while it does not, less what other threads of its process did. `Closing` says
+//! when the window of a waiting program ends. `tasks` has who is where, `trouble` what makes windows unknown.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Record, Task, What, IDLE};
+use super::tasks::{Place, Program};
+use super::window::{Counts, Window};
+
+/// When the window of a program that does not run ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// In time, by the records of the other CPUs.
+    #[default]
+    InTime,
+    /// When it runs again (published).
+    WhenItRuns,
+}
+
+/// What happened to a program, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Closed(Window),
+    Forked { program: usize, time_ns: u64 },
+    Executed { program: usize, time_ns: u64 },
+    Marked { program: usize, time_ns: u64, number: u32 },
+    Migrated { program: usize, time_ns: u64, from: u32, to: u32 },
+}
+
+/// How often what made windows unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// Times that records of a CPU were lost.
+    pub lost: u64,
+    /// Switches that do not fit to who ran there.
+    pub inconsistent: u64,
+    /// Counters that fell without the CPU having been away.
+    pub counters_fell: u64,
+    /// Times that the clock stepped back by a window or more, or a running program had no record for `GAP_WINDOWS`.
+    pub clock_steps: u64,
+    /// CPUs that went offline.
+    pub offline: u64,
+    /// Programs that ran where nothing was recorded.
+    pub unseen: u64,
+}
+
+/// A program that runs is recorded once a window: after so many without a record its CPU was suspended or the clock stepped.
+pub const GAP_WINDOWS: u64 = 20;
+
+/// A gap is at least a second.
+const GAP_NS: u64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cpu {
+    /// Its counters at its last record; none before the first and after having been offline.
+    last: Option<Counts>,
+    /// Since when whoever runs there does so unnamed.
+    since_ns: u64,
+    /// Counted for somebody who is not known yet.
+    pending: Counts,
+    pub(super) runs: Runs,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Runs {
+    #[default]
+    Unknown,
+    Idle,
+    Program(usize),
+}
+
+/// The state of the counting.
+#[derive(Debug)]
+pub struct Accounting {
+    window_ns: u64,
+    closing: Closing,
+    /// Which last-level cache a CPU has; all that are not named have one together.
+    llc_of: HashMap<u32, usize>,
+    /// The CPUs that are recorded, where some are not.
+    recorded: Option<BTreeSet<u32>>,
+    pub(super) cpus: HashMap<u32, Cpu>,
+    totals: HashMap<usize, Counts>,
+    of_process: HashMap<(usize, Task), Counts>,
+    pub(super) programs: Vec<Program>,
+    pub(super) alive: HashMap<Task, usize>,
+    pub(super) process_of: HashMap<Task, Task>,
+    /// When windows of waiting programs end, per cache.
+    due: HashMap<usize, BTreeSet<(u64, usize)>>,
+    now_ns: u64,
+    first_ns: Option<u64>,
+    pub(super) events: Vec<Event>,
+    pub(super) trouble: Trouble,
+    pub(super) idle: Counts,
+    pub(super) unattributed: Counts,
+    records: u64,
+}
+
+impl Accounting {
+    /// `llc`: the CPUs of each last-level cache; none: all CPUs share one.
+    pub fn new(window_ns: u64, closing: Closing, llc: &[Vec<u32>], recorded: Option<&[u32]>) -> Self {
+        let llc_of =
+            llc.iter().enumerate().flat_map(|(number, cpus)| cpus.iter().map(move |&cpu| (cpu, number)));
+        Self {
+            window_ns,
+            closing,
+            llc_of: llc_of.collect(),
+            recorded: recorded.map(|cpus| cpus.iter().copied().collect()),
+            cpus: HashMap::new(),
+            totals: HashMap::new(),
+            of_process: HashMap::new(),
+            programs: Vec::new(),
+            alive: HashMap::new(),
+            process_of: HashMap::new(),
+            due: HashMap::new(),
+            now_ns: 0,
+            first_ns: None,
+            events: Vec::new(),
+            trouble: Trouble::default(),
+            idle: Counts::default(),
+            unattributed: Counts::default(),
+            records: 0,
+        }
+    }
+
+    /// One more record.
+    pub fn push(&mut self, record: &Record) {
+        self.records += 1;
+        let now = self.clock(record.time_ns);
+        let cpu = record.cpu;
+        if let What::Switch { out, .. } = record.what {
+            self.expect(cpu, out);
+        }
+        if record.what == What::Lost {
+            self.lost(cpu);
+        }
+        self.count(cpu, Counts::new(record.references, record.misses), now);
+        match record.what {
+            What::Switch { out, to, .. } => self.switch(cpu, out, to, now),
+            What::Fork { parent, child, process } => self.fork(cpu, parent, child, process, now),
+            What::Exit { task } => self.exit(task, now),
+            What::Exec { task } => {
+                if let Some(&program) = self.alive.get(&task) {
+                    self.events.push(Event::Executed { program, time_ns: now });
+                }
+            }
+            What::Mark { task, number } => {
+                if let Some(&program) = self.alive.get(&task) {
+                    self.events.push(Event::Marked { program, time_ns: now, number });
+                }
+            }
+            What::Moved { task, to, .. } => self.moved(task, to, now),
+            What::Offline => self.offline(cpu),
+            What::Tick | What::Lost => {}
+        }
+        if let Some(Runs::Program(program)) = self.cpus.get(&cpu).map(|each| each.runs) {
+            self.close_if_due(program, now);
+        }
+        self.close_waiting(self.llc(cpu), now);
+    }
+
+    /// End all windows: the stream is at its end.
+    pub fn finish(&mut self) {
+        for program in 0..self.programs.len() {
+            if !self.programs[program].over {
+                self.end(program, self.now_ns);
+                self.programs[program].ended = false;
+            }
+        }
+    }
+
+    /// What has happened since the last time.
+    pub fn take(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub fn trouble(&self) -> Trouble {
+        self.trouble
+    }
+
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Counts of idle CPUs, and of nobody who is known: with the programs' own they are all that was counted.
+    pub fn of_nobody(&self) -> (Counts, Counts) {
+        let pending = self.cpus.values().fold(Counts::default(), |sum, cpu| sum + cpu.pending);
+        (self.idle, self.unattributed + pending)
+    }
+
+    /// Records, and the times of the first and the last.
+    pub fn span(&self) -> (u64, u64, u64) {
+        (self.records, self.first_ns.unwrap_or(0), self.now_ns)
+    }
+
+    /// CPUs that were seen.
+    pub fn seen(&self) -> Vec<u32> {
+        let mut found: Vec<u32> = self.cpus.keys().copied().collect();
+        found.sort_unstable();
+        found
+    }
+
+    pub(super) fn llc(&self, cpu: u32) -> usize {
+        self.llc_of.get(&cpu).copied().unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn is_recorded(&self, cpu: u32) -> bool {
+        self.recorded.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// The time of a record, never before the last. A step back by a window or more makes open windows unknown.
+    fn clock(&mut self, time_ns: u64) -> u64 {
+        self.first_ns.get_or_insert(time_ns);
+        if time_ns.saturating_add(self.window_ns) < self.now_ns {
+            self.trouble.clock_steps += 1;
+            for program in 0..self.programs.len() {
+                self.restart(program, time_ns);
+            }
+            self.now_ns = time_ns;
+            self.cpus.values_mut().for_each(|cpu| cpu.since_ns = cpu.since_ns.min(time_ns));
+        }
+        self.now_ns = self.now_ns.max(time_ns);
+        self.now_ns
+    }
+
+    /// An open window ends as unknown, and another begins at a time of another clock.
+    fn restart(&mut self, program: usize, time_ns: u64) {
+        if self.programs[program].over {
+            return;
+        }
+        self.unwait(program);
+        self.programs[program].open.known = false;
+        self.close(program, self.now_ns, false);
+        self.programs[program].open.start_ns = time_ns;
+        self.programs[program].open.known = false;
+        self.programs[program].seen_ns = time_ns;
+        self.wait(program);
+    }
+
+    /// Add what a CPU's counters advanced to whom it belongs to.
+    fn count(&mut self, cpu: u32, counts: Counts, now: u64) {
+        let llc = self.llc(cpu);
+        let each = self.cpus.entry(cpu).or_insert_with(|| Cpu { since_ns: now, ..Cpu::default() });
+        let Some(last) = each.last.replace(counts) else {
+            each.since_ns = now;
+            return;
+        };
+        let runs = each.runs;
+        let Some(advanced) = counts.since(last) else {
+            self.trouble.counters_fell += 1;
+            self.unknown_within(llc);
+            return;
+        };
+        if runs == Runs::Unknown {
+            each.pending += advanced;
+        }
+        *self.totals.entry(llc).or_default() += advanced;
+        match runs {
+            Runs::Unknown => {}
+            Runs::Idle => self.idle += advanced,
+            Runs::Program(number) => {
+                let gap = GAP_NS.max(GAP_WINDOWS * self.window_ns);
+                let program = &mut self.programs[number];
+                if now.saturating_sub(program.seen_ns) > gap {
+                    program.open.known = false;
+                    self.trouble.clock_steps += 1;
+                }
+                program.seen_ns = now;
+                program.own += advanced;
+                program.open.own += advanced;
+                *self.of_process.entry((llc, program.process)).or_default() += advanced;
+            }
+        }
+    }
+
+    /// What was counted for whoever ran there unnamed belongs to this program.
+    pub(super) fn claim(&mut self, cpu: u32, number: usize) {
+        let llc = self.llc(cpu);
+        let Some(each) = self.cpus.get_mut(&cpu) else { return };
+        let pending = std::mem::take(&mut each.pending);
+        let program = &mut self.programs[number];
+        program.own += pending;
+        program.open.own += pending;
+        *self.of_process.entry((llc, program.process)).or_default() += pending;
+    }
+
+    pub(super) fn claim_idle(&mut self, cpu: u32) {
+        if let Some(each) = self.cpus.get_mut(&cpu) {
+            self.idle += std::mem::take(&mut each.pending);
+        }
+    }
+
+    /// Nobody will ever be named for it.
+    pub(super) fn give_up(&mut self, cpu: u32) {
+        if let Some(each) = self.cpus.get_mut(&cpu) {
+            self.unattributed += std::mem::take(&mut each.pending);
+        }
+    }
+
+    pub(super) fn since_ns(&self, cpu: u32) -> u64 {
+        self.cpus.get(&cpu).map_or(self.now_ns, |each| each.since_ns)
+    }
+
+    pub(super) fn set_runs(&mut self, cpu: u32, runs: Runs, now: u64) {
+        let each = self.cpus.entry(cpu).or_default();
+        each.runs = runs;
+        each.since_ns = now;
+    }
+
+    pub(super) fn forget_counters(&mut self, cpu: u32) {
+        self.cpus.entry(cpu).or_default().last = None;
+    }
+
+    /// What others than a process have counted on a cache until now.
+    fn of_others(&self, llc: usize, process: Task) -> Counts {
+        let total = self.totals.get(&llc).copied().unwrap_or_default();
+        total - self.of_process.get(&(llc, process)).copied().unwrap_or_default()
+    }
+
+    /// A program waits from now on, with the cache where it is.
+    pub(super) fn wait(&mut self, number: usize) {
+        let Place::Waits { llc } = self.programs[number].place else { return };
+        let process = self.programs[number].process;
+        self.programs[number].saved = self.of_others(llc, process);
+        if self.closing == Closing::InTime {
+            let due = self.programs[number].open.start_ns.saturating_add(self.window_ns);
+            self.due.entry(llc).or_default().insert((due, number));
+        }
+    }
+
+    /// It waits no longer, or is looked at: what others counted meanwhile is added.
+    pub(super) fn unwait(&mut self, number: usize) {
+        let Place::Waits { llc } = self.programs[number].place else { return };
+        let counted = self.of_others(llc, self.programs[number].process) - self.programs[number].saved;
+        let program = &mut self.programs[number];
+        program.others += counted;
+        program.open.others += counted;
+        if let Some(due) = self.due.get_mut(&llc) {
+            due.remove(&(program.open.start_ns.saturating_add(self.window_ns), number));
+        }
+    }
+
+    /// End the windows of programs that wait near this cache and are due.
+    fn close_waiting(&mut self, llc: usize, now: u64) {
+        while let Some(&(due, number)) = self.due.get(&llc).and_then(BTreeSet::first) {
+            if due > now {
+                return;
+            }
+            self.unwait(number);
+            self.close(number, now, false);
+            self.wait(number);
+        }
+    }
+
+    /// End the window of a program that runs, if it is due.
+    pub(super) fn close_if_due(&mut self, number: usize, now: u64) {
+        if now >= self.programs[number].open.start_ns.saturating_add(self.window_ns) {
+            self.close(number, now, false);
+        }
+    }
+
+    pub(super) fn close(&mut self, number: usize, end_ns: u64, last: bool) {
+        let open = &mut self.programs[number].open;
+        let next = Window {
+            start_ns: end_ns,
+            own: Counts::default(),
+            others: Counts::default(),
+            known: true,
+            ..*open
+        };
+        let mut closed = std::mem::replace(open, next);
+        closed.end_ns = end_ns.max(closed.start_ns);
+        closed.last = last;
+        self.events.push(Event::Closed(closed));
+    }
+
+    /// Open windows of programs that run or wait near a cache are not known.
+    fn unknown_within(&mut self, llc: usize) {
+        for number in 0..self.programs.len() {
+            let near = match self.programs[number].place {
+                Place::Runs { cpu } => self.llc(cpu) == llc,
+                Place::Waits { llc: where_ } => where_ == llc,
+                Place::Away => true,
+            };
+            if near {
+                self.programs[number].open.known = false;
+            }
+        }
+    }
+
+    /// The task that a switch takes off a CPU, as one who is idle or a program.
+    pub(super) fn is_idle(task: Task) -> bool {
+        task == IDLE
+    }
+}

@@ -1,0 +1,151 @@
+//! `Rules`, all thresholds of the detector: the published ones, and ours beside them. One JSON form, which the answer repeats.
+
+use serde::{Deserialize, Serialize};
+
+use super::account::Closing;
+
+/// A window of the thesis: 5 ms.
+pub const WINDOW_NS: u64 = 5_000_000;
+
+/// 3·√(p(1 − p)/r) is 0.1 at p = ½ for so many references: with fewer, chance alone makes a tenth.
+pub const LEAST_REFERENCES: u64 = 225;
+
+/// What is high, and what a spot is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// T: a window ends with the first switch or tick so long after the last end.
+    pub window_ns: u64,
+    pub closing: Closing,
+    /// How a change of the working set is seen in a program's own windows (type 1).
+    pub change: Change,
+    /// 1/S2: others' misses times this above their references are high (type 2).
+    pub others_factor: u64,
+    /// Own windows and times of waiting with fewer references are joined with the next; 0 as published.
+    pub least_references: u64,
+    /// Whether only the beginning of being evicted is a spot; published: each window of it.
+    pub onset: bool,
+    /// Whether misses right after having been evicted are a change of the working set, as published.
+    pub refill_is_change: bool,
+}
+
+/// How type 1 is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// Published: factor · misses > references, and in the window before, known, not.
+    Jump { factor: u64 },
+    /// The ratio is above median + `deviations` · 1.4826 · MAD of the last `history` ratios, within `low` to `high`, and was not.
+    Adaptive { deviations: f64, history: usize, low: f64, high: f64 },
+    /// g = max(0, g + ratio − mean − drift) is above `threshold`; the mean is of the last `history` ratios of the phase.
+    Cusum { drift: f64, threshold: f64, history: usize },
+    /// The ratio is above that of the windows before by more than chance (`sigmas`, with the spread between windows) and by
+    /// `least` at least: there is a level of its own for programs that always miss.
+    Rise { sigmas: f64, least: f64, history: usize },
+}
+
+impl Default for Rules {
+    /// Ours.
+    fn default() -> Self {
+        Self {
+            window_ns: WINDOW_NS,
+            closing: Closing::InTime,
+            change: Change::Rise { sigmas: 5.0, least: 0.05, history: 40 },
+            others_factor: 10,
+            least_references: LEAST_REFERENCES,
+            onset: true,
+            refill_is_change: false,
+        }
+    }
+}
+
+impl Rules {
+    /// The thesis's.
+    pub fn published() -> Self {
+        Self {
+            window_ns: WINDOW_NS,
+            closing: Closing::WhenItRuns,
+            change: Change::Jump { factor: 10 },
+            others_factor: 10,
+            least_references: 0,
+            onset: false,
+            refill_is_change: true,
+        }
+    }
+
+    /// Errors: a sentence about what cannot be decided with.
+    pub fn check(&self) -> Result<(), String> {
+        if !(100_000..=50_000_000).contains(&self.window_ns) {
+            return Err(format!("A window has 0.1 to 50 ms, not {} ms.", self.window_ns as f64 / 1e6));
+        }
+        if self.others_factor == 0 {
+            return Err("The factor of others' misses is 1 or more: 10 is a threshold of 0.1.".to_owned());
+        }
+        let sound = |name: &str, value: f64| {
+            if value.is_finite() && value >= 0.0 {
+                Ok(())
+            } else {
+                Err(format!("The {name} of a rule is a number that is not negative, not {value}."))
+            }
+        };
+        let length = |history: usize| match history {
+            2..=10_000 => Ok(()),
+            other => Err(format!("The history of a rule has 2 to 10,000 windows, not {other}.")),
+        };
+        match self.change {
+            Change::Jump { factor: 0 } => {
+                Err("The factor of own misses is 1 or more: 10 is a threshold of 0.1.".to_owned())
+            }
+            Change::Jump { .. } => Ok(()),
+            Change::Adaptive { deviations, history, low, high } => {
+                for (name, value) in [("deviations", deviations), ("low", low), ("high", high)] {
+                    sound(name, value)?;
+                }
+                if low > high {
+                    return Err(format!("The lowest threshold, {low}, is above the highest, {high}."));
+                }
+                length(history)
+            }
+            Change::Cusum { drift, threshold, history } => {
+                sound("drift", drift)?;
+                sound("threshold", threshold)?;
+                length(history)
+            }
+            Change::Rise { sigmas, least, history } => {
+                sound("sigmas", sigmas)?;
+                sound("least", least)?;
+                length(history)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_ours_and_what_cannot_be_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Rules>(text).map_err(|error| error.to_string());
+        assert_eq!(read("{}").expect("all defaults"), Rules::default());
+        assert!(read(r#"{"windows": 5}"#).expect_err("unknown").contains("unknown field `windows`"));
+        for (text, why) in [
+            (r#"{"window_ns": 0}"#, "0.1 to 50 ms, not 0 ms"),
+            (r#"{"others_factor": 0}"#, "is 1 or more"),
+            (r#"{"change": {"jump": {"factor": 0}}}"#, "is 1 or more"),
+            (
+                r#"{"change": {"adaptive": {"deviations": 3, "history": 200, "low": 0.5, "high": 0.1}}}"#,
+                "above the highest",
+            ),
+            (r#"{"change": {"cusum": {"drift": -1, "threshold": 0.1, "history": 200}}}"#, "drift of a rule"),
+            (
+                r#"{"change": {"rise": {"sigmas": 5, "least": 0.05, "history": 1}}}"#,
+                "2 to 10,000 windows, not 1",
+            ),
+        ] {
+            let said = read(text).expect("a form that is known").check().expect_err("refused");
+            assert!(said.contains(why), "{said}");
+        }
+        assert_eq!((Rules::default().check(), Rules::published().check()), (Ok(()), Ok(())));
+    }
+}

@@ -1,0 +1,114 @@
+//! `Counts`, references and misses; `Window`, what they were of one program for about T; `high`, the published comparison.
+
+use std::ops::{Add, AddAssign, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// References of a cache and misses among them. As JSON: `[references, misses]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+pub struct Counts {
+    pub references: u64,
+    pub misses: u64,
+}
+
+impl Counts {
+    pub fn new(references: u64, misses: u64) -> Self {
+        Self { references, misses }
+    }
+
+    /// Misses per reference, 0 without references.
+    pub fn ratio(self) -> f64 {
+        if self.references == 0 {
+            0.0
+        } else {
+            self.misses as f64 / self.references as f64
+        }
+    }
+
+    /// The difference to counters from before; nothing where one of them fell.
+    pub fn since(self, before: Self) -> Option<Self> {
+        Some(Self {
+            references: self.references.checked_sub(before.references)?,
+            misses: self.misses.checked_sub(before.misses)?,
+        })
+    }
+}
+
+impl From<(u64, u64)> for Counts {
+    fn from((references, misses): (u64, u64)) -> Self {
+        Self { references, misses }
+    }
+}
+
+impl From<Counts> for (u64, u64) {
+    fn from(counts: Counts) -> Self {
+        (counts.references, counts.misses)
+    }
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            references: self.references.saturating_add(other.references),
+            misses: self.misses.saturating_add(other.misses),
+        }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    /// What is left, at least nothing.
+    fn sub(self, other: Self) -> Self {
+        Self {
+            references: self.references.saturating_sub(other.references),
+            misses: self.misses.saturating_sub(other.misses),
+        }
+    }
+}
+
+/// Published: factor · misses > references, an integer factor = 1/S. Strict, without a division; no reference is not high.
+pub fn high(counts: Counts, factor: u64) -> bool {
+    u128::from(factor) * u128::from(counts.misses) > u128::from(counts.references) && counts.references > 0
+}
+
+/// The logical counters of one program for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its number in the answer's list of programs: an id that is given again is another program.
+    pub program: usize,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// Counted while it ran.
+    pub own: Counts,
+    /// Counted of others on the CPUs of its last-level cache while it did not run.
+    pub others: Counts,
+    /// Whether both are right: not where records were lost, a counter fell, a clock stepped, or it ran unseen.
+    pub known: bool,
+    /// Whether the program or the stream ended in it: it may be of any length.
+    pub last: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_exactly_is_not_high_and_nothing_is_not() {
+        for (references, misses, said) in
+            [(100, 10, false), (100, 11, true), (0, 0, false), (9, 1, true), (0, 3, false)]
+        {
+            assert_eq!(high(Counts::new(references, misses), 10), said, "{misses} of {references}");
+        }
+        assert!(high(Counts::new(u64::MAX, u64::MAX), u64::MAX), "no overflow");
+    }
+}
