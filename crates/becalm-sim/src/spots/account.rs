@@ -54,6 +54,9 @@ pub struct Trouble {
 /// A program that runs is recorded once a window: after so many without a record its CPU was suspended or the clock stepped.
 pub const GAP_WINDOWS: u64 = 20;
 
+/// A record of the year 2262 or later is of then: the end of a window after it is a time too.
+const LATEST_NS: u64 = u64::MAX / 2;
+
 /// A gap is at least a second.
 const GAP_NS: u64 = 1_000_000_000;
 
@@ -134,13 +137,19 @@ impl Accounting {
         self.records += 1;
         let now = self.clock(record.time_ns);
         let cpu = record.cpu;
-        if let What::Switch { out, .. } = record.what {
-            self.expect(cpu, out);
-        }
-        if record.what == What::Lost {
-            self.lost(cpu);
-        }
+        let missing = match record.what {
+            What::Switch { out, .. } => !self.expect(cpu, out),
+            What::Lost => {
+                self.lost(cpu);
+                true
+            }
+            _ => false,
+        };
         self.count(cpu, Counts::new(record.references, record.misses), now);
+        if missing {
+            self.give_up(cpu);
+            self.set_runs(cpu, Runs::Unknown, now);
+        }
         match record.what {
             What::Switch { out, to, .. } => self.switch(cpu, out, to, now),
             What::Fork { parent, child, process } => self.fork(cpu, parent, child, process, now),
@@ -216,6 +225,7 @@ impl Accounting {
 
     /// The time of a record, never before the last. A step back by a window or more makes open windows unknown.
     fn clock(&mut self, time_ns: u64) -> u64 {
+        let time_ns = time_ns.min(LATEST_NS);
         self.first_ns.get_or_insert(time_ns);
         if time_ns.saturating_add(self.window_ns) < self.now_ns {
             self.trouble.clock_steps += 1;

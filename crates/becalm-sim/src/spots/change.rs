@@ -109,8 +109,10 @@ impl Detector {
         let chance = median.max(1.0 / own.references.max(1) as f64);
         let variance =
             (MAD_TO_SIGMA * mad).powi(2) + chance * (1.0 - chance).max(0.0) / own.references.max(1) as f64;
-        let threshold = median + (sigmas * variance.sqrt()).max(least);
-        let is_high = above(own, threshold);
+        let rise = (sigmas * variance.sqrt()).max(least);
+        let threshold = median + rise;
+        // An excursion ends half-way down: a level near the threshold is no change with every other window.
+        let is_high = above(own, if self.high_for > 0 { median + rise / 2.0 } else { threshold });
         self.settle(ratio, is_high);
         (is_high, threshold)
     }
@@ -229,6 +231,13 @@ mod tests {
             assert_eq!(spots(way, &[900, 10, 10, 10]), [0usize; 0], "{way:?}");
             assert_eq!(spots(way, &[300; 60]), [0usize; 0], "{way:?}");
         }
+    }
+
+    #[test]
+    fn a_level_that_stays_near_the_threshold_is_one_change() {
+        let level = |number: u64| if number < 20 { 10 } else { 58 + 4 * (number % 2) };
+        let misses: Vec<u64> = (0..60).map(level).collect();
+        assert_eq!(spots(WAYS[3], &misses), [21]);
     }
 
     #[test]

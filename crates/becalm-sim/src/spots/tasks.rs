@@ -78,16 +78,17 @@ impl Accounting {
     }
 
     /// Whether the task that leaves a CPU is the one that ran there; otherwise a switch is missing.
-    pub(super) fn expect(&mut self, cpu: u32, out: Task) {
+    pub(super) fn expect(&mut self, cpu: u32, out: Task) -> bool {
         let ran = match self.cpus.get(&cpu).map(|each| each.runs) {
             Some(Runs::Program(number)) => self.programs[number].task,
             Some(Runs::Idle) => super::record::IDLE,
-            _ => return,
+            _ => return true,
         };
         if ran != out {
             self.trouble.inconsistent += 1;
             self.forget(cpu);
         }
+        ran == out
     }
 
     /// Records of a CPU were lost.
@@ -133,7 +134,7 @@ impl Accounting {
             let since = self.since_ns(cpu);
             let number = self.program(out, since, Place::Runs { cpu });
             if unnamed {
-                self.named(number, cpu);
+                self.named(number, cpu, now);
             }
             self.leaves(number, cpu, now);
         }
@@ -147,11 +148,22 @@ impl Accounting {
     }
 
     /// Who ran unnamed on a CPU is known now.
-    fn named(&mut self, number: usize, cpu: u32) {
+    fn named(&mut self, number: usize, cpu: u32, now: u64) {
+        self.only_here(number, cpu, now);
         self.unwait(number);
         self.programs[number].place = Place::Runs { cpu };
         self.programs[number].cpu.get_or_insert(cpu);
         self.claim(cpu, number);
+    }
+
+    /// It cannot be in two places: where else it seems to run, its switch out was not recorded.
+    fn only_here(&mut self, number: usize, cpu: u32, now: u64) {
+        let Place::Runs { cpu: other } = self.programs[number].place else { return };
+        if other != cpu {
+            self.trouble.inconsistent += 1;
+            self.programs[number].open.known = false;
+            self.set_runs(other, Runs::Unknown, now);
+        }
     }
 
     fn leaves(&mut self, number: usize, cpu: u32, now: u64) {
@@ -167,14 +179,7 @@ impl Accounting {
     }
 
     fn comes(&mut self, number: usize, cpu: u32, now: u64) {
-        if let Place::Runs { cpu: other } = self.programs[number].place {
-            if other != cpu {
-                // It cannot be in two places: its switch out was not recorded.
-                self.trouble.inconsistent += 1;
-                self.programs[number].open.known = false;
-                self.set_runs(other, Runs::Unknown, now);
-            }
-        }
+        self.only_here(number, cpu, now);
         self.unwait(number);
         self.close_if_due(number, now);
         let program = &mut self.programs[number];
