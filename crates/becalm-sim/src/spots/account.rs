@@ -3,14 +3,14 @@
 //! `Accounting::push` takes one record after the other and `take` gives what is ready, so a stream of any length needs
 //! memory for its programs only. Own counts are what a CPU's counters advance while the program runs there. Others' are what
 //! all CPUs of its last-level cache advance while it does not, less what other threads of its process did. `Closing` says
-//! when the window of a waiting program ends. `tasks` has who is where, `trouble` what makes windows unknown.
+//! when the window of a waiting program ends. `tasks` has who is where, `Trouble` what makes windows unknown.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::program::{Place, Program};
 use super::record::{Record, Task, What, IDLE};
-use super::tasks::{Place, Program};
 use super::window::{Counts, Window};
 
 /// When the window of a program that does not run ends.

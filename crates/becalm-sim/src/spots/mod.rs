@@ -1,7 +1,7 @@
 //! When a running program moves cheaply: from records of switches with two counters per CPU to sweet spots.
 //!
 //! `record` has the noun that every source makes: the cache simulator, synthetic streams, and whatever reads a machine.
-//! `account` and `tasks` make logical counters per program of them, `window` is one such count, `rules` all thresholds,
+//! `account` and `tasks` make logical counters per `program` of them, `window` is one such count, `rules` all thresholds,
 //! `change` and `judge` decide, `detect` puts it together, `cost` and `wait` say what moving cost and how long to wait for
 //! it. `synthetic` makes streams whose truth is known. `answer` answers a line of `becalm-sim spots`.
 //! Source: K. Tabere, Migration Sweetspots, diploma thesis, TU Dresden 2013.
@@ -11,6 +11,7 @@ pub mod change;
 pub mod cost;
 pub mod detect;
 pub mod judge;
+pub mod program;
 pub mod record;
 pub mod rules;
 pub mod synthetic;
