@@ -1,0 +1,352 @@
+"""The noun CoRunProfile: what programs were measured to lose beside each other on CPUs that share a cache.
+
+ProfiledProgram has a program's runs alone, CoRun those of one beside others, each a TimedRun or a FailedRun, LeftOut a
+set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that what is slow about the
+machine in some minutes is in both; `costs` and `tasks` are what `becalm.placement` decides by.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.placement import NOISE, Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
+from becalm.nouns.workload import Workload
+from becalm.stats.paired import RepeatedPairs
+from becalm.stats.student import stdtrit
+
+KIND = "co_run_profile"
+
+ALPHA = 0.05
+"""Of intervals: 95 %."""
+
+ALL = 0.999
+"""The largest degradation that `costs` says: all of the speed would be no cost, since nothing ended."""
+
+NO_ERROR = 0.5
+"""The standard error of a cost that one round alone has seen: nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """A run: seconds, the round that it belongs to, and its position among all runs of the measurement, from 0."""
+
+    round: int
+    position: int
+    seconds: float
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a time that no run takes."""
+        if self.round < 0 or self.position < 0:
+            raise UsageError(f"A run has the round {self.round} and the position {self.position}. Both count from 0.")
+        if not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise UsageError(f"A run of round {self.round} took {self.seconds:g} s. A time is a number above 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A run that ended otherwise than it should, with the reason in a sentence."""
+
+    round: int
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the processor counted in one run alone, the middle one of several: events, `misses` of the last cache."""
+
+    cycles: float
+    instructions: float
+    misses: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for counts that cannot be."""
+        for what, value in (("cycles", self.cycles), ("instructions", self.instructions), ("misses", self.misses)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"The number of {what} is {value:g}. It is a number from 0.")
+
+    @property
+    def cpi(self) -> float | None:
+        """Cycles per instruction."""
+        return self.cycles / self.instructions if self.instructions > 0 and self.cycles > 0 else None
+
+    @property
+    def misses_per_thousand(self) -> float | None:
+        """Misses of the last cache per 1,000 instructions."""
+        return None if self.misses is None or self.instructions <= 0 else 1000 * self.misses / self.instructions
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledProgram:
+    """A program with its runs alone. `counted`: where the machine has counters."""
+
+    name: str
+    workload: Workload
+    alone: tuple[TimedRun, ...] = ()
+    failed: tuple[FailedRun, ...] = ()
+    counted: Counted | None = None
+
+    @property
+    def solo_s(self) -> float | None:
+        """Seconds alone: the median; None when it never ended well."""
+        return statistics.median(each.seconds for each in self.alone) if self.alone else None
+
+
+@dataclass(frozen=True, slots=True)
+class CoRun:
+    """A program beside others that were kept running all the while. `restarts`: how often they ended and were started
+    again, over all runs; `trouble`: what went wrong with them, in sentences."""
+
+    program: str
+    beside: tuple[str, ...]
+    runs: tuple[TimedRun, ...] = ()
+    failed: tuple[FailedRun, ...] = ()
+    restarts: int = 0
+    trouble: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Programs that were not measured together, in their order, and why in a few words."""
+
+    programs: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """What a program loses beside others: 1 - alone/beside in time, with standard error and 95 % interval.
+
+    `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
+    """
+
+    program: str
+    beside: tuple[str, ...]
+    cost: float
+    error: float | None
+    low: float
+    high: float
+    rounds: int
+
+    @property
+    def faster(self) -> bool:
+        """Whether it ran faster for its neighbours by more than noise, which no cost can say."""
+        return self.error is not None and self.cost < -NOISE * self.error
+
+
+@dataclass(frozen=True)
+class CoRunProfile:
+    """Programs measured alone and beside each other.
+
+    `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
+    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order.
+    """
+
+    machine: Mapping[str, str]
+    chips: tuple[Chip, ...]
+    programs: tuple[ProfiledProgram, ...]
+    co_runs: tuple[CoRun, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    cpu: int | None = None
+    beside_cpus: tuple[int, ...] = ()
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a profile that contradicts itself."""
+        if not self.programs:
+            raise UsageError("The profile has no programs. Measure some with `becalm profile`.")
+        if not self.chips:
+            raise UsageError("The profile names no CPUs that share a cache.")
+        names = [each.name for each in self.programs]
+        _once(names, "Two programs of the profile are called {}. Give one of them another name.")
+        for co_run in self.co_runs:
+            _known((co_run.program, *co_run.beside), names)
+            if not co_run.beside:
+                raise UsageError(f"{co_run.program} is said to run beside others, and none is named.")
+            if co_run.program in co_run.beside:
+                raise UsageError(f"{co_run.program} is said to run beside itself. A second copy has another name.")
+            if len(set(co_run.beside)) != len(co_run.beside):
+                raise UsageError(f"{co_run.program} is said to run beside the same program twice.")
+            _once_a_round(co_run.runs, co_run.program)
+        _once(
+            [" beside ".join((each.program, " and ".join(sorted(each.beside)))) for each in self.co_runs],
+            "{} is in the profile twice. Leave one of them out.",
+        )
+        for program in self.programs:
+            _once_a_round(program.alone, program.name)
+        for left in self.left_out:
+            _known(left.programs, names)
+
+    def program(self, name: str) -> ProfiledProgram:
+        """A program by name. Raises KeyError."""
+        return next(each for each in self.programs if each.name == name)
+
+    @cached_property
+    def degradations(self) -> tuple[Degradation, ...]:
+        """What each lost beside which others, in the order measured; without those that no round has both of."""
+        found = (self._degradation(each) for each in self.co_runs)
+        return tuple(each for each in found if each is not None)
+
+    def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
+        """What a program loses beside others, in any order; None where that was not measured."""
+        wanted = sorted(beside)
+        return next(
+            (each for each in self.degradations if each.program == program and sorted(each.beside) == wanted), None
+        )
+
+    def costs(self) -> CoRunCosts:
+        """What sharing costs, with standard errors: pairs as pairs, larger sets where all of their programs were timed.
+
+        A program that ran faster beside others by more than noise costs nothing there, with an error of that size.
+        Raises UsageError when nothing was measured together.
+        """
+        pairs = tuple(
+            PairCost(each.program, each.beside[0], *_bounded(each))
+            for each in self.degradations
+            if len(each.beside) == 1
+        )
+        return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs)
+
+    def tasks(self) -> tuple[Task, ...]:
+        """The programs that ran alone, as tasks to be placed.
+
+        Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
+        speed that its neighbours in pairs lost. Sensitivity is the mean slow-down beside one other, less 1.
+        """
+        counted = all(each.counted and each.counted.misses_per_thousand is not None for each in self.programs)
+        made = []
+        for each in self.programs:
+            if each.solo_s is None:
+                continue
+            suffered = [d for d in self.degradations if d.program == each.name and len(d.beside) == 1]
+            caused = [d for d in self.degradations if d.beside == (each.name,)]
+            mean = _mean(_bounded(d)[0] for d in caused)
+            pressure = each.counted.misses_per_thousand if counted and each.counted else mean
+            made.append(
+                Task(
+                    each.name,
+                    each.solo_s,
+                    pressure=None if pressure is None else max(0.0, pressure),
+                    sensitivity=_mean(Objective.SLOWDOWN.of(max(0.0, _bounded(d)[0])) for d in suffered),
+                    cpi=each.counted.cpi if each.counted else None,
+                )
+            )
+        return tuple(made)
+
+    def other_machine(self, machine: Mapping[str, str]) -> tuple[str, ...]:
+        """In which of `hostname` and `cpu` this profile is of another machine; what one of both lacks says nothing."""
+        return tuple(key for key, value in self.machine.items() if key in machine and machine[key] != value)
+
+    def to_json(self) -> Json:
+        """Its form as JSON (docs/reference/json.md), with what was found, for readers that do not compute it."""
+        fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
+        found = [
+            {**encode(each), "low": _finite(each.low), "high": _finite(each.high)} for each in self.degradations
+        ]  # fmt: skip
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": found}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> CoRunProfile:
+        """Read back. Raises UsageError, or TypeError and ValueError that name the place."""
+        return cls(**fields_of(cls, value))
+
+    @classmethod
+    def of_text(cls, text: str, where: str) -> CoRunProfile:
+        """A profile from the text of a file, which `where` names. Raises UsageError."""
+        try:
+            value = json.loads(text)
+            if not isinstance(value, dict) or value.get("kind") != KIND:
+                raise ValueError("it is no profile of programs. `becalm profile --save FILE` writes one")
+            return cls.from_json(value)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise UsageError(f"{where} cannot be read: {error}.") from None
+
+    def _degradation(self, co_run: CoRun) -> Degradation | None:
+        alone = {each.round: each for each in self.program(co_run.program).alone}
+        both = [(alone[each.round], each) for each in sorted(co_run.runs, key=_round) if each.round in alone]
+        if not both:
+            return None
+        # Positions of what was run once in each round: other runs lie between, as distance in time.
+        found = RepeatedPairs(ALPHA).look(
+            [math.log(one.seconds) for one, _ in both],
+            [math.log(other.seconds) for _, other in both],
+            [one.position for one, _ in both],
+            [other.position for _, other in both],
+            1.0,
+        )
+        cost = -math.expm1(-found.estimate)
+        if not math.isfinite(found.standard_error):
+            return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both))
+        low, high = found.low, found.high
+        if not (math.isfinite(low) and math.isfinite(high)):
+            # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
+            reach = stdtrit(len(both) - 1.0, 1 - ALPHA / 2) * found.standard_error
+            low, high = found.estimate - reach, found.estimate + reach
+        error = math.exp(-found.estimate) * found.standard_error
+        ends = (_degraded(low), _degraded(high))
+        return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both))
+
+    def _sets(self) -> Iterable[SetCosts]:
+        by_set: dict[tuple[str, ...], dict[str, Degradation]] = {}
+        for each in self.degradations:
+            if len(each.beside) > 1:
+                by_set.setdefault(tuple(sorted((each.program, *each.beside))), {})[each.program] = each
+        for names, found in by_set.items():
+            if len(found) == len(names):
+                both = [_bounded(found[name]) for name in names]
+                yield SetCosts(names, tuple(cost for cost, _ in both), tuple(error for _, error in both))
+
+
+def _bounded(found: Degradation) -> tuple[float, float]:
+    """Cost and standard error as `CoRunCosts` takes them."""
+    if found.faster:
+        return 0.0, abs(found.cost)
+    error = NO_ERROR if found.error is None else found.error
+    return min(ALL, max(-NOISE * error, found.cost)), error
+
+
+def _degraded(log_ratio: float) -> float:
+    """1 - alone/beside for log(beside/alone); an end far below is without an end."""
+    return -math.expm1(-log_ratio) if log_ratio > -700 else -math.inf
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return statistics.fmean(found) if found else None
+
+
+def _round(run: TimedRun) -> int:
+    return run.round
+
+
+def _once(names: Sequence[str], sentence: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UsageError(sentence.format(twice[0]))
+
+
+def _known(some: Sequence[str], names: Sequence[str]) -> None:
+    for each in some:
+        if each not in names:
+            raise UsageError(f"The profile speaks of {each!r}, which is none of its programs.")
+
+
+def _once_a_round(runs: Sequence[TimedRun], name: str) -> None:
+    twice = [number for number, count in Counter(each.round for each in runs).items() if count > 1]
+    if twice:
+        raise UsageError(f"{name} has two runs of one kind in round {twice[0]}. A round has one of each.")
