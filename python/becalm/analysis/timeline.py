@@ -92,7 +92,7 @@ def timeline(
     chains, bridges = _chains(table)
     sittings = tuple(replace(each.sitting, machine=names.index(each.machine)) for each in ordered)
     changes: list[BenchmarkChange] = []
-    state: dict[Key, tuple[float, int]] = {}
+    state: dict[Key, tuple[float, int, float]] = {}
     for chain in dict.fromkeys(chains):
         rows = np.array([i for i, each in enumerate(sittings) if chains[each.machine] == chain])
         y, errors = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
@@ -100,7 +100,8 @@ def timeline(
         changes += [_change(each, chain, rows, table, sittings) for each in found.changes]
         for column, key in enumerate(table.keys):
             if not np.isnan(y[:, column]).all():
-                state[key] = (float(found.noise[column]), int(found.lacking[column]))
+                visible = math.expm1(float(found.visible[column]))
+                state[key] = (float(found.noise[column]), int(found.lacking[column]), visible)
     machines = tuple(
         Machine(*each, sum(s.machine == i for s in sittings), chains[i], bridges[i]) for i, each in enumerate(names)
     )
@@ -232,7 +233,7 @@ def _change(found: ChangePoint, chain: int, rows: Ints, table: _Table, sittings:
 
 
 def _benchmark(
-    table: _Table, key: Key, recorded: Sequence[Recorded], state: Mapping[Key, tuple[float, int]]
+    table: _Table, key: Key, recorded: Sequence[Recorded], state: Mapping[Key, tuple[float, int, float]]
 ) -> Benchmark:
     points = tuple(
         Point(i, each.value, each.low, each.high, each.runs, each.failed)
@@ -240,12 +241,12 @@ def _benchmark(
         for each in row.measured
         if each.key == key and each.runs
     )
-    noise, lacking = state.get(key, (math.nan, 0))
+    noise, lacking, visible = state.get(key, (math.nan, 0, math.nan))
     last = recorded[-1]
     column = table.keys.index(key)
     reference = any(key[0] in row.references for row in recorded)
     gone = key not in {each.key for each in last.measured if each.runs}
-    return Benchmark(key[0], key[1], table.higher[column], reference, points, noise, lacking, gone)
+    return Benchmark(key[0], key[1], table.higher[column], reference, points, noise, lacking, visible, gone)
 
 
 def _renamed(recorded: Recorded, renamed: Mapping[str, str]) -> Recorded:

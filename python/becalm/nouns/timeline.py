@@ -68,8 +68,9 @@ class Point:
 class Benchmark:
     """A benchmark over all sittings. `unit`: ns for wall times. `noise`: standard deviation of a sitting, a fraction.
 
-    `lacking`: sittings until a change can be seen, of the chain of machines that was used last. `gone`: not in the last
-    sitting of that.
+    `lacking`: sittings until a change can be seen, of the chain of machines that was used last. `visible`: the least
+    change, a fraction, that would be seen within ten sittings; NaN where none would be. `gone`: not in the last sitting
+    of that.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Benchmark:
     points: tuple[Point, ...]
     noise: float
     lacking: int
+    visible: float
     gone: bool
 
 

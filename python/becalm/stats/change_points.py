@@ -7,11 +7,13 @@ Values are logarithms of times, one row a sitting, in the order of the commits; 
    `SUITE` of them were measured, and is a series itself (`becalm.stats.common_mode`).
 2. A step at row k is the mean of 3, 4, 6 or 10 values from k on minus that of up to 20 before it (`LOOKS`). Of five
    values after it at least four must lie beyond half of the step, so that single bad sittings never make one.
-3. Its standard deviation is that of white noise, from successive differences (von Neumann 1941, Ann. Math. Stat.
+3. A series that has shown none yet is looked back at a few times (`BACK`), since a step among its first values was
+   there before its noise was known; only steps that have nothing to do with that one say what is noise then.
+4. Its standard deviation is that of white noise, from successive differences (von Neumann 1941, Ann. Math. Stat.
    12:367, winsorised), times a factor: how much more such steps varied in the past of the same series. Drift of any
    kind raises it. It rests on few independent windows, so that the other benchmarks moderate it
    (`becalm.stats.moderation`).
-4. Student's t of the step gives a p-value. `rate` false alarms per commit are spent in equal parts on the benchmarks,
+5. Student's t of the step gives a p-value. `rate` false alarms per commit are spent in equal parts on the benchmarks,
    and by `SHARES` on the looks (Bonferroni).
 
 `bench/history.py` holds it to its rate on noisy and drifting machines.
@@ -59,13 +61,15 @@ class ChangePoints:
     """All changes in the order in which they were found. `common`: what sittings had in common, shape (rows,).
 
     `noise`: standard deviation of a sitting's value beside that, shape (columns,); NaN where unknown. `lacking`: rows
-    that a column needs until changes in it can be seen, shape (columns,).
+    that a column needs until changes in it can be seen, shape (columns,). `visible`: the least step that would be seen
+    within ten rows if it came with the next one, shape (columns,); NaN where none would be.
     """
 
     changes: tuple[ChangePoint, ...]
     common: Floats
     noise: Floats
     lacking: npt.NDArray[np.int64]
+    visible: Floats
 
 
 def change_points(
@@ -104,15 +108,16 @@ def change_points(
         if row % EVERY == 0:
             priors = _priors(suite)
         for i in there:
-            if (step := suite[i].look(priors, share)) is not None:
+            if (step := suite[i].look(priors, share) or suite[i].look_back(priors, share)) is not None:
                 found.append((i, row, *step))
-        if together and (step := shared.look(_ALONE, share)) is not None:
+        if together and (step := shared.look(_ALONE, share) or shared.look_back(_ALONE, share)) is not None:
             found.append((-1, row, *step))
     return ChangePoints(
         tuple(_sized(shared if each[0] < 0 else suite[each[0]], each, found, series) for each in found),
         common,
         np.array([each.white for each in suite]),
         np.array([each.lacking for each in suite], np.int64),
+        np.array([each.visible(priors, share) for each in suite]),
     )
 
 

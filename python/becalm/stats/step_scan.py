@@ -38,6 +38,10 @@ EVERY = 4
 NEAR = 2
 """Values by which a step may lie earlier or later than where it was seen."""
 
+BACK = (24, 32, 44, 60)
+"""Values with which a series that has shown no step yet is looked back at: by then a scale is known that the step is no
+part of. What these looks may spend is what was left unspent while no scale was known, in equal parts."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -106,7 +110,7 @@ class Scan:
             if step is None or abs(step.size) < self.white or self.commits[step.at] == self.commits[step.at - 1]:
                 continue
             scale, freedom = self._scale_of(step, LOOKS[index][0], self.factors[index], priors[index])
-            if freedom < FREEDOM or abs(step.size) < 2.5 * scale or not self._agreed(step):
+            if freedom < FREEDOM or abs(step.size) < 2.5 * scale or not self._agreed(step, LOOKS[index][0]):
                 continue
             p = 2 * float(stdtr(freedom, -abs(step.size) / scale)) / SHARES[index]
             if p <= error:
@@ -114,6 +118,69 @@ class Scan:
                 self._begin(place)
                 return place, p
         return None
+
+    def look_back(self, priors: Sequence[Prior], error: float) -> tuple[int, float] | None:
+        """As `look`, for steps among the first values, which were there before a scale was known.
+
+        A step that is a tenth of all that is known makes past steps vary much: as drift does. So each place is judged
+        by the steps that end before it or begin after it. `error` as in `look`.
+        """
+        count = len(self.values)
+        if self.first or count not in BACK or not self.white > 0:
+            return None
+        places = [at for at in range(BEFORE, count - BEFORE + 1) if self.commits[at] != self.commits[at - 1]]
+        share = error * (LEAST + BEFORE + LOOKS[0][0]) / len(BACK) / max(1, len(places))
+        found, least = None, share
+        for at in places:
+            for index, (after, most) in enumerate(LOOKS):
+                if at + after > count:
+                    continue
+                before = min(most, at)
+                level = self._level(at, before)
+                step = _Step(at, before, level, sum(self.values[at : at + after]) / after - level)
+                if abs(step.size) < self.white or not self._agreed(step, after):
+                    continue
+                beside = self._past(0, at, index) + self._past(at, count, index)
+                if not beside:
+                    continue
+                past = winsorised_variance(np.array([each for _, each in beside]))
+                factor = past / self.white**2, len(beside) / after
+                scale, freedom = self._scale_of(step, after, factor, priors[index])
+                if freedom < FREEDOM:
+                    continue
+                p = 2 * float(stdtr(freedom, -abs(step.size) / scale)) / SHARES[index]
+                if p <= least:
+                    found, least = step, p
+        if found is None:
+            return None
+        place = self._place(found)
+        self._steps = [self._past(0, place, index) + self._past(place, count, index) for index in range(len(LOOKS))]
+        self.first = place
+        self._scale()
+        return place, least * error / share
+
+    def visible(self, priors: Sequence[Prior], error: float) -> float:
+        """The least step that a look would report if it came with the next value; NaN while none would be seen."""
+        least = math.inf
+        for index, (after, most) in enumerate(LOOKS):
+            before = min(most, len(self.values) - self.first)
+            if self.white > 0 and before >= BEFORE:
+                usual = _Step(len(self.values), before, 0.0, 0.0)
+                scale, freedom = self._scale_of(usual, after, self.factors[index], priors[index])
+                if freedom >= FREEDOM:
+                    t = max(2.5, -float(stdtrit(freedom, error * SHARES[index] / 2)))
+                    least = min(least, max(self.white, t * scale))
+        return least if math.isfinite(least) else math.nan
+
+    def _past(self, begin: int, end: int, index: int) -> list[tuple[int, float]]:
+        """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
+        after, most = LOOKS[index]
+        made = []
+        for at in range(begin + BEFORE, end - after + 1):
+            before = min(most, at - begin)
+            size = sum(self.values[at : at + after]) / after - self._level(at, before)
+            made.append((at, size / math.sqrt(1 / after + 1 / before)))
+        return made
 
     def _scale_of(self, step: _Step, after: int, factor: tuple[float, float], prior: Prior) -> tuple[float, float]:
         """Standard deviation of a step where there is none, and its degrees of freedom."""
@@ -129,7 +196,7 @@ class Scan:
     def _worse(self, at: int, after: int, before: int) -> float:
         """Variance that sittings beside the step add, since they are known worse than those before them."""
         usual = sum(each * each for each in self.errors[at - before : at]) / before
-        new = sum(each * each for each in self.errors[at : at + after]) / after
+        new = sum(each * each for each in self.errors[at : at + after]) / after if at < len(self.errors) else usual
         return max(0.0, new - usual) / after
 
     def _level(self, at: int, before: int) -> float:
@@ -141,16 +208,21 @@ class Scan:
         low, high = middle - WINSOR * self.white, middle + WINSOR * self.white
         return sum([low if each < low else high if each > high else each for each in values]) / before
 
-    def _agreed(self, step: _Step) -> bool:
+    def _agreed(self, step: _Step, after: int) -> bool:
         """Whether of five values after the step at least four lie beyond half of it."""
-        beyond = sorted((each - step.level) * math.copysign(1.0, step.size) for each in self.values[step.at :])
+        newest = self.values[step.at : step.at + after]
+        beyond = sorted((each - step.level) * math.copysign(1.0, step.size) for each in newest)
         return beyond[len(beyond) // 5] > abs(step.size) / 2
 
     def _place(self, step: _Step) -> int:
-        """Where between two commits the step is most likely: the split with the least squares, near where it showed."""
-        end, begin = len(self.values), step.at - step.before
+        """Where between two commits the step is most likely: the split with the least squares, near where it showed.
+
+        One of a young series may have shown long after it was there: it is looked for among all values of that look.
+        """
+        end, begin = min(len(self.values), step.at + LOOKS[-1][0]), step.at - step.before
+        near = NEAR if self.first or len(self.values) > BACK[-1] else end - begin
         found, least = step.at, math.inf
-        for place in range(max(begin + 2, step.at - NEAR), min(end - 2, step.at + NEAR) + 1):
+        for place in range(max(begin + 2, step.at - near), min(end - 2, step.at + near) + 1):
             if self.commits[place] != self.commits[place - 1]:
                 rest = _squares(self.values[begin:place]) + _squares(self.values[place:end])
                 if rest < least:

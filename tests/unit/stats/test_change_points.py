@@ -78,6 +78,34 @@ def test_a_step_lies_between_commits_never_between_sittings_of_one():
     assert abs(change.at - 61) <= 2
 
 
+@pytest.mark.parametrize("columns", [1, 3, 8])
+@pytest.mark.parametrize("at", [10, 18, 25])
+def test_a_step_among_the_first_sittings_is_found_once_the_noise_is_known_without_it(at, columns):
+    y = noise(rows=60, columns=columns, sd=0.003, seed=at)
+    y[at:, 0] += 0.05
+    (change,) = change_points(y).changes
+    assert (change.series, change.at) == (0, at)
+    assert change.found < 44
+    assert change.size == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_young_series_that_drifts_shows_no_step():
+    for seed in range(20):
+        y = noise(rows=60, columns=1, seed=seed) + np.cumsum(noise(rows=60, columns=1, seed=100 + seed), axis=0)
+        assert found(y) == []
+
+
+def test_a_step_that_is_said_to_be_visible_is_seen_and_a_third_of_it_is_not():
+    y = noise(rows=100, columns=3, seed=4)
+    visible = change_points(y[:80]).visible
+    assert ((visible > 0.003) & (visible < 0.02)).all()
+    for share, seen in ((1.5, True), (0.3, False)):
+        stepped = y.copy()
+        stepped[80:, 1] += share * visible[1]
+        assert ([each[:1] for each in found(stepped)] == [(1,)]) is seen
+    assert np.isnan(change_points(noise(rows=8)).visible).all()
+
+
 def test_missing_sittings_are_left_out():
     y = noise(seed=9)
     y[70:, 3] += 0.04

@@ -23,9 +23,10 @@ def tables(found: Timeline) -> Iterator[Table]:
         )
         yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3))
     if found.benchmarks:
-        head = ("benchmark", "now", "sitting to sitting", "sittings", "changes", "")
-        rows = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
-        yield Table("Benchmarks", head, rows, (1, 2, 3, 4), spare=(3, 4))
+        parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
+        lines = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
+        note = "visible: the least change that would be seen within ten sittings."
+        yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
     if found.baseline is not None:
         base = found.sittings[found.baseline]
         rows = tuple(
@@ -70,6 +71,7 @@ def _benchmark(found: Timeline, place: int, each: Benchmark) -> tuple[str, ...]:
         each.name,
         amount(each.points[-1].value, each.unit) if each.points else "",
         f"{percent(each.noise)} %" if math.isfinite(each.noise) else "",
+        f"{percent(each.visible)} %" if math.isfinite(each.visible) else "",
         str(len(each.points)),
         str(sum(change.benchmark == place for change in found.changes)),
         ", ".join(said),
