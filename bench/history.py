@@ -13,6 +13,8 @@ Beside: Student's t of the 10 sittings before against the 3 after, p < 0.05 and 
 James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sittings with the settings of MongoDB's and DataStax' tools
 (permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the one before, p <
 0.05. An alarm that lies at most 3 commits from a true change is right.
+
+And young histories, of 100 commits and 1, 3 or 8 benchmarks, of which one becomes 5 % slower at commit 10, 18 or 25.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ Floats = npt.NDArray[np.float64]
 COMMITS, SUITE, RUNS = 1_000, 50, 15
 SIZE, TIMES, NEAR = 0.02, 3, 3
 WITHIN = (0.003, 0.01)
+YOUNG, YOUNG_SIZE, EARLY = 100, 0.05, (10, 18, 25)
+FEW = (1, 3, 8)
 MACHINES = ("quiet", "noisy", "drifting", "both")
 WINDOW = 50
 PERMUTATIONS = 99
@@ -62,23 +66,25 @@ class History:
     steps: tuple[tuple[tuple[int, float], ...], ...]
 
 
-def history(rng: np.random.Generator, machine: str, commits: int, *, changing: bool) -> History:
+def history(
+    rng: np.random.Generator, machine: str, commits: int, *, changing: bool, benchmarks: int = SUITE
+) -> History:
     """One history of a machine of this kind."""
     noisy, drifting = machine in ("noisy", "both"), machine in ("drifting", "both")
-    scale = rng.uniform(0.002, 0.005, SUITE) if noisy else np.full(SUITE, 0.003)
-    y = scale * rng.standard_normal((commits, SUITE))
+    scale = rng.uniform(0.002, 0.005, benchmarks) if noisy else np.full(benchmarks, 0.003)
+    y = scale * rng.standard_normal((commits, benchmarks))
     if noisy:
         y *= np.where(rng.random(y.shape) < 0.05, 5.0, 1.0)
     if drifting:
         when = np.arange(commits)[:, None]
         shared = np.cumsum(0.003 * rng.standard_normal((commits, 1)), axis=0) + 0.01 * np.sin(2 * math.pi * when / 24)
-        phase, period = rng.uniform(0, 2 * math.pi, SUITE), rng.uniform(30, 100, SUITE)
-        y += shared * rng.uniform(0.7, 1.3, SUITE) + 0.002 * np.sin(2 * math.pi * when / period + phase)
-    steps = [_steps(rng, commits) if changing else () for _ in range(SUITE)]
+        phase, period = rng.uniform(0, 2 * math.pi, benchmarks), rng.uniform(30, 100, benchmarks)
+        y += shared * rng.uniform(0.7, 1.3, benchmarks) + 0.002 * np.sin(2 * math.pi * when / period + phase)
+    steps = [_steps(rng, commits) if changing else () for _ in range(benchmarks)]
     for i, own in enumerate(steps):
         for at, size in own:
             y[at:, i] += size
-    within = rng.uniform(*WITHIN, SUITE)[:, None] * rng.standard_normal((commits, SUITE, RUNS))
+    within = rng.uniform(*WITHIN, benchmarks)[:, None] * rng.standard_normal((commits, benchmarks, RUNS))
     runs = y[:, :, None] + within
     return History(np.median(runs, axis=2), runs, tuple(steps))
 
@@ -264,6 +270,37 @@ def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) ->
     return "\n".join(lines)
 
 
+def young(histories: int, seed: int) -> str:
+    """Markdown: is a step among the first sittings of few benchmarks found, when, and what else is said?"""
+    lines = [
+        "| machine | benchmarks | false alarms in 1,000 commits | "
+        + " | ".join(f"step at commit {at}: found, seen at" for at in EARLY)
+        + " |",
+        "| --- | --- | --- |" + " --- |" * len(EARLY),
+    ]
+    for machine in MACHINES:
+        for benchmarks in FEW:
+            false, cells = 0, []
+            for at in (None, *EARLY):
+                seen = []
+                for number in range(histories):
+                    rng = np.random.default_rng([seed, MACHINES.index(machine), benchmarks, at or 0, number])
+                    given = history(rng, machine, YOUNG, changing=False, benchmarks=benchmarks)
+                    if at is not None:
+                        given.values[at:, 0] += math.log1p(YOUNG_SIZE)
+                    for alarm in ours(given):
+                        if at is not None and alarm.benchmark == 0 and abs(alarm.at - at) <= NEAR:
+                            seen.append(alarm.found + 1)
+                        else:
+                            false += 1
+                if at is not None:
+                    when = f", {float(np.median(seen)):g}" if seen else ""
+                    cells.append(f"{100 * len(seen) / histories:.0f} %{when}")
+            rate = 1000 * false / (histories * YOUNG * (1 + len(EARLY)))
+            lines.append(f"| {machine} | {benchmarks} | {rate:.3g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """The table, printed, and put into a document where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -274,9 +311,11 @@ def main() -> None:
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     chosen = parser.parse_args()
     made = table(1, 160, chosen.seed) if chosen.quick else table(chosen.histories, COMMITS, chosen.seed, chosen.only)
-    print(made)
+    early = young(1 if chosen.quick else max(5, chosen.histories), chosen.seed)
+    print(f"{made}\n\n{early}")
     if chosen.document is not None:
         put(chosen.document, "history", made)
+        put(chosen.document, "history_young", early)
 
 
 if __name__ == "__main__":
