@@ -250,7 +250,7 @@ class Problem:
     def worth(self, sharing: Sharing) -> tuple[float, dict[str, float]]:
         """What a sharing costs: the mean over the tasks, each of which costs its slowest process, and each task's
         degradation. Raises UsageError for unknown costs."""
-        slowest = [0.0] * len(self.tasks)
+        slowest = [-math.inf] * len(self.tasks)
         for number, members in enumerate(sharing):
             for each, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
                 total = lost + float(self.away[each, number])

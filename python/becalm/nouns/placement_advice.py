@@ -1,0 +1,153 @@
+"""The noun PlacementAdvice: which programs belong together, what that gains and how sure it is, and what it rests on.
+
+Gain is what a sharing gains over another, with the noise that it was seen through. `becalm place` makes the advice, and
+gives it as JSON to schedulers of clusters (docs/reference/placement.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.placement import Chip, Objective, Origin, Placement
+
+KIND = "placement-advice"
+
+SURE = 2.0
+"""A gain below so many times its noise is none."""
+
+
+class Shape(StrEnum):
+    """What a set of the sharing is: the tasks of a chip, or those of a round, of which one follows the other."""
+
+    CHIPS = "chips"
+    ROUNDS = "rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What the best sharing gains over another: on chips a difference of mean costs, a share of speed; in rounds the
+    share of the whole time that is saved.
+
+    `noise`: standard error. `low`, `high`: 95 %. All three are None where costs say nothing of their errors, or too few
+    rounds were measured to tell. `parts`: into how many the measurement was divided, each judging what others chose.
+    """
+
+    estimate: float
+    noise: float | None = None
+    low: float | None = None
+    high: float | None = None
+    parts: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a gain: above twice the noise, with an interval above zero. Not without a noise."""
+        if self.noise is None or self.low is None:
+            return False
+        return self.estimate > SURE * self.noise and self.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TogetherCost:
+    """Two programs, and what each loses beside the other. `error`: of the sum, where known."""
+
+    one: str
+    other: str
+    of_one: float
+    of_other: float
+    error: float | None = None
+
+    @property
+    def both(self) -> float:
+        """What both lose."""
+        return self.of_one + self.of_other
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementAdvice:
+    """Who shares which chip, or runs in which round.
+
+    `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
+    rounds seconds until all have ended. `alone_s`: in rounds, one after the other. `bound`: nothing is better than
+    this, where proved. `over_random`, `over_worst`: what it gains. `costliest`: pairs, the costliest first; of them
+    those together in this sharing are in `together`. `unmeasured`: pairs that nobody measured, of which `resting_on`
+    are together in this sharing; `could_change`: by how much the cost might be lower if they cost nothing.
+    `warnings`: sentences about the machine.
+    """
+
+    source: str
+    shape: Shape
+    chips: tuple[Chip, ...]
+    sharing: tuple[tuple[str, ...], ...]
+    method: str
+    objective: Objective
+    origin: Origin
+    cost: float
+    degradation: Mapping[str, float]
+    processes: Mapping[str, int]
+    over_random: Gain
+    over_worst: Gain
+    machine: Mapping[str, str]
+    bound: float | None = None
+    out_of_time: bool = False
+    alone_s: float | None = None
+    costliest: tuple[TogetherCost, ...] = ()
+    unmeasured: tuple[tuple[str, str], ...] = ()
+    resting_on: tuple[tuple[str, str], ...] = ()
+    could_change: float = 0.0
+    rounds: int = 0
+    warnings: tuple[str, ...] = ()
+    sentence: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """How much worse than the best it is at most, as a share of its cost; 0 is proved to be best."""
+        if self.bound is None:
+            return None
+        return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
+
+    @property
+    def choice(self) -> bool:
+        """Whether there was anything to choose: more than one way to share."""
+        return len(self.sharing) > 1 or self.shape is Shape.ROUNDS
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether two share a chip or a round."""
+        return any(one in names and other in names for names in self.sharing)
+
+    def cpus_of(self, name: str) -> tuple[int, ...]:
+        """The CPUs of the chips that a task is on; all of them in rounds. Raises UsageError for one that is on none."""
+        if self.shape is Shape.ROUNDS:
+            return self.chips[0].cpus
+        found = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
+        if not found:
+            raise UsageError(f"{name} is none of the programs that were placed: {', '.join(self.degradation)}.")
+        return tuple(sorted(cpu for cpus in found for cpu in cpus))
+
+    def saying(self, sentence: str) -> PlacementAdvice:
+        """The same with its sentence."""
+        return replace(self, sentence=sentence)
+
+    def to_json(self) -> Json:
+        """Its form as JSON."""
+        fields = {name: encode(getattr(self, name)) for name in self.__slots__}
+        found = {
+            "gap": self.gap,
+            "gain_found": self.over_random.found,
+            "cpus": {name: list(self.cpus_of(name)) for name in self.degradation},
+        }
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, **found}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:
+        """Read back. Raises TypeError or ValueError that name the place."""
+        return cls(**fields_of(cls, value))
+
+
+def read_back(placed: Placement) -> tuple[tuple[str, ...], ...]:
+    """Names on each chip, each task once."""
+    return tuple(tuple(dict.fromkeys(names)) for names in placed.sharing)

@@ -1,0 +1,51 @@
+"""What a sharing is compared with: the mean of random ones, which is what Linux may do, and the worst.
+
+    expected(problem) -> mean cost
+    worst(problem, search) -> Sharing
+
+Linux knows nothing of costs: where tasks end up depends on the order in which they came. Exact where all sets can be
+listed and tasks are single processes; else of `DRAWN` sharings that are drawn, with fixed seeds.
+"""
+
+from __future__ import annotations
+
+import math
+
+from becalm.placement.exact import by_columns
+from becalm.placement.found import Search
+from becalm.placement.problem import Problem, Sharing
+from becalm.placement.simple import at_random
+
+DRAWN = 400
+
+
+def expected(problem: Problem) -> float:
+    """The mean cost over all ways to put processes into slots. Raises UsageError for unknown costs."""
+    if not (problem.single and problem.countable):
+        return math.fsum(problem.worth(at_random(problem, seed))[0] for seed in range(DRAWN)) / DRAWN
+    items, slots = len(problem.item), sum(problem.rooms)
+    total = 0.0
+    for number, room in enumerate(problem.rooms):
+        for members, lost in problem.table(number):
+            # Exactly these are on this chip: their orders there, those of the others elsewhere, of all orders.
+            there = math.perm(room, len(members)) * math.perm(slots - room, items - len(members))
+            total += there / math.perm(slots, items) * math.fsum(lost)
+    return total / len(problem.tasks)
+
+
+def worst(problem: Problem, search: Search) -> Sharing:
+    """The sharing that costs most, or the worst of many drawn ones. Raises UsageError for unknown costs."""
+    if problem.single and problem.countable:
+        against = _Opposite(problem.tasks, problem.chips, problem.costs, problem.objective)
+        found = by_columns(against, search)
+        if not found.out_of_time:
+            return found.sharing
+    return max((at_random(problem, seed) for seed in range(DRAWN)), key=lambda each: problem.worth(each)[0])
+
+
+class _Opposite(Problem):
+    """The same with the sign of costs changed: its cheapest sharing is the worst."""
+
+    def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+        """All sets that a chip may get, with what they lose, negative."""
+        return [(members, tuple(-each for each in lost)) for members, lost in super().table(number)]

@@ -1,0 +1,210 @@
+"""Rounds: which tasks run at the same time where all CPUs share one cache, so that no choice of chip separates any.
+
+A set is a round instead of a chip; rounds run one after the other, in any order. What a round costs is how long it
+lasts: its tasks begin together, none begins again, and who is left runs with fewer (`corun.play` with `drain`); costs
+of pairs add up as slow-downs, D/(1 - D), which are times. `plan` finds the rounds that take the least time together: a
+set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a task beside
+nobody is matched to an idle slot). HiGHS solves it, with a bound. Where sets are too many to be listed, `swap` fills
+rounds by what tasks lose, without a bound.
+
+`Rounds.lasts` says how long a set lasts; `expected` the mean over random rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from random import Random
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_matrix
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, in_rounds
+from becalm.placement.found import Found, Search
+from becalm.placement.problem import MOST_SETS, Problem, Sharing
+from becalm.placement.search import swap
+
+DRAWN = 400
+"""Random rounds whose mean is taken where tasks of several processes make it no formula."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Tasks that run in rounds on one chip. Members of a set are numbers of tasks; all processes of a task run in one
+    round."""
+
+    problem: Problem
+    room: int
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], chip: Chip, costs: CoRunCosts) -> Rounds:
+        """Raises UsageError for a task without a time alone, or with more processes than there is room."""
+        for task in tasks:
+            if task.solo_s is None:
+                raise UsageError(f"How long {task.name} takes alone is not known: rounds are planned by time.")
+            if task.processes > chip.slots:
+                raise UsageError(
+                    f"{task.name} has {task.processes} processes, and {chip.slots} run at a time: it fits no round."
+                )
+        count = sum(task.processes for task in tasks)
+        return cls(Problem.of(tasks, in_rounds([chip], count), costs, Objective.SLOWDOWN), chip.slots)
+
+    @cached_property
+    def _items(self) -> tuple[tuple[int, ...], ...]:
+        jobs = self.problem.job
+        return tuple(tuple(i for i, job in enumerate(jobs) if job == task) for task in range(len(self.problem.tasks)))
+
+    @cached_property
+    def solo_s(self) -> tuple[float, ...]:
+        """Seconds that each task takes alone."""
+        return tuple(task.solo_s or 0.0 for task in self.problem.tasks)
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, ...], float]:
+        return {}
+
+    def lasts(self, members: tuple[int, ...]) -> float:
+        """Seconds from the begin of a round with these tasks to its last end. Raises UsageError for unknown costs."""
+        if members not in self._known:
+            self._known[members] = self._played(members)
+        return self._known[members]
+
+    def _played(self, members: tuple[int, ...]) -> float:
+        left, running, now = dict.fromkeys(members, 1.0), list(members), 0.0
+        if len(members) == 1 and self.problem.tasks[members[0]].processes == 1:
+            return self.solo_s[members[0]]
+        while running:
+            processes = [item for task in running for item in self._items[task]]
+            slower = dict.fromkeys(running, -1.0)
+            for item, cost in zip(processes, self.problem.losses(processes, self.problem.chips[0]), strict=True):
+                task = self.problem.job[item]
+                slower[task] = max(slower[task], cost)
+            rate = {task: 1 / (self.solo_s[task] * (1 + slower[task])) for task in running}
+            step = min(left[task] / rate[task] for task in running)
+            now += step
+            for task in running:
+                left[task] -= step * rate[task]
+            running = [task for task in running if left[task] > 1e-12]
+        return now
+
+    def total_s(self, sharing: Sharing) -> float:
+        """Seconds that these rounds take together."""
+        return math.fsum(self.lasts(tuple(sorted(each))) for each in sharing)
+
+    def lost(self, sharing: Sharing) -> dict[str, float]:
+        """What each task loses while all of its round run, by name: its degradation."""
+        found: dict[str, float] = {}
+        for members in sharing:
+            processes = [item for task in members for item in self._items[task]]
+            for item, cost in zip(processes, self.problem.losses(processes, self.problem.chips[0]), strict=True):
+                name = self.problem.item[item].name
+                found[name] = max(cost / (1 + cost), found.get(name, cost / (1 + cost)))
+        return found
+
+    def sizes(self, members: Iterable[int]) -> int:
+        """Processes of these tasks."""
+        return sum(self.problem.tasks[each].processes for each in members)
+
+    @property
+    def countable(self) -> bool:
+        """Whether all sets that fit can be listed."""
+        return sum(math.comb(len(self.solo_s), size) for size in range(1, self.room + 1)) <= MOST_SETS
+
+    def sets(self) -> Iterator[tuple[tuple[int, ...], float]]:
+        """All sets that fit and of which the costs are known, with how long each lasts."""
+        for size in range(1, min(self.room, len(self.solo_s)) + 1):
+            for members in combinations(range(len(self.solo_s)), size):
+                if self.sizes(members) > self.room:
+                    continue
+                try:
+                    seconds = self.lasts(members)
+                except UsageError:
+                    # Nobody knows what these cost each other: they do not run together.
+                    if size == 1:
+                        raise
+                    continue
+                yield members, seconds
+
+    def expected(self) -> float:
+        """Mean seconds of rounds that are filled by chance, all but the last one fully. Raises UsageError for unknown
+        costs."""
+        count = len(self.solo_s)
+        if not (self.problem.single and self.countable):
+            return math.fsum(self.total_s(each) for each in self.drawn(DRAWN)) / DRAWN
+        full, rest = divmod(count, self.room)
+        mean = 0.0
+        for size, often in ((self.room, full), (rest, 1)):
+            if size and often:
+                sets = [self.lasts(each) for each in combinations(range(count), size)]
+                mean += often * math.fsum(sets) / len(sets)
+        return mean
+
+    def drawn(self, count: int, seed: int = 0) -> Iterator[Sharing]:
+        """Rounds that are filled by tasks in random orders."""
+        random = Random(seed)
+        for _ in range(count):
+            order, rounds = list(range(len(self.solo_s))), [[]]  # type: list[int], list[list[int]]
+            random.shuffle(order)
+            for each in order:
+                if self.sizes([*rounds[-1], each]) > self.room:
+                    rounds.append([])
+                rounds[-1].append(each)
+            yield tuple(tuple(sorted(each)) for each in rounds)
+
+    def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
+        """The names in each round; a task of several processes is there once."""
+        return tuple(tuple(self.problem.tasks[each].name for each in members) for members in sharing)
+
+
+def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:
+    """The rounds that take the least time together, or the most (`longest`), with a bound on their seconds where that
+    is proved. Longest first; where time ran out, the best that was found."""
+    if not rounds.countable:
+        return _filled(rounds, search)
+    sets = list(rounds.sets())
+    # The worst is looked for among rounds that are as full as can be: running one after the other is no sharing.
+    if longest:
+        fewest = -(-rounds.sizes(range(len(rounds.solo_s))) // rounds.room)
+    sign = -1.0 if longest else 1.0
+    column = np.repeat(np.arange(len(sets)), [len(members) for members, _ in sets])
+    row = np.concatenate([members for members, _ in sets])
+    matrix = csr_matrix((np.ones(len(row)), (row, column)), shape=(len(rounds.solo_s), len(sets)))
+    constraints = [LinearConstraint(matrix, 1, 1)]
+    if longest:
+        constraints.append(LinearConstraint(np.ones((1, len(sets))), 0, fewest))
+    found: Any = milp(
+        np.array([sign * seconds for _, seconds in sets]),
+        integrality=np.ones(len(sets), dtype=int),
+        bounds=Bounds(0, 1),
+        constraints=constraints,
+        options={"time_limit": search.budget_s, "mip_rel_gap": 0.0},
+    )
+    if found.x is None:
+        return _filled(rounds, search)
+    chosen = [sets[each] for each in np.flatnonzero(found.x > 0.5)]
+    ordered = tuple(members for members, _ in sorted(chosen, key=lambda each: (-each[1], each[0])))
+    dual = getattr(found, "mip_dual_bound", None)
+    bound = None if dual is None or not np.isfinite(dual) else sign * float(dual)
+    return Found(ordered, bound, out_of_time=found.status == 1)
+
+
+def _filled(rounds: Rounds, search: Search) -> Found:
+    """Rounds by what tasks lose, with as few rounds as there may be; by the order given where tasks have several
+    processes or costs are missing."""
+    problem = rounds.problem
+    if problem.single:
+        try:
+            found = swap(problem, search)
+        except UsageError:
+            pass
+        else:
+            ordered = sorted((each for each in found.sharing if each), key=lambda each: (-rounds.lasts(each), each))
+            return Found(tuple(ordered), None, found.decision_ns, found.out_of_time)
+    alone = tuple((each,) for each in range(len(rounds.solo_s)))
+    return Found(alone, None, out_of_time=True)

@@ -1,0 +1,47 @@
+"""Profiles of programs whose true costs are known."""
+
+import numpy as np
+
+from becalm.nouns.co_run_profile import CoRun, CoRunProfile, LeftOut, ProfiledProgram, TimedRun
+from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
+from becalm.nouns.workload import Workload
+
+CHIPS = (Chip(2), Chip(2))
+MACHINE = {"hostname": "here", "cpu": "a CPU"}
+
+
+def truth(costs, solo):
+    """The costs without noise, and the tasks."""
+    names = [f"t{each}" for each in range(len(costs))]
+    pairs = tuple(
+        PairCost(one, other, float(costs[a][b]))
+        for a, one in enumerate(names)
+        for b, other in enumerate(names)
+        if a != b
+    )
+    return [Task(name, float(seconds)) for name, seconds in zip(names, solo, strict=True)], CoRunCosts(
+        Origin.GIVEN, pairs=pairs
+    )
+
+
+def profile(costs, solo, *, rounds=8, noise=0.02, seed=0, chips=CHIPS, left_out=(), machine=MACHINE):
+    """A profile as it would be measured: every run with its own noise (a log-normal), each pair once a round."""
+    random = np.random.default_rng(seed)
+    names = [f"t{each}" for each in range(len(costs))]
+    position = iter(range(10**9))
+
+    def runs(seconds):
+        return tuple(TimedRun(n, next(position), float(seconds * random.lognormal(0, noise))) for n in range(rounds))
+
+    programs = tuple(
+        ProfiledProgram(name, Workload.of([name]), runs(seconds)) for name, seconds in zip(names, solo, strict=True)
+    )
+    without = {frozenset(each) for each in left_out}
+    co_runs = tuple(
+        CoRun(one, (other,), runs(solo[a] / (1 - costs[a][b])))
+        for a, one in enumerate(names)
+        for b, other in enumerate(names)
+        if a != b and frozenset((one, other)) not in without
+    )
+    skipped = tuple(LeftOut(tuple(each), "no time was left") for each in left_out)
+    return CoRunProfile(machine, tuple(chips), programs, co_runs, skipped)

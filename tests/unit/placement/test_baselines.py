@@ -1,0 +1,43 @@
+"""The mean of random sharings, and the worst: against all of them."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
+from becalm.placement.baselines import expected, worst
+from becalm.placement.found import Search
+from becalm.placement.problem import Problem
+
+
+def problem(count, chips, seed, processes=1):
+    random = np.random.default_rng(seed)
+    tasks = [Task(f"t{each}", 1.0, processes=processes) for each in range(count)]
+    costs = random.uniform(0, 0.3, (count, count))
+    pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count))
+    return Problem.of(tasks, chips, CoRunCosts(Origin.GIVEN, pairs=pairs), Objective.DEGRADATION)
+
+
+def every(given):
+    """The cost of each way to put processes into slots."""
+    slots = [chip for chip, room in enumerate(given.rooms) for _ in range(room)]
+    for drawn in permutations(range(len(slots)), len(given.item)):
+        where = [slots[each] for each in drawn]
+        sharing = tuple(tuple(item for item, at in enumerate(where) if at == chip) for chip in range(len(given.chips)))
+        yield given.worth(sharing)[0]
+
+
+@pytest.mark.parametrize("chips", [(Chip(2), Chip(2)), (Chip(3), Chip(2)), (Chip(3), Chip(3)), (Chip(1), Chip(4))])
+def test_the_mean_and_the_worst_of_all(chips):
+    given = problem(4, chips, 1)
+    costs = list(every(given))
+    assert expected(given) == pytest.approx(np.mean(costs))
+    assert given.worth(worst(given, Search(0, 10.0)))[0] == pytest.approx(max(costs))
+
+
+def test_tasks_of_several_processes_are_drawn():
+    given = problem(3, (Chip(3), Chip(3)), 2, processes=2)
+    costs = list(every(given))
+    assert expected(given) == pytest.approx(np.mean(costs), abs=6 * np.std(costs) / 20)
+    assert given.worth(worst(given, Search(0, 1.0)))[0] == pytest.approx(max(costs))

@@ -1,0 +1,153 @@
+"""Rounds of tasks on CPUs that share one cache: against trying all, against playing them through, and odd numbers."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
+from becalm.placement import rounds as rounds_module
+from becalm.placement.corun import play
+from becalm.placement.found import Search
+from becalm.placement.rounds import Rounds, plan
+
+SEARCH = Search(0, 10.0)
+
+
+def random_problem(count, seed, slots=2, most=0.6):
+    random = np.random.default_rng(seed)
+    tasks = [Task(f"t{each}", float(random.uniform(0.5, 2))) for each in range(count)]
+    costs = random.uniform(0, most / (slots - 1), (count, count))
+    pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
+    return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
+
+
+def partitions(left, most):
+    """All ways to divide into sets of at most so many."""
+    if not left:
+        yield ()
+        return
+    first, rest = left[0], left[1:]
+    for size in range(min(most, len(left))):
+        for others in combinations(rest, size):
+            for more in partitions(tuple(each for each in rest if each not in others), most):
+                yield ((first, *others), *more)
+
+
+@pytest.mark.parametrize(("count", "slots"), [(2, 2), (5, 2), (6, 2), (8, 2), (6, 3), (7, 4)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_other_rounds_take_less_time(count, slots, seed):
+    rounds = random_problem(count, seed, slots)
+    found = plan(rounds, SEARCH)
+    best = min(rounds.total_s(each) for each in partitions(tuple(range(count)), slots))
+    assert rounds.total_s(found.sharing) == pytest.approx(best)
+    assert found.bound == pytest.approx(best)
+    assert sorted(each for members in found.sharing for each in members) == list(range(count))
+
+
+def test_a_round_lasts_as_long_as_playing_it_through():
+    rounds = random_problem(2, 3)
+    tasks = rounds.problem.tasks
+    played = play(tasks, [Chip(2)], rounds.problem.costs, [[each.name for each in tasks]], drain=True)
+    assert rounds.lasts((0, 1)) == pytest.approx(played.end_s)
+
+
+def test_slow_downs_of_pairs_add_up():
+    pairs = [PairCost(a, b, 0.5) for a in "abc" for b in "abc" if a != b]
+    rounds = Rounds.of([Task(each, 1.0) for each in "abc"], Chip(3), CoRunCosts(Origin.GIVEN, pairs=tuple(pairs)))
+    assert rounds.lasts((0, 1, 2)) == pytest.approx(3)
+    assert rounds.lost(((0, 1, 2),)) == pytest.approx({"a": 2 / 3, "b": 2 / 3, "c": 2 / 3})
+
+
+def test_by_hand():
+    # a takes 1/(1 - 0.5) = 2 s beside b; b has then done 2·0.8/3 of its work and does the rest alone.
+    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a", 0.2)))
+    rounds = Rounds.of([Task("a", 1.0), Task("b", 3.0)], Chip(2), costs)
+    assert rounds.lasts((0, 1)) == pytest.approx(2 + 3 * (1 - 1.6 / 3))
+    assert plan(rounds, SEARCH).sharing == ((0, 1),)
+    assert rounds.lost(((0, 1),)) == {"a": 0.5, "b": 0.2}
+    assert rounds.expected() == pytest.approx(3.4)
+
+
+def test_tasks_that_slow_each_other_too_much_run_one_after_the_other():
+    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.7), PairCost("b", "a", 0.7)))
+    rounds = Rounds.of([Task("a", 1.0), Task("b", 1.0)], Chip(2), costs)
+    assert plan(rounds, SEARCH).sharing == ((0,), (1,))
+
+
+def test_what_nobody_measured_together_does_not_run_together():
+    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
+    rounds = Rounds.of([Task(name, 1.0) for name in "abc"], Chip(2), costs)
+    assert plan(rounds, SEARCH).sharing == ((0, 1), (2,))
+    with pytest.raises(UsageError, match="is not known"):
+        rounds.expected()
+
+
+def test_fewer_tasks_than_slots_and_a_task_alone():
+    rounds = Rounds.of(
+        [Task("a", 2.0)], Chip(4), CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "x", 0.1), PairCost("x", "a", 0.1)))
+    )
+    assert plan(rounds, SEARCH).sharing == ((0,),)
+    assert rounds.expected() == 2.0
+
+
+@pytest.mark.parametrize(("count", "slots"), [(6, 2), (5, 2), (7, 3)])
+def test_the_mean_of_random_rounds_is_that_of_all(count, slots):
+    rounds = random_problem(count, 5, slots)
+    full = [slots] * (count // slots) + ([count % slots] if count % slots else [])
+    every = [
+        rounds.total_s(each)
+        for each in partitions(tuple(range(count)), slots)
+        if sorted(map(len, each), reverse=True) == full
+    ]
+    assert rounds.expected() == pytest.approx(np.mean(every))
+    drawn = [rounds.total_s(each) for each in rounds.drawn(2000)]
+    assert np.mean(drawn) == pytest.approx(np.mean(every), abs=5 * np.std(drawn) / 2000**0.5)
+
+
+def test_the_longest_are_full_rounds_and_take_most():
+    rounds = random_problem(6, 2)
+    worst = plan(rounds, SEARCH, longest=True).sharing
+    assert [len(each) for each in worst] == [2, 2, 2]
+    every = [rounds.total_s(each) for each in partitions(tuple(range(6)), 2) if len(each) == 3]
+    assert rounds.total_s(worst) == pytest.approx(max(every))
+
+
+def test_processes_of_a_task_run_in_one_round():
+    pairs = [PairCost(a, b, 0.1) for a in "abc" for b in "abc"]
+    rounds = Rounds.of(
+        [Task("a", 1.0, processes=2), Task("b", 1.0), Task("c", 1.0)], Chip(2), CoRunCosts(Origin.GIVEN, pairs=pairs)
+    )
+    assert sorted(rounds.named(plan(rounds, SEARCH).sharing)) == [("a",), ("b", "c")]
+    assert rounds.lasts((0,)) == pytest.approx(1 / 0.9)
+    assert rounds.expected() > 0
+    with pytest.raises(UsageError, match="it fits no round"):
+        Rounds.of([Task("a", 1.0, processes=3)], Chip(2), CoRunCosts(Origin.GIVEN, pairs=pairs))
+
+
+def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch):
+    rounds = random_problem(8, 1)
+    monkeypatch.setattr(rounds_module, "MOST_SETS", 10)
+    found = plan(rounds, SEARCH)
+    assert found.bound is None
+    assert sorted(each for members in found.sharing for each in members) == list(range(8))
+    monkeypatch.undo()
+    assert rounds.total_s(found.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9
+
+
+def test_costs_of_whole_sets_are_used():
+    names = ("a", "b", "c")
+    costs = CoRunCosts(
+        Origin.GIVEN,
+        sets=(SetCosts(names, (0.05, 0.05, 0.05)),),
+        pairs=tuple(PairCost(a, b, 0.4) for a in names for b in names if a != b),
+    )
+    rounds = Rounds.of([Task(each, 1.0) for each in names], Chip(3), costs)
+    assert plan(rounds, SEARCH).sharing == ((0, 1, 2),)
+
+
+def test_rounds_need_times():
+    costs = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
+    with pytest.raises(UsageError, match="How long a takes alone is not known"):
+        Rounds.of([Task("a"), Task("b", 1.0)], Chip(2), costs)
