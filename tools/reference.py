@@ -121,6 +121,24 @@ def quantities() -> str:
     )
 
 
+def kernels() -> str:
+    """The built-in kernels: what is known of them, and their parameters."""
+    known = table(
+        ("kernel", "what it does", "pressure", "sensitivity", "because"),
+        ((code(row.name), row.what, row.pressure, row.sensitivity, row.why) for row in tables.built_in_kernels()),
+    )
+    units = {"bytes": "a size", "count": "a number"}
+    parameters = table(
+        ("kernel", "parameter", "given as", "usually", "what it is"),
+        (
+            (code(row.name), code(each.name), units[each.unit], each.usual, each.meaning)
+            for row in tables.built_in_kernels()
+            for each in row.parameters
+        ),
+    )
+    return f"{known}\n{parameters}"
+
+
 def run_columns() -> str:
     """The columns of a run."""
     return table(
@@ -202,6 +220,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "run-columns": run_columns,
     "quantities": quantities,
+    "kernels": kernels,
     "methods": methods,
     "placements": placements,
     "hosts": hosts,

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from becalm.nouns.stored_comparison import StoredComparison as StoredComparison
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
+    from becalm.nouns.tables import built_in_kernels as built_in_kernels
     from becalm.nouns.timeline import Timeline as Timeline
     from becalm.nouns.timer import ClockComparison as ClockComparison
     from becalm.nouns.timer import ClockReport as ClockReport
@@ -157,6 +158,7 @@ _VALUES = {
     "becalm.nouns.stored_comparison": "StoredComparison",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",
+    "becalm.nouns.tables": "built_in_kernels",
     "becalm.nouns.timeline": "Timeline",
     "becalm.nouns.timer": "ClockComparison ClockReport FoundPair TimerCell",
     "becalm.nouns.tune_cost": "TuneCost",

@@ -8,6 +8,7 @@
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `clock`
 //! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
+//! `kernel` runs a program of known pressure on caches,
 //! `overhead` measures the agent itself, `tables` prints what it knows, `init`
 //! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
 
@@ -26,6 +27,7 @@ mod init;
 mod input;
 mod interface;
 mod intervals;
+mod kernel;
 mod load;
 mod machine;
 mod measure;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Ok(options::Command::Load(options)) => return load::run(options),
         Ok(options::Command::Clock(request)) => return clock::run(&request),
         Ok(options::Command::Wakeups(wakeups)) => return wakeups::run(&wakeups),
+        Ok(options::Command::Kernel(kernel)) => return kernel::run(&kernel),
         Ok(options::Command::Tables) => {
             println!("{}", tables::tables());
             return ExitCode::SUCCESS;

@@ -21,6 +21,8 @@ pub enum Command {
     Clock(becalm_core::clock::request::Request),
     /// Show how soon woken threads run.
     Wakeups(becalm_core::wakeups::Wakeups),
+    /// Run a built-in kernel.
+    Kernel(crate::kernel::Asked),
     /// Print the engine's tables.
     Tables,
     Version,
@@ -91,6 +93,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
         Some("clock") => return crate::clock::parse(arguments).map(Command::Clock),
         Some("load") => return crate::load::parse(arguments).map(Command::Load),
         Some("wakeups") => return crate::wakeups::parse(arguments).map(Command::Wakeups),
+        Some("kernel") => return crate::kernel::parse(arguments).map(Command::Kernel),
         Some("tables") => return Ok(Command::Tables),
         Some("--version") => return Ok(Command::Version),
         _ => return Err(USAGE.to_owned()),

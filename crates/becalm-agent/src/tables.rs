@@ -2,6 +2,7 @@
 //! is. It is written beside the Python package when that is built (`make build`, setup.py), and never by hand.
 
 use becalm_core::boot::loader::LOADERS;
+use becalm_core::kernel::table as kernels;
 use becalm_core::knob::catalogue as knobs;
 use becalm_core::load::table as load_columns;
 use becalm_core::quantity;
@@ -18,6 +19,7 @@ pub fn tables() -> Value {
         "load_columns": load_columns::TABLE,
         "sources": sources::TABLE,
         "quantities": quantity::TABLE,
+        "kernels": kernels::TABLE,
         "boot_loaders": loaders,
     })
 }
@@ -32,7 +34,10 @@ mod tests {
         for (table, rows) in &tables {
             let rows = rows.as_array().unwrap();
             let mut names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
-            assert!(names.len() > if table == "boot_loaders" { 1 } else { 10 }, "{table}");
+            assert!(
+                names.len() > if matches!(table.as_str(), "boot_loaders" | "kernels") { 1 } else { 10 },
+                "{table}"
+            );
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), rows.len(), "{table}");

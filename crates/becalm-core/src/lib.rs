@@ -5,7 +5,7 @@
 //! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `quantity` those that are
 //! measured of them, `stress` makes it
 //! busy, `clock` evaluates timers, `beneath` opens files below a directory,
-//! `wakeups` is a workload that shows how soon woken threads run.
+//! `wakeups` is a workload that shows how soon woken threads run, `kernel` are workloads of known pressure on caches.
 //! Nothing here prints, and nothing here knows the protocol's framing.
 
 pub mod beneath;
@@ -14,6 +14,7 @@ pub mod clock;
 pub mod cpus;
 pub mod exec;
 pub mod facts;
+pub mod kernel;
 pub mod knob;
 pub mod load;
 pub mod metric;

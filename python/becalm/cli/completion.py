@@ -11,6 +11,9 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 import becalm
 from becalm.errors import UsageError
 
+KERNEL = "kernel"
+"""The kind of program whose names are offered."""
+
 
 @add_completion_class
 class Bash(BashComplete):
@@ -27,10 +30,17 @@ class Bash(BashComplete):
             args, incomplete = [*args, "="], ""
         if len(args) >= 2 and args[-1] == "=":
             return args[:-2], f"{args[-2]}={incomplete}"
+        # A colon ends a word there, too.
+        if len(args) >= 1 and args[-1] == KERNEL and incomplete == ":":
+            return args[:-1], f"{KERNEL}:"
+        if len(args) >= 2 and args[-2:] == [KERNEL, ":"]:
+            return args[:-2], f"{KERNEL}:{incomplete}"
         return args, incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
         """What is put in the place of the last word."""
+        if str(item.value).startswith(f"{KERNEL}:") and self.get_completion_args()[1].startswith(f"{KERNEL}:"):
+            return super().format_completion(CompletionItem(str(item.value).partition(":")[2], item.type))
         _, equals, value = str(item.value).partition("=")
         return super().format_completion(CompletionItem(value if equals and value else item.value, item.type))
 
@@ -39,6 +49,12 @@ def knobs(incomplete: str) -> list[CompletionItem]:
     """Names of knobs, each with why it matters."""
     found = (row for row in becalm.catalogue() if row.name.startswith(incomplete))
     return [CompletionItem(row.name, help=row.rationale) for row in found]
+
+
+def kernels(incomplete: str) -> list[CompletionItem]:
+    """Built-in kernels as programs, each with what it does, as soon as something was typed."""
+    known = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
+    return [CompletionItem(name, help=what) for name, what in known if name.startswith(incomplete)]
 
 
 def settings(incomplete: str) -> list[CompletionItem]:

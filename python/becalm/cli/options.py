@@ -56,6 +56,18 @@ class Setting(click.ParamType[Any]):
         return settings(incomplete) if param.name == "settings" else []
 
 
+class Program(click.ParamType[str]):
+    """A word of a command line, or the name of a built-in program."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of built-in kernels."""
+        from becalm.cli.completion import kernels
+
+        return kernels(incomplete)
+
+
 class Knob(click.ParamType[str]):
     """The name of a setting; the agent knows which there are."""
 

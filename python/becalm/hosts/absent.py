@@ -16,7 +16,7 @@ from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import AGENT, Workload
 
 
 class NoMachine:
@@ -86,6 +86,16 @@ class NoMachine:
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
+    """Raises UsageError for a built-in kernel, on a host that has no caches for it to press on."""
+    for each in workloads:
+        if each.argv[:2] == (AGENT, "kernel"):
+            raise UsageError(
+                f"{host} has no caches and no memory, so {each.name} does nothing on it that it is known for. "
+                "Name another --host: the built-in kernels run wherever programs do."
+            )
 
 
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:

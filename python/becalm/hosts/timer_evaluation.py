@@ -18,12 +18,9 @@ from becalm.hosts.events import RunText, Written
 from becalm.hosts.protocol import Host, MeasureRequest
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Output, Workload
+from becalm.nouns.workload import AGENT, Output, Workload
 
 Event = dict[str, Any]
-
-AGENT = "/proc/self/exe"
-"""What the agent starts is started from its own process, so this is the agent itself on any machine."""
 
 
 def timers_path() -> str:

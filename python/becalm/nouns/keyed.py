@@ -1,4 +1,5 @@
-"""What follows the colon of a text that makes a program of numbers: `groups=20,loops=1000,threads`, `work=50us`."""
+"""What follows the colon of a text that makes a program of numbers: `groups=20,loops=1000,threads`, `work=50us`,
+`size=64MiB`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
-from becalm.units import duration_ns
+from becalm.units import duration_ns, size_bytes
 
 LONGEST_NS = 3_600 * 10**9
 """No time of a text is longer than an hour."""
@@ -15,7 +16,7 @@ LONGEST_NS = 3_600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Numbers by name, in the order of what is known (times in ns), and words that stand alone."""
+    """Numbers by name, in the order of what is known (times in ns, sizes in bytes), and words that stand alone."""
 
     numbers: Mapping[str, int]
     words: frozenset[str]
@@ -32,13 +33,15 @@ def keyed(
     known: Mapping[str, int | None],
     words: tuple[str, ...] = (),
     times: Mapping[str, int] | None = None,
+    sizes: Mapping[str, int | None] | None = None,
 ) -> Given:
-    """Read a text of `kind`; `known` has the default of each number, None for none, `times` those of times, ns.
+    """Read a text of `kind`; `known` has the default of each number, None for none, `times` those of times, ns, `sizes`
+    those of sizes, bytes.
 
     Raises UsageError.
     """
-    times = times or {}
-    found = {**known, **times}
+    times, sizes = times or {}, sizes or {}
+    found = {**known, **times, **sizes}
     alone = set()
     for part in (each.strip() for each in text.split(",")):
         name, equals, value = part.partition("=")
@@ -46,8 +49,10 @@ def keyed(
             alone.add(name)
         elif name in times:
             found[name] = _time(kind, name, value)
+        elif name in sizes:
+            found[name] = _size(kind, name, value)
         elif name not in known:
-            raise UsageError(_unknown(kind, name, (*known, *times, *words)))
+            raise UsageError(_unknown(kind, name, (*known, *times, *sizes, *words)))
         elif not (value.isascii() and value.isdigit() and 0 < int(value) < 2**31):
             raise UsageError(f"{kind}: {name} is a whole number above zero, not {value!r}. Write it like {name}=10")
         else:
@@ -66,6 +71,15 @@ def _time(kind: str, name: str, value: str) -> int:
             f"Write it like {name}=50us"
         )
     return ns
+
+
+def _size(kind: str, name: str, value: str) -> int:
+    try:
+        return size_bytes(value)
+    except UsageError as error:
+        raise UsageError(
+            f"{kind}: {name} is a number of bytes, at least one, not {value!r}. Write it like {name}=64MiB"
+        ) from error
 
 
 def _unknown(kind: str, name: str, known: tuple[str, ...]) -> str:

@@ -3,7 +3,8 @@
 The agent holds them; `becalm-agent tables` writes them into tables.json beside this package (`make build`, setup.py).
 Nothing here is typed in twice: who needs to know a column or a source asks here.
 
-Public: LoadColumn, RunColumn, Source, Quantity, load_columns, run_columns, sources, quantities, rows.
+Public: LoadColumn, RunColumn, Source, Quantity, BuiltInKernel, KernelParameter, load_columns, run_columns,
+sources, quantities, built_in_kernels, rows.
 """
 
 from __future__ import annotations
@@ -82,6 +83,36 @@ class Quantity:
     meaning: str
 
 
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """One parameter of a built-in kernel; `unit`: in what it is given; `least`: the smallest value that it takes.
+
+    `usual`: what it is when nothing is said, in words.
+    """
+
+    name: str
+    unit: Literal["bytes", "count"]
+    least: int
+    usual: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInKernel:
+    """One built-in kernel (crates/becalm-core/src/kernel/table.rs).
+
+    `pressure`: how much it takes of what a chip's CPUs share, `sensitivity`: how much it loses when others take it,
+    both as ranks among the kernels, 0 for none to 5; `why` in words.
+    """
+
+    name: str
+    what: str
+    pressure: int
+    sensitivity: int
+    why: str
+    parameters: tuple[KernelParameter, ...]
+
+
 @cache
 def _tables(file: Path) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -121,3 +152,12 @@ def sources() -> tuple[Source, ...]:
 def quantities() -> tuple[Quantity, ...]:
     """What can be measured of a run besides its times, in the order of help and documents."""
     return tuple(Quantity(**row) for row in rows("quantities"))
+
+
+@cache
+def built_in_kernels() -> tuple[BuiltInKernel, ...]:
+    """The built-in kernels of known pressure and sensitivity, in the order of documents."""
+    return tuple(
+        BuiltInKernel(**{**row, "parameters": tuple(KernelParameter(**each) for each in row["parameters"])})
+        for row in rows("kernels")
+    )

@@ -26,6 +26,9 @@ class Output(StrEnum):
     KEEP = "keep"
 
 
+AGENT = "/proc/self/exe"
+"""What the agent starts is started from its own process, so this is the agent itself on any machine."""
+
 MOST_COPIES = 4096
 
 HOOKS = ("setup", "prepare", "cleanup")

@@ -66,6 +66,14 @@ TABLE = (
         "wakeups:workers=4,requests=10000",
         alone=True,
     ),
+    Row(
+        "kernel",
+        "becalm.workloads.kernel",
+        "open_kernel",
+        "a built-in program of known pressure on caches and memory",
+        "kernel:chase",
+        alone=True,
+    ),
 )
 
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from becalm.nouns.keyed import keyed
 from becalm.nouns.metric import metrics
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import AGENT, Workload
 from becalm.workloads.asked import Asked
 
 OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
 """With their defaults; `requests` of each worker, `work` in dependent additions a request."""
-
-AGENT = "/proc/self/exe"
-"""Whoever starts the program: the agent, on every host."""
 
 METRICS = metrics(
     [

@@ -1,5 +1,6 @@
 """What a shell offers of knobs, as click asks for it and as bash takes it."""
 
+import re
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from becalm.cli.completion import knobs, script, settings
 from becalm.cli.main import becalm
+from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
 
 
@@ -30,8 +32,8 @@ def test_after_the_sign_come_the_values_that_have_names():
 
 
 def bash(*words):
-    """What bash offers when the last word is being typed; a sign of equality ends a word there, as it does in bash."""
-    parts = [part for word in words for part in word.replace("=", "\n=\n").split("\n")]
+    """What bash offers when the last word is being typed; signs of equality and colons end words there, as in bash."""
+    parts = [part for word in words for part in re.sub("([=:])", r"\n\1\n", word).split("\n")]
     parts = [*(part for part in parts[:-1] if part), parts[-1]]
     line = " ".join(f"'{part}'" for part in parts)
     code = (
@@ -52,6 +54,10 @@ def bash(*words):
         (("becalm", "apply", "--set", "isolation="), ["first-core", "last-core"]),
         (("becalm", "tune", "--only", "io_"), ["io_priority"]),
         (("becalm", "tune", "--factor", "slice"), ["slice_ns"]),
+        (("becalm", "run", "kern"), [f"kernel:{row.name}" for row in tables.built_in_kernels()]),
+        (("becalm", "run", "kernel:"), [row.name for row in tables.built_in_kernels()]),
+        (("becalm", "compare", "kernel:chase", "kernel:tri"), ["triad"]),
+        (("becalm", "run", ""), []),
     ],
 )
 def test_bash_replaces_the_last_word_only(words, expected):

@@ -39,6 +39,13 @@ def test_times_are_in_any_unit():
     assert found.numbers == {"a": 4, "work": 2_000_000, "think": 1500, "rest": 7}
 
 
+def test_sizes_are_in_bytes():
+    assert keyed("x", "size=64MiB", {}, sizes={"size": None, "step": None}).numbers == {"size": 64 << 20}
+    for value in ("", "0", "-1", "many", "1s"):
+        with pytest.raises(UsageError, match="size is a number of bytes"):
+            keyed("x", f"size={value}", {}, sizes={"size": None})
+
+
 @pytest.mark.parametrize("value", ["", "5", "0us", "-1ms", "many", "2h", "1e999s"])
 def test_what_is_no_time_is_said(value):
     with pytest.raises(UsageError, match="work is a time with its unit"):

@@ -65,6 +65,12 @@ def test_columns_are_those_of_the_tables():
     assert first_column(told("run-columns")) == [row.name for row in tables.run_columns()]
 
 
+def test_kernels_are_those_of_the_table():
+    names = first_column(told("kernels"))
+    assert set(names) == {row.name for row in tables.built_in_kernels()}
+    assert len(names) == sum(1 + len(row.parameters) for row in tables.built_in_kernels())
+
+
 def test_load_sources_are_those_of_the_table():
     text = told("load-sources")
     assert first_column(text) == re.findall(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Ability, with_abilities
-from becalm.hosts.absent import NoMachine, refuse_metrics
+from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.simulated import machine
@@ -166,6 +166,7 @@ class SimHost(NoMachine):
     ) -> list[str]:
         """Read each program's base time, and what each of the settings makes of the machine."""
         refuse_metrics(self.name, workloads)
+        refuse_kernels(self.name, workloads)
         base_ns = [self._base(workload) for workload in workloads]
         self._states = [self.machine.state(each or Settings()) for each in settings]
         self._base_ns = np.array(base_ns, dtype=float)

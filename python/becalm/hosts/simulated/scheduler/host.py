@@ -14,7 +14,7 @@ import numpy as np
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Ability, Can, with_abilities
-from becalm.hosts.absent import NoMachine, refuse_metrics
+from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.simulated.scheduler import knobs as model_knobs
@@ -110,6 +110,7 @@ class SchedulerHost(NoMachine):
     ) -> list[str]:
         """Make a request of each program under each of the settings."""
         refuse_metrics(self.name, workloads)
+        refuse_kernels(self.name, workloads)
         requests = []
         for workload in workloads:
             if workload.kernel:

@@ -1,0 +1,118 @@
+//! `becalm-agent kernel NAME`: a built-in kernel (`becalm_core::kernel`); what came of it is one line of JSON.
+//!
+//! It is a program like any other that the agent starts: as `/proc/self/exe kernel …`, so that it is there on every host.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use becalm_core::facts::read::Machine;
+use becalm_core::kernel::given::Given;
+use becalm_core::kernel::table::{row, TABLE};
+use becalm_core::kernel::{room, Row};
+use serde_json::{json, Map, Value};
+
+const USAGE: &str = "becalm-agent kernel NAME [--PARAMETER NUMBER] …";
+
+/// A share of the memory that no size of becalm's own choice exceeds.
+const SHARE: u64 = 4;
+
+/// A kernel and what is asked of it.
+#[derive(Debug)]
+pub struct Asked {
+    row: &'static Row,
+    values: Vec<(String, u64)>,
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        self.row.name == other.row.name && self.values == other.values
+    }
+}
+
+/// Read what follows `kernel`; an error is a sentence.
+pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Asked, String> {
+    let name = arguments.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let known = || TABLE.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    let row = row(&name).ok_or_else(|| format!("there is no kernel {name:?}, but {}; {USAGE}.", known()))?;
+    let mut values = Vec::new();
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().and_then(|value| value.to_str()?.parse::<u64>().ok());
+        let value = value.ok_or_else(|| format!("{} takes a whole number; {USAGE}.", name.display()))?;
+        let parameter = name.to_str().and_then(|name| name.strip_prefix("--"));
+        let parameter = parameter.ok_or_else(|| format!("{} is not an option; {USAGE}.", name.display()))?;
+        values.push((parameter.to_owned(), value));
+    }
+    // What is asked for is checked here, against any machine; the sizes of this one follow when it runs.
+    Given::of(row, &values, room::UNKNOWN_CACHE, u64::MAX)?;
+    Ok(Asked { row, values })
+}
+
+/// Run it and print what came of it.
+pub fn run(asked: &Asked) -> ExitCode {
+    match served(asked) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => {
+            eprintln!("becalm-agent: {sentence}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn served(asked: &Asked) -> Result<Value, String> {
+    let machine = Machine::new(Path::new("/"));
+    let available = room::available(&machine);
+    let cache = room::last_level(&machine, room::here());
+    let limit = available.map_or(u64::MAX, |bytes| bytes / SHARE);
+    let given = Given::of(asked.row, &asked.values, cache.unwrap_or(room::UNKNOWN_CACHE), limit)?;
+    room::refuse(asked.row.name, (asked.row.memory)(&given), available)?;
+    let done = (asked.row.run)(&given);
+    let values: Map<String, Value> =
+        given.all().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    Ok(json!({
+        "kernel": asked.row.name,
+        "parameters": values,
+        "last_level_cache_bytes": cache,
+        "seconds": done.work_ns as f64 / 1e9,
+        "checksum": format!("{:016x}", done.checksum),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Asked, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_it_takes_and_what_not() {
+        let asked = of(&["chase", "--size", "8192", "--work", "10"]).unwrap();
+        assert_eq!(asked.values, [("size".to_owned(), 8192), ("work".to_owned(), 10)]);
+        for (bad, words) in [
+            (&["chaze"][..], "there is no kernel \"chaze\", but chase, triad"),
+            (&[], "there is no kernel"),
+            (&["chase", "--size"], "--size takes a whole number"),
+            (&["chase", "--size", "1M"], "--size takes a whole number"),
+            (&["chase", "size", "8192"], "size is not an option"),
+            (&["chase", "--step", "8"], "no parameter \"step\""),
+            (&["float", "--work", "0"], "cannot be 0"),
+        ] {
+            let said = of(bad).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_came_of_it_is_said_and_more_than_the_memory_refused() {
+        let said = served(&of(&["stride", "--size", "4096", "--work", "32"]).unwrap()).unwrap();
+        assert_eq!(said["checksum"], format!("{:016x}", 2 * (0..16).map(|index| index * 32).sum::<u64>()));
+        assert_eq!(said["parameters"], json!({"size": 4096, "step": 256, "work": 32}));
+        let said = served(&of(&["triad", "--size", "4503599627370496"]).unwrap()).unwrap_err();
+        assert!(said.contains("Ask for a smaller size."), "{said}");
+    }
+}

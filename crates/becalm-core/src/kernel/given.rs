@@ -1,0 +1,104 @@
+//! What a kernel is asked to do: a value of each of its parameters.
+
+use super::{Parameter, Row, Unit, Usual};
+
+/// A kernel with a value for each of its parameters, in the order of its row.
+#[derive(Debug)]
+pub struct Given {
+    pub row: &'static Row,
+    values: Vec<u64>,
+}
+
+/// Numbers of a text stay below this, so that no product of two of them with a line runs over.
+const MOST: u64 = 1 << 53;
+
+impl Given {
+    /// Of names and values as they are asked for; `cache` is the last-level cache in bytes, of which sizes that nobody
+    /// asks for are parts, and never more than `limit`. An error is a sentence.
+    pub fn of(row: &'static Row, asked: &[(String, u64)], cache: u64, limit: u64) -> Result<Given, String> {
+        if let Some((name, _)) =
+            asked.iter().find(|(name, _)| !row.parameters.iter().any(|each| each.name == name))
+        {
+            return Err(format!(
+                "The kernel {} has no parameter {name:?}. It has {}.",
+                row.name,
+                row.names()
+            ));
+        }
+        let values =
+            row.parameters.iter().map(|each| match asked.iter().rev().find(|(name, _)| name == each.name) {
+                Some((_, value)) if (each.least..MOST).contains(value) => Ok(*value),
+                Some((_, value)) => Err(format!(
+                    "{} of the kernel {} cannot be {value}: it is {} and less than {MOST}.",
+                    each.name,
+                    row.name,
+                    each.from()
+                )),
+                None => Ok(match each.usual {
+                    Usual::Number(number) => number,
+                    Usual::Cache { times, parts } => {
+                        (cache.saturating_mul(times) / parts).min(limit).max(each.least)
+                    }
+                }),
+            });
+        Ok(Given { row, values: values.collect::<Result<_, _>>()? })
+    }
+
+    /// The value of a parameter of its row; 0 for a name that is none of them.
+    pub fn number(&self, name: &str) -> u64 {
+        let place = self.row.parameters.iter().position(|each| each.name == name);
+        place.and_then(|place| self.values.get(place)).copied().unwrap_or(0)
+    }
+
+    /// Names and values, in the order of the row.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.row.parameters.iter().map(|each| each.name).zip(self.values.iter().copied())
+    }
+}
+
+impl Row {
+    /// The names of its parameters, as sentences list them.
+    pub fn names(&self) -> String {
+        self.parameters.iter().map(|each| each.name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Parameter {
+    fn from(&self) -> String {
+        match self.unit {
+            Unit::Bytes => format!("{} bytes at least", self.least),
+            Unit::Count => format!("a number of at least {}", self.least),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::row;
+    use super::*;
+
+    #[test]
+    fn what_is_asked_wins_and_the_rest_is_a_part_of_the_cache() {
+        let chase = row("chase").unwrap();
+        let given = Given::of(chase, &[("work".into(), 7)], 8 << 20, 1 << 40).unwrap();
+        assert_eq!((given.number("work"), given.number("size")), (7, 4 << 20));
+        assert_eq!(Given::of(chase, &[], 8 << 20, 1 << 20).unwrap().number("size"), 1 << 20);
+        assert_eq!(Given::of(chase, &[], 0, 1 << 20).unwrap().number("size"), 4096);
+        assert_eq!(given.number("nothing"), 0);
+        assert_eq!(given.all().map(|(name, _)| name).collect::<Vec<_>>(), ["size", "work"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_a_sentence() {
+        let chase = row("chase").unwrap();
+        for (name, value, words) in [
+            ("sise", 1, "no parameter \"sise\". It has size, work."),
+            ("size", 4095, "size of the kernel chase cannot be 4095: it is 4096 bytes at least"),
+            ("work", 0, "work of the kernel chase cannot be 0: it is a number of at least 1"),
+            ("work", MOST, "cannot be 9007199254740992"),
+        ] {
+            let said = Given::of(chase, &[(name.into(), value)], 1 << 20, 1 << 30).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}

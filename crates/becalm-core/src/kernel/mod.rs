@@ -1,0 +1,113 @@
+//! Built-in kernels: small programs whose pressure on shared caches and memory, and whose sensitivity to that of others,
+//! are known. `table` names them, a file each; `given` is what one is asked to do, `room` how much memory there is.
+//!
+//! Each does a fixed amount of work on memory that was touched beforehand, and returns a checksum that depends on all
+//! of it, so that no compiler leaves any of it out. The agent runs one as `/proc/self/exe kernel NAME`.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+mod branchy;
+mod chase;
+mod float;
+mod gather;
+pub mod given;
+pub mod room;
+mod stride;
+pub mod table;
+mod triad;
+
+pub use given::Given;
+
+/// Bytes of a line of the cache on every processor that this runs on, or a part of it.
+pub const LINE: usize = 64;
+
+/// In what a parameter is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    Bytes,
+    Count,
+}
+
+/// What a parameter is when nothing is said: a number, or a part of the last-level cache, `times`/`parts` of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Usual {
+    Number(u64),
+    Cache { times: u64, parts: u64 },
+}
+
+impl Serialize for Usual {
+    /// In words, for documents.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let words = match self {
+            Usual::Number(number) => number.to_string(),
+            Usual::Cache { times: 1, parts: 1 } => "the last-level cache".to_owned(),
+            Usual::Cache { times, parts: 1 } => format!("{times} times the last-level cache"),
+            Usual::Cache { times, parts } => format!("{times}/{parts} of the last-level cache"),
+        };
+        serializer.serialize_str(&words)
+    }
+}
+
+/// One parameter of a kernel; `least` is the smallest value it takes.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub unit: Unit,
+    pub least: u64,
+    pub usual: Usual,
+    pub meaning: &'static str,
+}
+
+/// A number of bytes that is a part of the last-level cache unless something else is asked for.
+const fn size(times: u64, parts: u64, meaning: &'static str) -> Parameter {
+    Parameter { name: "size", unit: Unit::Bytes, least: 4096, usual: Usual::Cache { times, parts }, meaning }
+}
+
+/// How much is done in a run.
+const fn work(usual: u64, meaning: &'static str) -> Parameter {
+    count("work", usual, meaning)
+}
+
+const fn count(name: &'static str, usual: u64, meaning: &'static str) -> Parameter {
+    Parameter { name, unit: Unit::Count, least: 1, usual: Usual::Number(usual), meaning }
+}
+
+/// One kernel. `pressure` and `sensitivity` are ranks among the rows, 0 for none to 5, on one chip: how much it takes of
+/// what is shared, and how much it loses when others take it; `why` says so in words.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub pressure: u8,
+    pub sensitivity: u8,
+    pub why: &'static str,
+    pub parameters: &'static [Parameter],
+    /// Bytes of memory that it touches.
+    #[serde(skip)]
+    pub memory: fn(&Given) -> u64,
+    #[serde(skip)]
+    pub run: fn(&Given) -> Done,
+}
+
+/// What came of it: `work` as it was asked for, what it computed, and how long that took without making memory ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    pub work: u64,
+    pub checksum: u64,
+    pub work_ns: u128,
+}
+
+/// Run what is measured, `work` of it, which makes a checksum.
+fn measured(work: u64, body: impl FnOnce() -> u64) -> Done {
+    let begun = Instant::now();
+    let checksum = std::hint::black_box(body());
+    Done { work, checksum, work_ns: begun.elapsed().as_nanos() }
+}
+
+/// Kernels that touch memory of their parameter `size`.
+fn of_size(given: &Given) -> u64 {
+    given.number("size")
+}

@@ -1,0 +1,50 @@
+"""Built-in kernels as programs: what a text makes, and what is said of one that makes none."""
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError
+from becalm.nouns import tables
+from becalm.workloads import single
+from becalm.workloads.parameters import expand
+
+
+@pytest.mark.parametrize("row", tables.built_in_kernels(), ids=lambda row: row.name)
+def test_every_kernel_is_a_program_of_the_agent(row):
+    made = single(f"kernel:{row.name}", timeout=9)
+    assert made.argv == ("/proc/self/exe", "kernel", row.name)
+    assert made.name == f"kernel:{row.name}"
+    assert made.timeout_ns == 9 * 10**9
+    assert not made.metrics, "it is its time that is compared"
+
+
+def test_what_is_given_is_handed_on_and_nothing_else():
+    made = single("kernel:stride:size=64MiB, step=4096")
+    assert made.argv[3:] == ("--size", str(64 << 20), "--step", "4096")
+    assert dict(made.parameters) == {"size": str(64 << 20), "step": "4096"}
+    several = expand(["kernel:chase:size={s}"], {"s": "1MiB,2MiB"}, make=single)
+    assert [each.argv[4] for each in several] == [str(1 << 20), str(2 << 20)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("chaes", "There is no built-in kernel 'chaes'. Did you mean chase? There are chase, triad,"),
+        (":size=1MiB", "There is no built-in kernel ''"),
+        ("chase:sise=1MiB", "kernel:chase has no option 'sise'. Did you mean size? It has work, size."),
+        ("chase:size=1", "kernel:chase: size is at least 4096 bytes, not 1."),
+        ("chase:work=0", "work is a whole number above zero"),
+        ("chase:work=1e9", "work is a whole number above zero, not '1e9'"),
+        ("float:size=1MiB", "kernel:float has no option 'size'"),
+    ],
+)
+def test_what_is_none_is_said(text, words):
+    with pytest.raises(UsageError) as caught:
+        single(f"kernel:{text}")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["sim:calm", "sim:laptop-a", "sim:cfs"])
+def test_a_simulated_machine_says_that_it_does_not_serve_it(host, store):
+    with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
+        becalm.run("kernel:chase", host=host, runs=2, store=store)
