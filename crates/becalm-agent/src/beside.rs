@@ -1,8 +1,11 @@
-//! The requests `load` and `unload`: known load beside programs, made on the machine that the agent is on.
+//! What lives beside programs: the known load of the requests `load` and `unload`, and what keeps neighbours running
+//! (`neighbours`).
 //!
-//! The load is a process forked from this one. It gives no signal at its end and is spared by `exec::tree::sweep`, so that
-//! ending what a program has left does not end the load; it dies with the agent (`stress::worker`: and its own with it).
+//! It is a process forked from this one. It gives no signal at its end and is spared by `exec::tree::sweep`, so that
+//! ending what a program has left does not end it; it dies with the agent (`stress::worker`, `neighbours::keep`: and its
+//! own with it).
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -17,36 +20,57 @@ use crate::conversation::Conversation;
 use crate::load;
 use crate::protocol::Failure;
 
-/// Load that is being made.
+/// What lives beside programs, and how it is called in sentences.
 pub struct Beside {
     pid: libc::pid_t,
     report: File,
+    kind: &'static Kind,
 }
+
+/// A kind of it.
+pub struct Kind {
+    /// In sentences.
+    pub called: &'static str,
+    /// Of its process.
+    pub name: &'static CStr,
+    /// Has it left alone when what programs leave is ended.
+    pub spare: fn(libc::pid_t),
+}
+
+const LOAD: Kind = Kind { called: "The load", name: c"becalm-load", spare: tree::spare_load };
 
 type Answer = Result<Value, Failure>;
 
-const KILLED: &str =
-    "The load was ended by somebody before it could say what it did: its process was killed. \
-                      Its own processes ended with it.";
-
 impl Beside {
-    /// Start it, and wait until all of it is up. An error is of the load, in a sentence.
-    pub fn start(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
+    /// Have load made, and wait until all of it is up. An error is of the load, in a sentence.
+    pub fn load(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
+        Self::start(&LOAD, talk, |report| i32::from(load::tell(report, demand, None, None).is_err()))
+    }
+
+    /// Fork one whose whole life is `live`, which says in lines of JSON that it is up (`started`), what it did (`done`)
+    /// or what went wrong (`error`), and gives its exit code. Waits until it is up.
+    pub fn start(
+        kind: &'static Kind,
+        talk: &mut Conversation,
+        live: impl FnOnce(File) -> i32,
+    ) -> io::Result<Result<Self, Failure>> {
         let [reading, writing] = pipe()?;
         // SAFETY: cannot fail.
         let parent = unsafe { libc::getpid() };
         // SAFETY: as fork(2), but without a signal at its end (clone(2)); this process has a single thread.
         let pid = checked(unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) } as i32)?;
         if pid == 0 {
-            live(demand, writing, parent);
+            let code = alone(writing, parent, kind.name).map_or(3, live);
+            // SAFETY: without exit handlers of the process that it was forked from.
+            unsafe { libc::_exit(code) }
         }
         drop(writing);
-        tree::spare_load(pid);
-        let mut beside = Self { pid, report: File::from(reading) };
+        (kind.spare)(pid);
+        let mut beside = Self { pid, report: File::from(reading), kind };
         Ok(match beside.line(Some(talk))? {
             Some(event) if event["event"] == "started" => Ok(beside),
             Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
-            None => Err(Failure::new("system", "The load was ended before it was up.")),
+            None => Err(Failure::new("system", format!("{} was ended before it was up.", kind.called))),
         })
     }
 
@@ -56,7 +80,7 @@ impl Beside {
         Ok(match self.line(None)? {
             Some(made) if made["event"] == "done" => Ok(made),
             Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
-            None => Err(Failure::new("system", KILLED)),
+            None => Err(Failure::new("system", self.killed())),
         })
     }
 
@@ -86,6 +110,14 @@ impl Beside {
         }
     }
 
+    fn killed(&self) -> String {
+        format!(
+            "{} was ended by somebody before it could say what it did: its process was killed. Its own processes ended \
+             with it.",
+            self.kind.called
+        )
+    }
+
     fn signal(&self, number: i32) {
         // SAFETY: our own child, not yet reaped: nobody else waits for it.
         unsafe { libc::kill(self.pid, number) };
@@ -97,29 +129,18 @@ impl Drop for Beside {
         self.signal(libc::SIGTERM);
         // SAFETY: the status is not asked for.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) };
-        tree::spare_load(0);
+        (self.kind.spare)(0);
     }
 }
 
-/// The load process's whole life: it has a copy of this one's memory, and nothing else of it.
-fn live(demand: &Demand, report: OwnedFd, parent: libc::pid_t) -> ! {
-    let Ok(report) = alone(report, parent) else {
-        // SAFETY: without exit handlers of the process that it was forked from.
-        unsafe { libc::_exit(3) }
-    };
-    let code = i32::from(load::tell(report, demand, None, None).is_err());
-    // SAFETY: as above.
-    unsafe { libc::_exit(code) }
-}
-
 /// Let go of the conversation, of the machine's lock, and of whatever else is open.
-fn alone(report: OwnedFd, parent: libc::pid_t) -> io::Result<File> {
+fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> {
     const REPORT: RawFd = 3;
     // SAFETY: plain system calls; descriptors that live in copies of values are not touched by them again, since this
     // process ends without dropping any.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        libc::prctl(libc::PR_SET_NAME, c"becalm-load".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         if libc::getppid() != parent {
             libc::_exit(3);
         }

@@ -4,8 +4,9 @@
 //! waits for the reader of the events alone: `drain` comes back, too, when somebody wants an end.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
 
 use becalm_core::exec::poll::{closing, readable, reading, ready, until_ready};
 use libc::pollfd;
@@ -149,5 +150,25 @@ impl Conversation {
             }
             until_ready(&self.interests())?;
         }
+    }
+}
+
+/// A descriptor for SIGTERM, SIGHUP, SIGINT and SIGALRM (long silence), which are blocked from here on.
+pub fn signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before use; the descriptor is new and ours.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGALRM] {
+            libc::sigaddset(&mut set, signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
     }
 }

@@ -7,6 +7,7 @@ use becalm_core::types::{Step, Workload};
 use serde_json::{Map, Value};
 
 use crate::measure::Runner;
+use crate::neighbours;
 use crate::protocol::Failure;
 use crate::ready::Ready;
 
@@ -40,8 +41,16 @@ impl Defined {
         for each in settings.iter().flatten().filter(|each| !each.empty) {
             runner.try_settings(&each.process.child, base.user.as_ref())?;
         }
-        let ready = |workload| Ready::new(workload, base);
-        let workloads = workloads.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        let mut ready = |workload: Workload| -> Result<Ready, Failure> {
+            let neighbours = neighbours::ready(&workload, tree, base)?;
+            for each in neighbours.iter().filter(|each| !each.settings.empty) {
+                runner.try_settings(&each.settings.process.child, base.user.as_ref())?;
+            }
+            let mut made = Ready::new(workload, base)?;
+            made.neighbours = neighbours;
+            Ok(made)
+        };
+        let workloads = workloads.into_iter().map(&mut ready).collect::<Result<Vec<_>, _>>()?;
         let now = before.workloads.iter().filter_map(Ready::was_set_up).cloned();
         let mut done: Vec<Workload> = Vec::new();
         for each in before.done.iter().cloned().chain(now) {

@@ -23,6 +23,7 @@ use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
 use crate::gauges::Gauges;
+use crate::neighbours::{Neighbours, Tallies};
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
@@ -35,6 +36,8 @@ pub struct Runner {
     pub gauges: Gauges,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
+    /// What the neighbours of programs did in this block.
+    pub tallies: Tallies,
 }
 
 /// How a started program ended.
@@ -56,6 +59,7 @@ impl Runner {
             spawner,
             streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
+            tallies: Tallies::default(),
         })
     }
 
@@ -109,21 +113,36 @@ impl Runner {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
-            Ok(Attention::Nothing) => {
-                observer.before(seq);
-                self.gauges.begin(&ready.metrics);
-                let settings = &settings.process.child;
-                let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
-                let ended = ran.unwrap_or_else(|error| {
-                    let explain = |e: &io::Error| {
-                        ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
-                    };
-                    said = start_failure(&error, explain).message;
+            Ok(Attention::Nothing) => match self.beside(ready, base, (talk, observer))? {
+                Err(failure) => {
+                    said = failure.message;
                     Ended { row: self.refused(seq, step), attention: Attention::Nothing }
-                });
-                observer.after(seq, &mut talk.output);
-                ended
-            }
+                }
+                Ok(neighbours) => {
+                    observer.before(seq);
+                    self.gauges.begin(&ready.metrics);
+                    let settings = &settings.process.child;
+                    let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
+                    let mut ended = ran.unwrap_or_else(|error| {
+                        let explain = |e: &io::Error| {
+                            ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
+                        };
+                        said = start_failure(&error, explain).message;
+                        Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+                    });
+                    if let Some(neighbours) = neighbours {
+                        match neighbours.end()? {
+                            Ok(did) => self.tallies.add(step.0, &did),
+                            Err(failure) => {
+                                said.push_str(&failure.message);
+                                ended.row.outcome = Outcome::Failed;
+                            }
+                        }
+                    }
+                    observer.after(seq, &mut talk.output);
+                    ended
+                }
+            },
             Ok(attention) => {
                 let mut row = self.refused(seq, step);
                 row.outcome = Outcome::Aborted;
@@ -195,6 +214,21 @@ impl Runner {
         Ok(Ok(attention))
     }
 
+    /// Have its neighbours at work, where it has any.
+    fn beside(
+        &mut self,
+        ready: &Ready,
+        base: &BaseEnvironment,
+        (talk, observer): (&mut Conversation, &mut Observer),
+    ) -> io::Result<Result<Option<Neighbours>, Failure>> {
+        if ready.neighbours.is_empty() {
+            return Ok(Ok(None));
+        }
+        // What keeps them is forked: by a single thread.
+        observer.alone();
+        Ok(Neighbours::start(&ready.neighbours, base, talk)?.map(Some))
+    }
+
     fn start(
         &mut self,
         ready: &Ready,
@@ -204,20 +238,8 @@ impl Runner {
     ) -> Result<Child, SpawnError> {
         let null = self.streams.null();
         let (stdout, stderr) = self.streams.ends(ready.workload.output, ready.prints());
-        let executable = match (&ready.program, ready.workload.kernel) {
-            (Some(program), _) => Executable::Program {
-                path: &program.path,
-                arguments: &program.arguments,
-                environment: &ready.environment,
-                padding: step.2 as usize,
-            },
-            (None, kernel) => Executable::Kernel(
-                kernel.unwrap_or(becalm_core::types::Kernel::Add),
-                ready.workload.iterations,
-            ),
-        };
         self.spawner.start(&SpawnRequest {
-            executable,
+            executable: ready.executable(step.2 as usize),
             settings,
             user: base.user.as_ref(),
             directory: ready.program.as_ref().map(|program| program.directory.as_c_str()),

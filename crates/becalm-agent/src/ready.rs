@@ -7,12 +7,20 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use becalm_core::exec::program::{input_file, BaseEnvironment, Environment, Program};
+use becalm_core::exec::spawner::Executable;
+use becalm_core::knob::settings::Settings;
 use becalm_core::metric::Metric;
-use becalm_core::types::{Output, Workload};
+use becalm_core::types::{Kernel, Output, Workload};
 
 use crate::copies::MOST;
 use crate::gauges::check;
 use crate::protocol::Failure;
+
+/// A neighbour that can be started at once.
+pub struct ReadyNeighbour {
+    pub ready: Ready,
+    pub settings: Settings,
+}
 
 /// A workload that can be started at once.
 pub struct Ready {
@@ -29,6 +37,8 @@ pub struct Ready {
     pub environment: Environment,
     pub input: Option<CString>,
     pub metrics: Vec<Metric>,
+    /// Kept running around each of its runs.
+    pub neighbours: Vec<ReadyNeighbour>,
     /// Whether its memory over time was told of one run.
     pub drawn: Cell<bool>,
 }
@@ -75,10 +85,32 @@ impl Ready {
             environment: Environment::new(base, own)?,
             input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
             metrics,
+            neighbours: Vec::new(),
             drawn: Cell::new(false),
             // What is laid out above is not needed twice.
             workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })
+    }
+
+    /// What is started, with so many bytes of padding in the environment.
+    pub fn executable(&self, padding: usize) -> Executable<'_> {
+        match &self.program {
+            Some(program) => Executable::Program {
+                path: &program.path,
+                arguments: &program.arguments,
+                environment: &self.environment,
+                padding,
+            },
+            None => Executable::Kernel(self.workload.kernel.unwrap_or(Kernel::Add), self.workload.iterations),
+        }
+    }
+
+    /// In sentences.
+    pub fn called(&self) -> String {
+        if self.program.is_some() {
+            return self.path();
+        }
+        "a built-in kernel".to_owned()
     }
 
     /// What it is, once its setup command has ended well: a search makes known again and again what it runs, with

@@ -225,7 +225,7 @@ impl Session {
         if self.beside.is_some() {
             return Ok(Err(Failure::new("usage", "Load is made already. End it first: unload.")));
         }
-        Ok(Beside::start(demand, &mut self.talk)?.map(|load| {
+        Ok(Beside::load(demand, &mut self.talk)?.map(|load| {
             self.beside = Some(load);
             json!({})
         }))

@@ -3,7 +3,6 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::{mem, ptr};
 
 use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
@@ -11,7 +10,7 @@ use becalm_core::exec::user::{choose, lookup, User};
 use becalm_core::knob::played::machine;
 use becalm_core::source::perf_events::USUAL;
 
-use crate::conversation::Conversation;
+use crate::conversation::{signals, Conversation};
 use crate::input::Input;
 use crate::machine::Machine;
 use crate::measure::Runner;
@@ -73,26 +72,6 @@ fn who(user: Option<&User>) -> String {
     let own = unsafe { libc::getuid() }.to_string();
     let name = user.map(|user| user.name.clone()).or_else(|| lookup(&own).map(|user| user.name));
     name.unwrap_or_else(|| format!("user {own}"))
-}
-
-/// A descriptor for SIGTERM, SIGHUP, SIGINT and SIGALRM (long silence), which are blocked from here on.
-fn signals() -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by sigemptyset before use; the descriptor is new and ours.
-    unsafe {
-        let mut set = mem::zeroed();
-        libc::sigemptyset(&mut set);
-        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGALRM] {
-            libc::sigaddset(&mut set, signal);
-        }
-        if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
 }
 
 /// Take over an inherited descriptor so that no workload inherits it.

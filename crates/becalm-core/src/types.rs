@@ -114,6 +114,19 @@ pub struct Workload {
     /// Numbers that it prints; a run that does not print all of them has failed.
     #[serde(default)]
     pub metrics: Vec<Wanted>,
+    /// What is kept running from before its start to after its end.
+    #[serde(default)]
+    pub beside: Vec<Neighbour>,
+}
+
+/// A program that is kept running beside another one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    pub workload: Workload,
+    /// The CPUs that it may run on, as a list: `1`, `2-3`. None: all that any program may.
+    #[serde(default)]
+    pub cpus: Option<String>,
 }
 
 fn one() -> u32 {

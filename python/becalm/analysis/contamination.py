@@ -7,7 +7,7 @@ the program.
 
 A measure that is not known is not zero: rounds without it are neither clean nor contaminated (`Judged.unknown`).
 
-Public: Limit, Rule, rule, USUAL, Judged, judge, contaminated.
+Public: Limit, Rule, rule, USUAL, BESIDE_OTHERS, Judged, judge, contaminated.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ def rule(text: str) -> Rule:
 
 USUAL = rule("cpu>20%,steal>5%,page-outs>1")
 """What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
+
+BESIDE_OTHERS = Rule("steal>5%,page-outs>1", tuple(each for each in USUAL.limits if each.measure != "cpu"))
+"""The same where programs are kept running beside the measured ones: what these use of the CPUs was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

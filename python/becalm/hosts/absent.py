@@ -99,8 +99,13 @@ def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
 
 
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
-    """Raises UsageError for a program that is to print something, on a host that runs none."""
+    """Raises UsageError for a program that is to print something, or has neighbours, on a host that runs none."""
     for each in workloads:
+        if each.beside:
+            raise UsageError(
+                f"{host} runs no program, so {each.beside[0].workload.name!r} cannot run beside one. Leave --beside "
+                "out, or name another --host."
+            )
         if each.metrics:
             raise UsageError(
                 f"{host} runs no program, so nothing is printed that {each.metrics[0].name!r} could be read from. "

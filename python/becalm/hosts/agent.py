@@ -291,7 +291,8 @@ class AgentHost:
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
                     clamped = tuple(event.get("clamped", ()))
-                    yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}), clamped)
+                    near = tuple(event.get("neighbours", ()))
+                    yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}), clamped, near)
 
     def read(self, *, consumers: int = 0) -> Reading:
         """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""

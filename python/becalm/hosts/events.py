@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from becalm.load.record import Load, Series
@@ -54,7 +54,8 @@ class Noticed:
 
     `switching_ns`: time spent putting settings on and off, ns. `unknown`: why columns of the loads (`becalm.load`), or
     parts of what could be known, were unknown, by name. `clamped`: places that the kernel gave another value than was
-    asked for. A block that needed several boots has one of these for each.
+    asked for. `neighbours`: what those did that were kept running beside programs, as the agent tells it
+    (docs/reference/protocol.md, `measure`). A block that needed several boots has one of these for each.
     """
 
     remarks: tuple[str, ...] = ()
@@ -62,6 +63,7 @@ class Noticed:
     switching_ns: int = 0
     unknown: Mapping[str, str] = field(default_factory=dict)
     clamped: tuple[Mapping[str, str], ...] = ()
+    neighbours: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,17 @@ class Workload:
     )
     metrics: tuple[Metric, ...] = ()
     tasks: Tasks | None = None
+    beside: tuple[Neighbour, ...] = option(
+        (),
+        "Keep this program running beside it, from before its start to after its end, not counted in it.",
+        str | Sequence[str] | None,
+        metavar="CMD",
+        repeats=True,
+        shown="none",
+    )
+    beside_cpus: str | None = option(
+        None, "The CPUs that programs beside it run on: 1, or 2-3.", str | None, metavar="CPUS", shown="all"
+    )
 
     @classmethod
     def of(cls, command: str | Iterable[str] | Workload, **options: Unpack[ProgramKeywords]) -> Workload:
@@ -138,15 +149,20 @@ class Workload:
             "parameters": dict(self.parameters),
             **({"metrics": encode(self.metrics)} if self.metrics else {}),
             **({"tasks": encode(self.tasks)} if self.tasks else {}),
+            **({"beside": [each.to_json() for each in self.beside]} if self.beside else {}),
+            **({"beside_cpus": self.beside_cpus} if self.beside_cpus else {}),
             **self._rest(),
         }
 
     def to_wire(self) -> dict[str, Json]:
         """What the agent needs to know (docs/reference/protocol.md)."""
+        near = [each.to_wire(self.beside_cpus) for each in self.beside]
+        beside = {"beside": near} if near else {}
         if self.kernel:
-            return {"kernel": self.kernel, "iterations": self.iterations}
+            return {"kernel": self.kernel, "iterations": self.iterations, **beside}
         found = [each.to_wire() for each in self.metrics]
-        return {"argv": [wire(a) for a in self.argv], **self._rest(), **({"metrics": found} if found else {})}
+        metrics = {"metrics": found} if found else {}
+        return {"argv": [wire(a) for a in self.argv], **self._rest(), **metrics, **beside}
 
     def _rest(self) -> dict[str, Json]:
         return {
@@ -196,7 +212,31 @@ class Workload:
             copies=value.get("copies", 1),
             metrics=decode(tuple[Metric, ...], value.get("metrics") or [], "metrics"),
             tasks=decode(Tasks | None, value.get("tasks"), "tasks"),
+            beside=tuple(Neighbour.from_json(each) for each in value.get("beside") or ()),
+            beside_cpus=value.get("beside_cpus"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A program that is kept running beside another. `cpus`: those that it may run on, as a list; None: all."""
+
+    workload: Workload
+    cpus: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """For the store; `from_json` reads it back."""
+        return {"workload": self.workload.to_json(), **({"cpus": self.cpus} if self.cpus else {})}
+
+    def to_wire(self, otherwise: str | None) -> dict[str, Json]:
+        """What the agent needs to know; `otherwise`: its CPUs where it has none of its own."""
+        cpus = self.cpus or otherwise
+        return {"workload": self.workload.to_wire(), **({"cpus": cpus} if cpus else {})}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> Neighbour:
+        """Read back what `to_json` wrote."""
+        return cls(Workload.from_json(value["workload"]), value.get("cpus"))
 
 
 takes(CommandLine, Workload)(Workload.of.__func__)  # type: ignore[attr-defined]
@@ -280,6 +320,8 @@ class ProgramKeywords(TypedDict, total=False):
     output: str
     cold: bool
     copies: int | None
+    beside: str | Sequence[str] | None
+    beside_cpus: str | None
 
 
 def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,6 +333,25 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     for hook in HOOKS:
         if hook in found:
             found[hook] = split(found[hook], shell=shell_of(given))
+    if "beside" in found:
+        found["beside"] = _neighbours(found["beside"], found, shell_of(given))
+    if found.get("beside_cpus") is not None and not found.get("beside"):
+        raise UsageError("--beside-cpus says where programs beside it run, and none was given. Add --beside CMD.")
     if found.get("copies", 1) > MOST_COPIES:
         raise UsageError(f"--copies must be at most {MOST_COPIES}, not {found['copies']}.")
     return found
+
+
+def _neighbours(given: Any, fields: Mapping[str, Any], shell: Sequence[str]) -> tuple[Neighbour, ...]:
+    """One command or several, as neighbours with the directory and the environment of the program. UsageError."""
+    around = {key: fields[key] for key in ("directory", "environment") if key in fields}
+    found = []
+    for each in (given,) if isinstance(given, (str, Workload, Neighbour)) else given:
+        if isinstance(each, Neighbour):
+            found.append(each)
+        elif isinstance(each, Workload):
+            found.append(Neighbour(each))
+        else:
+            argv = split(each, shell=shell)
+            found.append(Neighbour(Workload(argv, each if isinstance(each, str) else shlex.join(argv), **around)))
+    return tuple(found)

@@ -164,6 +164,7 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
     return (
         *emulated(looks.options),
         *_settings(looks),
+        *_beside(looks),
         *left_behind(looks.names, looks.history),
         *contaminated(found, looks.rule, looks.history.complete, looks.drops),
         *unknown(unsure, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
@@ -179,6 +180,20 @@ def _settings(looks: Looks) -> tuple[Finding, ...]:
     """Under which settings the runs were made, where there were any."""
     given, kept = (each.to_json() for each in (looks.study.settings[0], looks.options.kept))
     return (finding("settings", {"settings": given, "kept": kept}),) if given or kept else ()
+
+
+def _beside(looks: Looks) -> tuple[Finding, ...]:
+    """What was kept running beside the programs, each kind of neighbourhood once."""
+    found = {
+        (tuple(near.workload.name for near in each.beside), each.beside_cpus): name
+        for name, each in zip(looks.names, looks.study.workloads, strict=True)
+        if each.beside
+    }
+    alike = len(found) == 1 and all(each.beside for each in looks.study.workloads)
+    return tuple(
+        finding("neighbours", {"neighbours": list(names), "cpus": cpus}, "" if alike else name)
+        for (names, cpus), name in found.items()
+    )
 
 
 def nothing_measured(

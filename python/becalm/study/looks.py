@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from becalm.analysis.comparison import SequentialComparison, summarise
-from becalm.analysis.contamination import USUAL, Rule, judge, rule
+from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, Rule, judge, rule
 from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
 from becalm.nouns.history import History
@@ -56,7 +56,8 @@ class Looks:
         metric = compared(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)
-        self.rule = USUAL if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
+        usual = BESIDE_OTHERS if any(each.beside for each in self.study.workloads) else USUAL
+        self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
         self.comparison = SequentialComparison(
             self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above, metric

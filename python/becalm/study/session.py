@@ -142,6 +142,10 @@ class StudySession:
             if kind not in self._said:
                 self._said.add(kind)
                 self.measuring.listener.warned(remark)
+        for sentence in self._neighbours(found):
+            if sentence not in self._said:
+                self._said.add(sentence)
+                self.measuring.listener.warned(sentence)
         for each in found.drift:
             if each["place"] not in self.drifted:
                 self.drifted[each["place"]] = finding("setting_changed", dict(each))
@@ -149,6 +153,18 @@ class StudySession:
         for each in found.clamped:
             # The remark on it was told above.
             self.clamped.setdefault((each["place"], each["wanted"]), finding("setting_clamped", dict(each)))
+
+    def _neighbours(self, found: Noticed) -> Iterator[str]:
+        """What went wrong with programs that were kept running beside others."""
+        if not found.neighbours:
+            return
+        assert self.study is not None
+        from becalm.wording.neighbours import trouble  # Most programs have none.
+
+        for each in found.neighbours:
+            workload = self.study.workloads[each["workload"]]
+            for near, did in zip(workload.beside, each["did"], strict=True):
+                yield from trouble(near.workload.name, workload.name, did)
 
     @property
     def noticed(self) -> tuple[Finding, ...]:

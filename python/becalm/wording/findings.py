@@ -85,6 +85,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("emulated", "times of a host that has no processor of its own", ("reason",), study.emulated),
     Row("settings", "settings that were on during the runs", ("settings", "kept"), study.settings),
+    Row("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
     Row(
         "other_machine",
         "sittings of another machine, kernel or settings, joined with no others",

@@ -7,6 +7,7 @@ from typing import Any
 
 from becalm.units import listed
 from becalm.wording import measurement, survey, tune
+from becalm.wording.printable import printable
 
 Numbers = Mapping[str, Any]
 
@@ -40,6 +41,13 @@ def settings(program: str, n: Numbers) -> str:
 
 def _pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def neighbours(program: str, n: Numbers) -> str:
+    """What was kept running beside the programs."""
+    names = listed(printable(each) for each in n["neighbours"])
+    where = f" on CPUs {n['cpus']}" if n["cpus"] else ""
+    return f"Kept running beside {program or 'these runs'}{where}: {names}."
 
 
 def beside(knob: str) -> str:

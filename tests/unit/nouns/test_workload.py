@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from becalm.errors import UsageError
 from becalm.nouns.codec import unwire, wire
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Output, Workload, for_a_shell
+from becalm.nouns.workload import Neighbour, Output, Workload, for_a_shell
 
 words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)
 
@@ -103,3 +103,37 @@ def test_quoted_it_is_the_program_s(command):
 
 def test_argument_lists_are_taken_as_they_are():
     assert Workload.of(["echo", ">", "$x", "*"]).argv == ("echo", ">", "$x", "*")
+
+
+def test_what_runs_beside_is_in_the_directory_and_environment_of_the_program():
+    made = Workload.of(
+        "a", beside=["b 'x y'", Workload.of("c")], beside_cpus="1-2", directory="/var", environment={"K": "V"}
+    )
+    one, other = made.beside
+    assert one == Neighbour(Workload(("b", "x y"), "b 'x y'", directory="/var", environment=(("K", "V"),)))
+    assert other.workload.directory is None
+    assert Workload.from_json(made.to_json()) == made
+    assert [each["cpus"] for each in made.to_wire()["beside"]] == ["1-2", "1-2"]
+    assert Neighbour(Workload.of("b"), "3").to_wire("1-2")["cpus"] == "3"
+    assert "beside" not in Workload.of("a").to_wire()
+    assert Workload.of("a", beside="b | c", shell=True).beside[0].workload.argv == ("/bin/sh", "-c", "b | c")
+
+
+def test_a_built_in_kernel_has_neighbours_too():
+    made = Workload(kernel="add", iterations=5, beside=(Neighbour(Workload(kernel="read", iterations=1)),))
+    assert made.to_wire()["beside"] == [{"workload": {"kernel": "read", "iterations": 1}}]
+    assert Workload.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"beside": ""}, "The command is empty"),
+        ({"beside": ["a | b"]}, "is for a shell"),
+        ({"beside_cpus": "1"}, "none was given"),
+        ({"beside": [], "beside_cpus": "1"}, "none was given"),
+    ],
+)
+def test_neighbours_that_are_none_are_refused(options, words):
+    with pytest.raises(UsageError, match=words):
+        Workload.of("a", **options)

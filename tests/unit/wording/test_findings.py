@@ -73,6 +73,7 @@ EXAMPLES = {
     "tried": {"name": "pyperf", "same_as": None},
     "budget": {"left_out": ["without nice", "pyperf"]},
     "refused": {"settings": {"nice": -20}, "error": "no."},
+    "neighbours": {"neighbours": ["a -x", "b"], "cpus": "1"},
     "setting_changed": {"knob": "governor", "place": "/sys/x", "found": "a", "wanted": "b"},
     "setting_clamped": {"knob": "frequency_floor", "place": "/sys/x", "found": "400000", "wanted": "1"},
     "partial": {"profile": "pyperf", "knobs": ["governor"]},

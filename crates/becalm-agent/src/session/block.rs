@@ -85,6 +85,7 @@ impl Session {
         let unknown = self.observer.end(&mut self.talk.output);
         self.talk.output.flush()?;
         self.machine.remarks.extend(self.runner.gauges.remark());
+        let neighbours = self.runner.tallies.take();
         Ok(match self.talk.output.spool_failure() {
             Some(failure) => Err(failure),
             None => Ok(json!({
@@ -94,6 +95,7 @@ impl Session {
                 "clamped": self.machine.clamped(),
                 "remarks": std::mem::take(&mut self.machine.remarks),
                 "unknown": unknown,
+                "neighbours": neighbours,
             })),
         })
     }

@@ -30,6 +30,9 @@ static SPARED: AtomicI32 = AtomicI32::new(0);
 /// Another one: known load that is made beside programs.
 static LOAD: AtomicI32 = AtomicI32::new(0);
 
+/// And what keeps the neighbours of a program running.
+static KEEPER: AtomicI32 = AtomicI32::new(0);
+
 /// Leave this child of ours alone when all others are ended.
 pub fn spare(pid: libc::pid_t) {
     SPARED.store(pid, Ordering::Relaxed);
@@ -40,9 +43,14 @@ pub fn spare_load(pid: libc::pid_t) {
     LOAD.store(pid, Ordering::Relaxed);
 }
 
+/// The same for what keeps a program's neighbours running; 0: for none.
+pub fn spare_keeper(pid: libc::pid_t) {
+    KEEPER.store(pid, Ordering::Relaxed);
+}
+
 /// Whether it is none of what is started.
 pub(crate) fn is_spared(pid: libc::pid_t) -> bool {
-    [&SPARED, &LOAD].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
+    [&SPARED, &LOAD, &KEEPER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 
 /// The processes of becalm itself here: this one, and its spawner.

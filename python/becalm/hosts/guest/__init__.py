@@ -121,7 +121,7 @@ class GuestMachine(Wrapper[AgentHost]):
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """As on every host; a guest that has not the programs is booted again with them."""
-        wanted = needs.of_workloads([each for each in workloads if not each.kernel])
+        wanted = needs.of_workloads([each for each in workloads if each.beside or not each.kernel])
         if not wanted <= self._needs:
             self._off()
             self._needs |= wanted

@@ -54,7 +54,8 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
     """All that these workloads need. Raises WorkloadError when a program or a library is not there."""
     loader = loader or Loader()
     needs = Needs()
-    for workload in workloads:
+    near = [each.workload for workload in workloads for each in workload.beside if not each.workload.kernel]
+    for workload in (*workloads, *near):
         directory = os.path.normpath(os.path.join(os.getcwd(), workload.directory or "."))
         search = Search(directory, {**os.environ, **dict(workload.environment)}, loader)
         if not os.path.isdir(directory):
