@@ -39,6 +39,37 @@ def suite_text(folder):
     return f"suite:{folder / 'programs.toml'}"
 
 
+GOOGLE = """#!/bin/sh
+for each; do case $each in --benchmark_out=?*) out=${each#*=};; esac; done
+echo '{"context": {}, "benchmarks": [{"name": "BM_One/8", "run_type": "iteration", "time_unit": "us"}]}' > "$out"
+"""
+
+GO = """#!/bin/sh
+echo 'BenchmarkOne   1   12.5 ns/op'
+"""
+
+
+def program(folder, kind, text):
+    (folder / "bench").write_text(text)
+    (folder / "bench").chmod(0o755)
+    return f"{kind}:{folder / 'bench'}"
+
+
+def pytest_benchmark_text(folder):
+    (folder / "test_one.py").write_text("def test_one(benchmark):\n    benchmark(sum, range(10))\n")
+    return f"pytest-benchmark:{folder / 'test_one.py'}"
+
+
+OWN = {
+    "command": lambda _: "command:true",
+    "pyperf": pyperf_text,
+    "suite": suite_text,
+    "google-benchmark": lambda folder: program(folder, "google-benchmark", GOOGLE),
+    "go": lambda folder: program(folder, "go", GO),
+    "pytest-benchmark": pytest_benchmark_text,
+}
+
+
 @pytest.fixture(params=[row.kind for row in workloads.TABLE])
 def text(request, tmp_path, monkeypatch):
     """A text of the kind that names one program which is there."""
@@ -48,7 +79,7 @@ def text(request, tmp_path, monkeypatch):
     row = next(each for each in workloads.TABLE if each.kind == request.param)
     if row.alone:
         return row.example
-    return {"command": lambda _: "command:true", "pyperf": pyperf_text, "suite": suite_text}[request.param](tmp_path)
+    return OWN[request.param](tmp_path)
 
 
 def test_opens_to_named_workloads_that_the_store_can_keep(text):

@@ -30,9 +30,13 @@ from becalm.study.session_options import (
 from becalm.verbs.compare import compare
 from becalm.verbs.compare_stored import compare_stored
 from becalm.wording import check as words
+from becalm.workloads import gather, several
+from becalm.workloads.asked import Asked
 
 BUILD = "{build}"
 """Where the directory of a build stands in a command."""
+
+_PROGRAM = set(options(CommandLine)) | set(options(Workload))
 
 STORED = ("more_old", "more_new", "shift")
 """Options for stored results alone."""
@@ -57,8 +61,8 @@ class _Pair:
     """One benchmark before and after a change."""
 
     name: str
-    old: str
-    new: str
+    old: str | Workload
+    new: str | Workload
 
 
 @takes(CheckOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))
@@ -68,7 +72,8 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     Arguments:
         commands: the old and the new command line; with `old_build` and `new_build` any number of command lines with
             {build} in them, each of which is compared between the two; with `stored` two sources as of
-            `compare_stored`.
+            `compare_stored`. A text of a source that names several programs, such as "google-benchmark:old/bench",
+            is one benchmark for each name that both builds have.
         stored: compare what was measured before.
 
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
@@ -81,7 +86,8 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
         raise UsageError(
             f"--{other[0].replace('_', '-')} belongs to --stored, which compares what was measured before."
         )
-    pairs = _pairs(list(commands), made)
+    program: Any = {name: value for name, value in given.items() if name in _PROGRAM}
+    pairs, missing = _opened(_pairs(list(commands), made), session.user, program)
     alpha = simultaneous_alpha(1 - made.confidence, len(pairs))
     own = set(options(CheckOptions))
     passed: Any = {name: value for name, value in given.items() if name not in own}
@@ -103,7 +109,13 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     checks += [Checked(each.name, Gate.UNDECIDED, failure="not measured") for each in pairs[len(checks) :]]
     return words.worded(
         CheckResult(
-            tuple(checks), made.fail_above, made.confidence, made.undecided, together(tuple(checks)), failed=failed
+            tuple(checks),
+            made.fail_above,
+            made.confidence,
+            made.undecided,
+            together(tuple(checks)),
+            failed=failed,
+            missing=missing,
         )
     )
 
@@ -130,6 +142,28 @@ def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
         _Pair(name.strip(), text.replace(BUILD, made.old_build), text.replace(BUILD, made.new_build))
         for name, text in zip(names, commands, strict=True)
     ]
+
+
+def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> tuple[list[_Pair], tuple[str, ...]]:
+    """Pairs of benchmarks that both builds have, by name, and those that one of them lacks. Raises UsageError."""
+    made: list[_Pair] = []
+    missing: list[str] = []
+    for pair in pairs:
+        if not (several(pair.old) and several(pair.new)):
+            made.append(pair)
+            continue
+        before, after = (
+            {each.name: each for each in gather([text], Asked.of(None, user, program))} for text in (pair.old, pair.new)
+        )
+        made += [_Pair(name, before[name], each) for name, each in after.items() if name in before]
+        missing += [f"{name} (gone)" for name in before if name not in after]
+        missing += [f"{name} (new)" for name in after if name not in before]
+    if not made:
+        raise UsageError(f"The two builds have no benchmark in common: {', '.join(missing)}.")
+    named = [each.name for each in made if isinstance(each.new, Workload)]
+    if twice := [each for each in named if named.count(each) > 1]:
+        raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
+    return made, tuple(missing)
 
 
 def _checked(pair: _Pair, found: Verdict) -> Checked:

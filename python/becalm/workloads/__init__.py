@@ -49,6 +49,27 @@ TABLE = (
         "an installed test of the Phoronix Test Suite",
         "phoronix:pts/compress-gzip",
     ),
+    Row(
+        "google-benchmark",
+        "becalm.workloads.google_benchmark",
+        "open_google_benchmark",
+        "benchmarks of a program built with Google Benchmark, timed by themselves",
+        "google-benchmark:build/bench:BM_Sort/1024",
+    ),
+    Row(
+        "go",
+        "becalm.workloads.go",
+        "open_go",
+        "benchmarks of a Go package or of its test program, timed by themselves",
+        "go:./parser:BenchmarkParse",
+    ),
+    Row(
+        "pytest-benchmark",
+        "becalm.workloads.pytest_benchmark",
+        "open_pytest_benchmark",
+        "tests with pytest-benchmark's fixture, timed by themselves",
+        "pytest-benchmark:test_speed.py:test_sort",
+    ),
     Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
     Row(
         "hackbench",
@@ -77,10 +98,15 @@ TABLE = (
 )
 
 
+def several(command: Text) -> bool:
+    """Whether a text is of a source that may name several programs."""
+    kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
+    return bool(colon) and kind in {row.kind for row in TABLE[1:] if not row.alone}
+
+
 def refuse_source(command: Text) -> None:
     """Raises UsageError for a text that names programs by a source, where one command line is asked for."""
-    kind = command.partition(":")[0] if isinstance(command, str) else ""
-    if kind in {row.kind for row in TABLE[1:] if not row.alone}:
+    if several(command):
         raise UsageError(
             f"{command!r} names programs by a source, which `becalm tune --program {command}` takes. Here a command "
             "line is asked for, for example: becalm run 'gzip -9 -c FILE'"
@@ -88,12 +114,19 @@ def refuse_source(command: Text) -> None:
 
 
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
-    """The program of a command line, or of a text whose source makes one of it alone. Raises UsageError."""
-    refuse_source(command)
+    """The program of a command line, or of a text of a source that names one. Raises UsageError."""
     kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
-    if colon and any(row.alone and row.kind == kind for row in TABLE):
-        return gather([command], Asked.of(None, None, program))[0]
-    return Workload.of(command, **program)
+    if not colon or kind not in {row.kind for row in TABLE[1:]}:
+        return Workload.of(command, **program)
+    found = gather([command], Asked.of(None, None, program))
+    if len(found) > 1:
+        first = f"{command}:{found[0].name}"
+        way_out = "" if kind == "suite" else f" Name one of them, for example {first!r}, or"
+        raise UsageError(
+            f"{command!r} names {len(found)} programs, and here one is asked for.{way_out or ' Write its command, or'} "
+            "measure all of them by becalm record or becalm tune."
+        )
+    return found[0]
 
 
 Opener = Callable[[str, Asked], tuple[Workload, ...]]

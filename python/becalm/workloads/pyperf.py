@@ -8,15 +8,11 @@ loops is found once, such that they are at most START of it: then it is the same
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
-import shutil
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +20,7 @@ from typing import Any
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.workload import Workload
 from becalm.workloads.asked import Asked
-from becalm.workloads.script import Said, account, call
+from becalm.workloads.script import Said, account, answers, call, chosen, interpreter, parts
 
 WORK_S = 0.2
 """The loops of one run take at least so long, in seconds: twice pyperf's own default for a value (--min-time 0.1)."""
@@ -78,10 +74,8 @@ class Script:
     def _results(self, *options: str) -> dict[str, Any]:
         """The JSON suite that the script writes. Raises UsageError or WorkloadError, with what it said."""
         owner = account(self.asked.user)
-        with tempfile.TemporaryDirectory(prefix="becalm-") as folder:
-            if owner is not None:
-                os.chown(folder, owner.uid, owner.gid)
-            out = Path(folder) / "suite.json"
+        with answers(owner) as folder:
+            out = folder / "suite.json"
             said = call([self.python, str(self.path), *_QUIET, *options, f"--output={out}"], self.asked, owner)
             try:
                 suite = json.loads(out.read_text(encoding="utf-8"))
@@ -119,14 +113,9 @@ def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
 
     Raises UsageError for no such file or benchmark and for what is no pyperf script, WorkloadError when it fails.
     """
-    path, name = _parts(text, asked)
-    script = Script(path, _interpreter(asked.python), asked)
-    benchmarks = script.benchmarks()
-    if name is not None:
-        chosen = [each for each in benchmarks if each.name == name]
-        if not chosen:
-            raise UsageError(_unknown(name, path, [each.name for each in benchmarks]))
-        benchmarks = chosen
+    path, name = parts(text, asked, "Name a pyperf script, for example: pyperf:bench.py")
+    script = Script(path, interpreter(asked.python), asked)
+    benchmarks = chosen({each.name: each for each in script.benchmarks()}, name, path)
     return tuple(_workload(script, each) for each in benchmarks)
 
 
@@ -160,30 +149,3 @@ def _metadata(suite: dict[str, Any], benchmark: dict[str, Any]) -> dict[str, Any
     for run in benchmark.get("runs") or []:
         known.update(run.get("metadata") or {})
     return known
-
-
-def _parts(text: str, asked: Asked) -> tuple[Path, str | None]:
-    """The script and the benchmark's name; the first colon after which a file's name is complete parts them."""
-    whole = asked.file(text)
-    if whole.is_file():
-        return whole, None
-    for at, letter in enumerate(text):
-        if letter == ":" and asked.file(text[:at]).is_file():
-            return asked.file(text[:at]), text[at + 1 :]
-    name = text.partition(":")[0]
-    raise UsageError(f"There is no file {asked.file(name)}. Name a pyperf script, for example: pyperf:bench.py")
-
-
-def _interpreter(asked: str | None) -> str:
-    if asked is None and not sys.executable:
-        raise UsageError("The interpreter that runs becalm is not known. Name one for the pyperf script.")
-    found = shutil.which(asked or sys.executable)
-    if found is None:
-        raise UsageError(f"There is no interpreter {asked!r} that can be run. Name one, for example /usr/bin/python3.")
-    return os.path.abspath(found)
-
-
-def _unknown(name: str, path: Path, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{path.name} has no benchmark {name!r}.{hint} It has: {', '.join(names)}."

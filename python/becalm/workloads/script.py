@@ -1,14 +1,23 @@
-"""Asking a script of the user something before it is measured: as the right user, in its directory, ended for sure."""
+"""Asking a program of the user what benchmarks it has: as the right user, in its directory, ended for sure.
+
+`parts` and `chosen` read a text such as `bench.py:NAME`; `call` runs the program to its end; `interpreter` is Python's.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 import pwd
+import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads.asked import Asked
@@ -53,6 +62,54 @@ class Said:
         return "It said:\n" + "\n".join(f"  {line}" for line in lines) if lines else "It said nothing."
 
 
+Named = TypeVar("Named")
+
+
+def parts(
+    text: str, asked: Asked, way_out: str, there: Callable[[Path], bool] = Path.is_file
+) -> tuple[Path, str | None]:
+    """A file and a benchmark's name; the first colon before which something is `there` parts them.
+
+    Raises UsageError, whose last sentence is `way_out`, where nothing is.
+    """
+    if there(whole := asked.file(text)):
+        return whole, None
+    for at, letter in enumerate(text):
+        if letter == ":" and there(asked.file(text[:at])):
+            return asked.file(text[:at]), text[at + 1 :]
+    raise UsageError(f"There is no file {asked.file(text.partition(':')[0])}. {way_out}")
+
+
+def chosen(benchmarks: Mapping[str, Named], name: str | None, path: Path) -> tuple[Named, ...]:
+    """All benchmarks of a file, or the one of that name. Raises UsageError where there is none."""
+    if name is None:
+        return tuple(benchmarks.values())
+    if name in benchmarks:
+        return (benchmarks[name],)
+    near = difflib.get_close_matches(name, list(benchmarks), n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"{path.name} has no benchmark {name!r}.{hint} It has: {', '.join(benchmarks)}.")
+
+
+def interpreter(asked: str | None) -> str:
+    """The absolute path of the Python that scripts are run with. Raises UsageError."""
+    if asked is None and not sys.executable:
+        raise UsageError("The interpreter that runs becalm is not known. Name one for the script.")
+    found = shutil.which(asked or sys.executable)
+    if found is None:
+        raise UsageError(f"There is no interpreter {asked!r} that can be run. Name one, for example /usr/bin/python3.")
+    return os.path.abspath(found)
+
+
+@contextlib.contextmanager
+def answers(owner: Account | None) -> Iterator[Path]:
+    """A private directory, the account's own, into which a program writes its answer; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="becalm-") as folder:
+        if owner is not None:
+            os.chown(folder, owner.uid, owner.gid)
+        yield Path(folder)
+
+
 def account(asked: str | None) -> Account | None:
     """The user to run as when becalm runs as root: the one asked for, else who called sudo; None for becalm's own.
 
@@ -77,8 +134,9 @@ def account(asked: str | None) -> Account | None:
 
 def call(argv: Sequence[str], asked: Asked, owner: Account | None) -> Said:
     """Run a program to its end in the directory and environment of the workload. Raises WorkloadError."""
+    script = argv[1] if len(argv) > 1 and not argv[1].startswith("-") else argv[0]
     if MARK in os.environ:
-        raise UsageError(f"{argv[1]} is not asked: becalm was started by a script that becalm itself is asking.")
+        raise UsageError(f"{script} is not asked: becalm was started by a script that becalm itself is asking.")
     environment = {**os.environ, **dict(asked.options.get("environment") or {}), MARK: "1"}
     identity: dict[str, Any] = {}
     if owner is not None:
@@ -107,6 +165,6 @@ def call(argv: Sequence[str], asked: Asked, owner: Account | None) -> Said:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if isinstance(error, subprocess.TimeoutExpired):
-            raise WorkloadError(f"{argv[1]} did not answer within {LIMIT_S:g} s. It was ended.") from None
+            raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s. It was ended.") from None
         raise
     return Said(process.returncode, stdout, stderr)

@@ -87,6 +87,10 @@ def test_parameters_stand_in_these_texts_too():
     assert [each.argv[2] for each in made] == ["2", "4", "6"]
 
 
-def test_a_source_of_several_programs_is_no_single_one():
-    with pytest.raises(UsageError, match="names programs by a source"):
-        single("suite:programs.toml")
+def test_a_source_that_names_one_program_is_as_good_as_a_command(tmp_path):
+    programs = tmp_path / "programs.toml"
+    programs.write_text('[[program]]\nname = "one"\ncommand = "true"\n')
+    assert single(f"suite:{programs}").name == "one"
+    programs.write_text(2 * '[[program]]\ncommand = "true"\n')
+    with pytest.raises(UsageError, match=r"names 2 programs, and here one is asked for\. Write its command, or"):
+        single(f"suite:{programs}")

@@ -212,3 +212,20 @@ def test_the_files_of_the_guide_are_yaml_and_run_no_text_of_others():
             assert not re.search(
                 r"\$\{\{\s*github\.(event\.(pull_request\.(title|body|head\.ref)|issue)|head_ref)", line
             )
+
+
+def test_a_source_of_two_builds_is_compared_benchmark_by_benchmark(tmp_path):
+    for build, time, other in (("old", 20, "gone"), ("new", 30, "added")):
+        (tmp_path / build).mkdir()
+        rows = [("same", 20), ("slower", time), (other, 20)]
+        text = "".join(f'[[program]]\nname = "{name}"\ncommand = "spin {ms}ms"\n' for name, ms in rows)
+        (tmp_path / build / "programs.toml").write_text(text)
+    options = {"old_build": "old", "new_build": "new", "fail_above": "5%", **SIM}
+    found = becalm.check(["suite:{build}/programs.toml"], **options)
+    assert [(each.name, each.gate) for each in found.checks] == [("same", Gate.WITHIN), ("slower", Gate.ABOVE)]
+    assert found.missing == ("gone (gone)", "added (new)")
+    (tmp_path / "new/programs.toml").write_text('[[program]]\nname = "other"\ncommand = "spin 1ms"\n')
+    with pytest.raises(UsageError, match="no benchmark in common"):
+        becalm.check(["suite:{build}/programs.toml"], **options)
+    with pytest.raises(UsageError, match="Two benchmarks are 'same'"):
+        becalm.check(["suite:{build}/programs.toml", "suite:{build}//programs.toml"], **{**options, "new_build": "old"})

@@ -1,0 +1,99 @@
+"""The source `google-benchmark`: benchmarks of a C++ program built with Google Benchmark, each as a process of its own.
+
+The program times itself: what is measured is `real_time` of one iteration, as it prints it (the library's user guide,
+"Output Formats"), of TIME_S of iterations in a fresh process, so that layout and start differ from run to run as they
+do for its users. To find the names the program is run once with as few iterations as it can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.metric import metric
+from becalm.nouns.workload import Workload
+from becalm.workloads.asked import Asked
+from becalm.workloads.script import account, answers, call, chosen, parts
+
+TIME_S = 0.2
+"""Of iterations in one run, in seconds: less than the library's 0.5, since there are many runs."""
+
+_UNITS = ("ns", "us", "ms", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark of a program: its full name with arguments, and the unit in which it prints times."""
+
+    name: str
+    unit: str
+
+
+def open_google_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
+    """The benchmarks of `PROGRAM`, or one of them with `PROGRAM:NAME`, in the program's order.
+
+    Raises UsageError for no such program or benchmark, WorkloadError when it fails.
+    """
+    path, name = parts(text, asked, "Name a program that was built with Google Benchmark.")
+    path = Path(os.path.abspath(path))
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"{path} is no program that can be run. Name one that was built with Google Benchmark.")
+    found = {each.name: each for each in _benchmarks(path, asked)}
+    return tuple(_workload(path, each, asked) for each in chosen(found, name, path))
+
+
+def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
+    owner = account(asked.user)
+    with answers(owner) as folder:
+        out = folder / "benchmarks.json"
+        # Without the unit "s", which libraries before 1.8 do not know and later ones need not have.
+        few = ("--benchmark_min_time=1e-9", f"--benchmark_out={out}", "--benchmark_out_format=json")
+        said = call([str(path), *few], asked, owner)
+        try:
+            suite = json.loads(out.read_text(encoding="utf-8", errors="replace"))
+        except (OSError, ValueError):
+            suite = None
+    if said.status != 0:
+        raise WorkloadError(f"{path} failed with {said.how} when it was asked for its benchmarks. {said.last_lines()}")
+    if not isinstance(suite, dict) or not isinstance(suite.get("benchmarks"), list):
+        raise UsageError(
+            f"{path} ran, but wrote no benchmarks: it was not built with Google Benchmark. To measure it as a "
+            f"program, name it as a command: {path}"
+        )
+    found = [made for each in suite["benchmarks"] if (made := _benchmark(each)) is not None]
+    if not found:
+        failed = [str(each.get("error_message") or each.get("skip_message")) for each in suite["benchmarks"]]
+        raise WorkloadError(f"No benchmark of {path} could be run. {'; '.join(failed) or 'It has none.'}")
+    return found
+
+
+def _benchmark(entry: dict[str, Any]) -> Benchmark | None:
+    """One of an entry that is a measurement: no summary of several, and nothing that failed or was skipped."""
+    if entry.get("run_type", "iteration") != "iteration" or entry.get("error_occurred") or entry.get("skipped"):
+        return None
+    name, unit = str(entry.get("run_name") or entry.get("name") or ""), str(entry.get("time_unit", "ns"))
+    return Benchmark(name, unit) if name and unit in _UNITS else None
+
+
+def _workload(path: Path, benchmark: Benchmark, asked: Asked) -> Workload:
+    argv = [
+        str(path),
+        f"--benchmark_filter=^{literal(benchmark.name)}$",
+        f"--benchmark_min_time={TIME_S}",
+        "--benchmark_format=json",
+        # What a user has in the environment would turn them off or write elsewhere.
+        "--benchmark_out=",
+    ]
+    time = metric(f'"real_time": *([0-9.eE+-]+),unit={benchmark.unit},take=first,name=time of an iteration')
+    return asked.workload(argv, name=benchmark.name, metrics=(time,))
+
+
+def literal(name: str) -> str:
+    """A name as a regular expression that matches it alone; nothing is escaped that means itself (POSIX leaves that
+    undefined)."""
+    return re.sub(r"[\\.^$|?*+()\[\]{}]", lambda found: "\\" + found[0], name)
