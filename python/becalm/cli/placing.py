@@ -80,15 +80,50 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 
 
 @click.command("place", cls=Placing)
-@click.pass_context
-def command_place(context: click.Context) -> None:
-    """Say which programs belong together on a chip, in simulation first (docs/explanation/placement.md).
+@click.argument("reference", metavar="[PROFILE]", default="last")
+@click.option("--method", default="optimal", show_default=True, metavar="NAME", help="How it is decided.")
+@click.option("--chips", help="Cores of each chip, 4/4.  [default: those of the profile]")
+@click.option("--objective", default="degradation", show_default=True, help="What is averaged; or slowdown.")
+@click.option("--seed", default=0, show_default=True, help="Of methods that draw.")
+@click.option(
+    "--budget", default="10s", show_default=True, type=options.Checked("budget", duration_ns), help="For the search."
+)
+@click.option("--explain", is_flag=True, help="Say why, in words.")
+@click.option("--export", metavar="FORM", help="Print it as taskset, systemd or kubernetes has it.")
+@click.option("--force", is_flag=True, help="Also by a profile of another machine.")
+@click.option("--host", default="local", show_default=True, help="Where the programs will run.")
+@output.as_json
+@output.plain
+def command_place(reference: str, explain: bool, export: str | None, as_json: bool, plain: bool, **given: Any) -> None:
+    """Say which programs belong together on a chip; where all share one cache, which run at a time.
+
+    PROFILE is what `becalm profile` measured: last, the number of a study, or a file; or a file of costs.
 
     \b
+    becalm place --explain
+    becalm place 12 --export systemd
     becalm place simulate gcc lbm mcf milc povray gamess namd gobmk
     becalm place train --save weights
+
+    `simulate` and `train` need no machine (docs/reference/placement.md).
     """
-    echo(context.get_help())
+    from becalm.report import placement as report
+    from becalm.report.placement_export import lines
+
+    found = becalm.place(reference, **given)
+    if export is not None:
+        made = becalm.export_placement(found, export)
+        if as_json:
+            output.print_json("placement-export", made.to_json())
+            return
+        echo("\n".join(lines(made)))
+        for each in (made.note, *found.warnings):
+            output.warned(each)
+    elif as_json:
+        value = found.to_json()
+        output.print_json(value["kind"], value)
+    else:
+        console(plain=plain).print(report.on_terminal(found, explain=explain, plain=plain))
 
 
 def _show(found: Any, as_json: bool, markdown: bool, plain: bool) -> None:

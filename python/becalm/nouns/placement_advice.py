@@ -13,7 +13,7 @@ from enum import StrEnum
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
-from becalm.nouns.placement import Chip, Objective, Origin, Placement
+from becalm.nouns.placement import Chip, Objective, Origin
 
 KIND = "placement-advice"
 
@@ -73,10 +73,10 @@ class PlacementAdvice:
 
     `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
     rounds seconds until all have ended. `alone_s`: in rounds, one after the other. `bound`: nothing is better than
-    this, where proved. `over_random`, `over_worst`: what it gains. `costliest`: pairs, the costliest first; of them
-    those together in this sharing are in `together`. `unmeasured`: pairs that nobody measured, of which `resting_on`
-    are together in this sharing; `could_change`: by how much the cost might be lower if they cost nothing.
-    `warnings`: sentences about the machine.
+    this, where proved. `commands`: what is run, by name, where known. `over_random`, `over_worst`: what it gains.
+    `costliest`: pairs, the costliest first. `unmeasured`: pairs that nobody measured, of which `resting_on` are
+    together in this sharing; `could_change`: by how much the cost might be lower if they cost nothing. `warnings`:
+    sentences about the machine and the measurement.
     """
 
     source: str
@@ -88,7 +88,7 @@ class PlacementAdvice:
     origin: Origin
     cost: float
     degradation: Mapping[str, float]
-    processes: Mapping[str, int]
+    commands: Mapping[str, tuple[str, ...]]
     over_random: Gain
     over_worst: Gain
     machine: Mapping[str, str]
@@ -99,7 +99,6 @@ class PlacementAdvice:
     unmeasured: tuple[tuple[str, str], ...] = ()
     resting_on: tuple[tuple[str, str], ...] = ()
     could_change: float = 0.0
-    rounds: int = 0
     warnings: tuple[str, ...] = ()
     sentence: str = ""
 
@@ -146,8 +145,3 @@ class PlacementAdvice:
     def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:
         """Read back. Raises TypeError or ValueError that name the place."""
         return cls(**fields_of(cls, value))
-
-
-def read_back(placed: Placement) -> tuple[tuple[str, ...], ...]:
-    """Names on each chip, each task once."""
-    return tuple(tuple(dict.fromkeys(names)) for names in placed.sharing)

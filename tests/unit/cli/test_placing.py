@@ -5,9 +5,12 @@ import json
 import click
 import pytest
 from click.testing import CliRunner
+from tests.unit.analysis.co_run_cases import profile
+from tests.unit.analysis.test_placement_gain import SOLO, TRUE
 
 from becalm.cli.placing import Placing
 from becalm.cli.placing import command_place as shipped
+from becalm.nouns.placement import Chip
 
 
 @click.command("place", cls=Placing)
@@ -24,8 +27,38 @@ FOUR = ("lbm", "mcf", "povray", "namd", "--chips", "2/2")
 
 
 def test_the_shipped_command_has_both():
-    assert "becalm place train" in CliRunner().invoke(shipped, []).output
+    assert "becalm place train" in CliRunner().invoke(shipped, ["--help"]).output
     assert "--drain" in CliRunner().invoke(shipped, ["simulate", "--help"]).output
+
+
+CHIPS = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))
+
+
+def placed(tmp_path, *words):
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(profile(TRUE, SOLO, chips=CHIPS, machine={}).to_json()))
+    done = CliRunner().invoke(shipped, [str(path), "--host", "sim:laptop-a", *words])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_a_profile_is_placed(tmp_path):
+    words = " ".join(placed(tmp_path, "--plain").output.split())
+    assert "These share a chip: t0 with t1; t2 with t3." in words
+    assert "What is made small" not in words
+    assert "What is made small" in " ".join(placed(tmp_path, "--plain", "--explain").output.split())
+    value = json.loads(placed(tmp_path, "--json").stdout)
+    assert value["kind"] == "placement-advice"
+    assert value["sharing"]
+
+
+def test_a_placement_is_exported(tmp_path):
+    done = placed(tmp_path, "--export", "taskset")
+    assert "taskset -c 0,1 t0 &" in done.stdout
+    assert "Run it with sh" in done.stderr
+    value = json.loads(placed(tmp_path, "--export", "systemd", "--json").stdout)
+    assert value["kind"] == "placement-export"
+    assert len(value["files"]) == 4
 
 
 def test_other_words_are_the_commands_own():

@@ -1,0 +1,150 @@
+"""A placement as files that put it on without becalm: a script with taskset, drop-ins of systemd, pods of Kubernetes.
+
+Names and commands come from elsewhere: for the shell they are quoted (shlex), in YAML written as JSON strings, which
+YAML reads alike; names of files and pods keep only what such names may have. `FORMS` is the table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.wording import placement_export as wording
+from becalm.wording.printable import printable
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementExport:
+    """`files`: names and contents; `note`: what they do and what must be done."""
+
+    form: str
+    files: tuple[tuple[str, str], ...]
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        files = [{"name": name, "content": content} for name, content in self.files]
+        return {
+            "becalm": VERSION, "schema": SCHEMA, "kind": "placement-export", "form": self.form, "files": files,
+            "note": self.note,
+        }  # fmt: skip
+
+
+def exported(found: PlacementAdvice, form: str) -> PlacementExport:
+    """The files of a form. Raises UsageError for another form, or a placement that it cannot say."""
+    if form not in FORMS:
+        raise UsageError(wording.no_form(form, ", ".join(FORMS)))
+    if found.shape is Shape.ROUNDS and form != "taskset":
+        raise UsageError(wording.no_rounds(form))
+    if found.shape is Shape.CHIPS and form != "kubernetes" and not all(chip.cpus for chip in found.chips):
+        raise UsageError(wording.no_cpus())
+    return FORMS[form](found)
+
+
+def _taskset(found: PlacementAdvice) -> PlacementExport:
+    """Lines of a shell: `taskset -c 0,1 COMMAND &` (util-linux)."""
+    rounds = found.shape is Shape.ROUNDS
+    note = wording.ROUNDS if rounds else wording.TASKSET
+    lines = ["#!/bin/sh", f"# {note}"]
+    for number, names in enumerate(found.sharing):
+        if rounds:
+            lines += ["", f"# round {number + 1}"]
+        for name in dict.fromkeys(names):
+            command = found.commands.get(name)
+            if not command:
+                lines.append(wording.no_command(_comment(name)))
+                continue
+            words = shlex.join(command)
+            cpus = ",".join(map(str, found.cpus_of(name)))
+            lines.append(f"{words} &" if rounds or not cpus else f"taskset -c {cpus} {words} &")
+        if rounds:
+            lines.append("wait")
+    if not rounds:
+        lines.append("wait")
+    return PlacementExport("taskset", (("placement.sh", "\n".join(lines) + "\n"),), note)
+
+
+def _systemd(found: PlacementAdvice) -> PlacementExport:
+    """Drop-ins (systemd.exec(5), systemd.resource-control(5))."""
+    files = []
+    taken: set[str] = set()
+    for name in found.degradation:
+        cpus = " ".join(map(str, found.cpus_of(name)))
+        text = f"# {_comment(name)}\n[Service]\nCPUAffinity={cpus}\nAllowedCPUs={cpus}\n"
+        files.append((f"{_once(_unit(name), taken)}.service.d/becalm-placement.conf", text))
+    return PlacementExport("systemd", tuple(files), wording.SYSTEMD)
+
+
+def _kubernetes(found: PlacementAdvice) -> PlacementExport:
+    """Pods of quality of service Guaranteed, by chip (kubernetes.io: Control CPU Management Policies on the Node)."""
+    lines = [f"# {each}" for each in wording.KUBERNETES.split(". ")]
+    pods: set[str] = set()
+    for number, names in enumerate(found.sharing):
+        if not names:
+            continue
+        lines += ["---", "apiVersion: v1", "kind: Pod", "metadata:"]
+        lines += [f"  name: {_once(f'becalm-chip-{number}', pods)}", "spec:", "  containers:"]
+        containers: set[str] = set()
+        for name in dict.fromkeys(names):
+            cpus = names.count(name)
+            lines += [f"  - name: {_once(_label(name), containers)}", f"    image: IMAGE  # of {_comment(name)}"]
+            if command := found.commands.get(name):
+                lines.append(f"    command: {json.dumps(list(command))}")
+            lines += ["    resources:"]
+            for what in ("requests", "limits"):
+                lines.append(f'      {what}: {{cpu: "{cpus}", memory: MEMORY}}')
+    return PlacementExport("kubernetes", (("placement.yaml", "\n".join(lines) + "\n"),), wording.KUBERNETES)
+
+
+FORMS: dict[str, Callable[[PlacementAdvice], PlacementExport]] = {
+    "taskset": _taskset, "systemd": _systemd, "kubernetes": _kubernetes,
+}  # fmt: skip
+"""By name."""
+
+
+def lines(found: PlacementExport) -> Iterator[str]:
+    """All files as one text, each with its name where there are several."""
+    for name, content in found.files:
+        if len(found.files) > 1:
+            yield f"# {name}"
+        yield from content.splitlines()
+
+
+def _comment(text: str) -> str:
+    """A name on one line."""
+    return " ".join(printable(text).split())
+
+
+def _unit(name: str) -> str:
+    """A name of a unit: its characters, others as systemd escapes them (systemd.unit(5))."""
+    if re.fullmatch(r"[A-Za-z0-9:_][A-Za-z0-9:_.-]*", name):
+        return name.removesuffix(".service")
+    return "".join(
+        char if re.fullmatch(r"[A-Za-z0-9:_]", char) else "".join(f"\\x{byte:02x}" for byte in _bytes(char))
+        for char in name
+    )
+
+
+def _bytes(char: str) -> bytes:
+    return char.encode("utf-8", "surrogateescape")
+
+
+def _label(name: str) -> str:
+    """A name as Kubernetes takes it (RFC 1123): at most 63 small letters, digits, and hyphens within."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "program"
+
+
+def _once(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}-{number}", number + 1
+    taken.add(found)
+    return found

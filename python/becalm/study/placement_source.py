@@ -1,0 +1,114 @@
+"""What a placement rests on: a profile that `becalm profile` measured, of the store or a file, or costs in a file.
+
+    read(reference, store) -> PlacementSource
+
+A file of costs is JSON: `{"kind": "co-run-costs", "tasks": [{"name", "solo_s", …}], "chips": [{"cores", …}], "costs":
+{"pairs": [{"task", "beside", "cost", "error"}], …}}`, with the fields of `becalm.nouns.placement`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns import co_run_profile
+from becalm.nouns.co_run_profile import CoRunProfile
+from becalm.nouns.codec import fields_of
+from becalm.nouns.placement import Chip, CoRunCosts, Origin, Task
+from becalm.store import Store
+
+COSTS = "co-run-costs"
+"""The kind of a file of costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSource:
+    """Tasks, chips and costs, with the profile that they are of, where they were measured. `name`: what it is called,
+    `machine`: hostname and cpu, `commands`: what is run, by name."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    chips: tuple[Chip, ...]
+    costs: CoRunCosts
+    machine: Mapping[str, str]
+    commands: Mapping[str, tuple[str, ...]]
+    profile: CoRunProfile | None = None
+
+
+def read(reference: str, store: str | None = None) -> PlacementSource:
+    """A profile: "last", the number of a study, or a file; or a file of costs.
+
+    Raises UsageError when there is none, or it says what cannot be; StoreError.
+    """
+    number = reference.removeprefix("study:")
+    if number == "last" or number.isdecimal():
+        return _measured(*_of_study(number, store))
+    path = Path(reference)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(
+            f"{reference} cannot be read: {why}. A profile is a file, the number of a study, or `last`."
+        ) from None
+    return _of_text(text, reference)
+
+
+def of_profile(profile: CoRunProfile, name: str) -> PlacementSource:
+    """The same of a profile that was just measured. Raises UsageError where nothing was measured together."""
+    return _measured(profile, name)
+
+
+def _measured(profile: CoRunProfile, name: str) -> PlacementSource:
+    commands = {each.name: each.workload.argv for each in profile.programs if each.workload.argv}
+    return PlacementSource(
+        name, profile.tasks(), profile.chips, profile.costs(), profile.machine, commands, profile
+    )  # fmt: skip
+
+
+def _of_study(number: str, store: str | None) -> tuple[CoRunProfile, str]:
+    with Store.open(store) as opened:
+        newest = opened.studies(limit=1, kind="profile", facts=False) if number == "last" else ()
+        if number == "last" and not newest:
+            raise UsageError(f"The store {opened.shown} has no profile of programs. Measure one: becalm profile A B C")
+        found = newest[0].number if newest else opened.resolve(number)
+        value = opened.verdict(found)
+    if value is None or value.get("kind") != co_run_profile.KIND:
+        raise UsageError(f"Study {found} is no finished profile of programs. `becalm list --kind profile` lists those.")
+    return CoRunProfile.of_text(json.dumps(value), f"Study {found}"), f"study {found}"
+
+
+def _of_text(text: str, where: str) -> PlacementSource:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where} is no JSON: {error}.") from None
+    if isinstance(value, dict) and value.get("kind") == co_run_profile.KIND:
+        return _measured(CoRunProfile.of_text(text, where), where)
+    if not isinstance(value, dict) or value.get("kind") != COSTS:
+        raise UsageError(
+            f'{where} is neither a profile of programs ("kind": "{co_run_profile.KIND}", of `becalm profile --save '
+            f'FILE`) nor costs of your own ("kind": "{COSTS}").'
+        )
+    return _given(value, where)
+
+
+def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
+    for name in ("tasks", "chips", "costs"):
+        if not value.get(name):
+            raise UsageError(f"{where} has no {name}. They are given as in docs/reference/placement.md.")
+    try:
+        tasks = tuple(Task(**fields_of(Task, each)) for each in value["tasks"])
+        chips = tuple(Chip(**fields_of(Chip, each)) for each in value["chips"])
+        costs = CoRunCosts.from_json({"origin": str(Origin.GIVEN), **value["costs"]})
+        machine = {str(key): str(each) for key, each in dict(value.get("machine") or {}).items()}
+        commands = {str(key): tuple(map(str, each)) for key, each in dict(value.get("commands") or {}).items()}
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
+        raise UsageError(f"{where} cannot be read: {error}.") from None
+    return PlacementSource(where, tasks, chips, costs, machine, commands)

@@ -1,0 +1,93 @@
+"""`becalm place`: which of the programs of a profile belong together, what that gains, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from becalm import hosts
+from becalm.analysis.placement_advice import Wanted, advise, warned
+from becalm.analysis.placement_gain import parts_of, thinned
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts import Access, Host
+from becalm.nouns.placement import Objective
+from becalm.nouns.placement_advice import PlacementAdvice
+from becalm.placement import BUDGET_S
+from becalm.report.placement_export import PlacementExport, exported
+from becalm.study.placement_source import PlacementSource, of_profile, read
+from becalm.study.profile import machine_of
+from becalm.units import duration_ns
+from becalm.verbs.placement import parsed_chips
+from becalm.wording import placement as wording
+
+__all__ = ["export_placement", "of_profile", "place"]
+
+
+def place(
+    reference: str = "last",
+    *,
+    method: str = "optimal",
+    chips: str | None = None,
+    objective: str = "degradation",
+    seed: int = 0,
+    budget: float | str = BUDGET_S,
+    force: bool = False,
+    host: str | Host = "local",
+    store: str | None = None,
+) -> PlacementAdvice:
+    """Say which programs belong together on a chip; where all CPUs share one cache, which run at a time.
+
+    Arguments:
+        reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
+        method: a placement of `becalm.placement.METHODS`.
+        chips: cores of each chip, "4/4", instead of those of the profile.
+        objective: what is averaged, degradation or slowdown.
+        seed: of methods that draw.
+        budget: for the search, seconds or text ("10s").
+        force: also by a profile of another machine.
+        host: the machine that the programs will run on.
+        store: where studies are kept.
+
+    Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
+    StoreError.
+    """
+    source = read(reference, store)
+    try:
+        scale = Objective(objective)
+    except ValueError:
+        raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
+    with hosts.open(host, Access()) as machine:
+        facts = machine.facts()
+    said = _elsewhere(source, machine_of(facts), force)
+    parts = parts_of(source.profile) if source.profile is not None else thinned(source.tasks, source.costs)
+    found = advise(
+        source.tasks,
+        source.chips if chips is None else parsed_chips(chips),
+        source.costs,
+        parts,
+        Wanted(method, scale, seed, duration_ns(budget) / 1e9),
+        source=source.name,
+        machine=source.machine,
+        commands=source.commands,
+    )
+    trouble = wording.trouble(source.profile) if source.profile is not None else []
+    found = warned(found, [*said, *trouble, *wording.machine(facts, len(found.chips))])
+    return replace(found, sentence=wording.sentence(found))
+
+
+def export_placement(found: PlacementAdvice, form: str) -> PlacementExport:
+    """A placement as what puts it on without becalm: taskset, systemd, kubernetes.
+
+    Raises UsageError for another form, and for a placement that the form cannot say.
+    """
+    return exported(found, form)
+
+
+def _elsewhere(source: PlacementSource, ours: dict[str, str], force: bool) -> list[str]:
+    theirs = source.machine
+    differs = [key for key, value in theirs.items() if key in ours and ours[key] != value]
+    if not differs:
+        return []
+    said = wording.elsewhere(source.name, differs, theirs, ours)
+    if not force:
+        raise RefusedError(wording.refused_elsewhere(said))
+    return [said]

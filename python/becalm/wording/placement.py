@@ -1,0 +1,192 @@
+"""Sentences about which programs belong together: the advice, why, what it rests on, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from becalm.nouns.co_run_profile import CoRunProfile
+from becalm.nouns.placement import Objective
+from becalm.nouns.placement_advice import SURE, Gain, PlacementAdvice, Shape
+from becalm.units import listed
+from becalm.wording.measurement import counted, duration
+from becalm.wording.numbers import percent as number
+from becalm.wording.printable import printable
+
+SHOWN_PAIRS = 3
+
+
+def percent(value: float, uncertainty: float | None = None) -> str:
+    """A share, in percent."""
+    return f"{number(value, uncertainty)} %"
+
+
+def sentence(found: PlacementAdvice) -> str:
+    """What to do, and what that gains; or that nothing is gained."""
+    groups = "; ".join(_together(names) for names in found.sharing if names)
+    gain = found.over_random
+    if found.shape is Shape.ROUNDS:
+        said = f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
+        cost = f"{duration(1e9 * found.cost)} in all"
+        than = "less time than in rounds that chance fills"
+    else:
+        said = f"These share a chip: {groups}"
+        cost = f"they lose {percent(found.cost, gain.noise)} of their speed on average"
+        than = "less than where Linux happens to put them"
+    if gain.noise is None:
+        return f"{said}. So {cost}, {percent(gain.estimate)} {than}; how sure that is cannot be said ({_unsure(gain)})."
+    if not gain.found:
+        return (
+            f"Nothing to gain is seen: the best sharing is worth {percent(gain.estimate, gain.noise)} more than "
+            f"chance, which is not surely above {SURE:g} times its noise of {percent(gain.noise, gain.noise)}. It "
+            f"would be {groups}."
+        )
+    return f"{said}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
+
+
+def interval(gain: Gain) -> str:
+    """Its 95 % interval."""
+    if gain.low is None or gain.high is None:
+        return "(no interval)"
+    return f"({number(gain.low, gain.noise)} to {percent(gain.high, gain.noise)})"
+
+
+def _unsure(gain: Gain) -> str:
+    return "the costs come without errors" if not gain.parts else f"only {counted(gain.parts, 'part')} to judge by"
+
+
+def _together(names: Sequence[str]) -> str:
+    shown = [printable(name) for name in names]
+    return f"{shown[0]} alone" if len(shown) == 1 else " with ".join(shown)
+
+
+def notes(found: PlacementAdvice) -> list[str]:
+    """What else must be known: the proof, the worst sharing, what was not measured, what is odd about the machine."""
+    said = [proof(found)]
+    worst = found.over_worst
+    if found.over_random.found:
+        what = "time" if found.shape is Shape.ROUNDS else "speed"
+        said.append(f"Over the worst sharing it gains {percent(worst.estimate, worst.noise)} of {what} "
+                    f"{interval(worst)}.")  # fmt: skip
+    return [*said, *unmeasured(found), *found.warnings]
+
+
+def proof(found: PlacementAdvice) -> str:
+    """How far from the best it may be."""
+    if found.bound is None or found.gap is None:
+        late = "The search ran out of time. " if found.out_of_time else ""
+        return f"{late}Whether another sharing is better by these costs was not proved (method {found.method})."
+    if found.gap < 1e-6:
+        return "By these costs no other sharing is better; that is proved."
+    late = (
+        "The search ran out of time: this is the best that was found, and " if found.out_of_time else "By these costs "
+    )
+    return f"{late}no other sharing is better by more than {percent(found.gap)} of its cost."
+
+
+def unmeasured(found: PlacementAdvice) -> list[str]:
+    """What pairs that nobody measured could change."""
+    if not found.unmeasured:
+        return []
+    pairs = [f"{printable(one)} and {printable(other)}" for one, other in found.unmeasured]
+    more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
+    said = f"Not measured together: {'; '.join(pairs[:SHOWN_PAIRS])}{more}."
+    cost = duration(1e9 * found.could_change) if found.shape is Shape.ROUNDS else percent(found.could_change)
+    if found.could_change > 0:
+        said += f" If they cost each other nothing, another sharing would be better by {cost}."
+    else:
+        said += " Even if they cost each other nothing, no other sharing would be better."
+    if found.resting_on:
+        resting = listed(f"{printable(one)} with {printable(other)}" for one, other in found.resting_on)
+        said += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
+    return [said]
+
+
+def explained(found: PlacementAdvice) -> list[str]:
+    """Why, in words."""
+    if found.shape is Shape.ROUNDS:
+        said = [
+            "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
+            "together those that hardly do, and keep apart those that do; a round lasts until its last program ends."
+        ]
+        if found.alone_s is not None:
+            said.append(
+                f"One after the other, all alone, they would take {duration(1e9 * found.alone_s)}; in these rounds "
+                f"{duration(1e9 * found.cost)}."
+            )
+    else:
+        what = "the share of speed that a program loses"
+        if found.objective is Objective.SLOWDOWN:
+            what = "how much longer a program takes"
+        said = [
+            f"What is made small is {what} beside those on its chip, on average over the programs. Whoever is on "
+            "another chip has another cache and does not count."
+        ]
+    for each in found.costliest[:SHOWN_PAIRS]:
+        where = "run together all the same" if found.together(each.one, each.other) else "are kept apart"
+        said.append(
+            f"{printable(each.one)} and {printable(each.other)} {where}: beside each other they lose "
+            f"{percent(each.of_one, each.error)} and {percent(each.of_other, each.error)} of their speed."
+        )
+    if found.costliest:
+        least = found.costliest[-1]
+        where = "run together" if found.together(least.one, least.other) else "do not run together"
+        said.append(
+            f"Least is lost by {printable(least.one)} and {printable(least.other)} "
+            f"({percent(least.both, least.error)} both); they {where}."
+        )
+    gain = found.over_random
+    if gain.parts:
+        said.append(
+            f"The best of several noisy costs looks better than it is. So the measurement was divided into "
+            f"{gain.parts} parts, and each judged only what others had chosen; noise is the standard error of that."
+        )
+    if gain.noise is not None and not gain.found:
+        said.append("More rounds of `becalm profile` make the noise smaller, if there is anything to be seen.")
+    return said
+
+
+def trouble(profile: CoRunProfile) -> list[str]:
+    """What went wrong while it was measured."""
+    said = []
+    for program in profile.programs:
+        if program.solo_s is None:
+            why = f" ({printable(program.failed[0].reason)})" if program.failed else ""
+            said.append(f"{printable(program.name)} never ended well alone{why}, and is not placed.")
+    for each in profile.co_runs:
+        if each.failed and not each.runs:
+            said.append(
+                f"{printable(each.program)} fails beside {listed(map(printable, each.beside))}: "
+                f"{printable(each.failed[0].reason)}"
+            )
+    if profile.interrupted:
+        said.append("The profile was interrupted: some pairs have fewer rounds than others.")
+    return said
+
+
+def machine(facts: Mapping[str, object], chips: int) -> list[str]:
+    """What hides how CPUs share caches."""
+    virtual = facts.get("virtualisation")
+    found = virtual if isinstance(virtual, dict) else {}
+    said = []
+    if found.get("container"):
+        said.append(
+            f"This is a container ({printable(str(found['container']))}): which CPUs share a cache, and which it may "
+            "use, may be other than it seems. Profile and place on the host."
+        )
+    if found.get("guest"):
+        what = "which CPUs share a cache is what the hypervisor says, and may be made up"
+        if chips == 1:
+            what = "that all CPUs share one cache is what the hypervisor says, and may be made up"
+        said.append(f"This is a virtual machine: {what}.")
+    return said
+
+
+def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """A profile of another machine."""
+    what = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
+    return f"{printable(source)} was measured on another machine: {what}. What programs cost each other differs there."
+
+
+def refused_elsewhere(said: str) -> str:
+    """The same where it is refused."""
+    return f"{said} Measure here with `becalm profile`, or take it all the same with --force."

@@ -1,0 +1,44 @@
+"""Sentences of exported placements: what the files do, and what they cannot."""
+
+from __future__ import annotations
+
+
+def no_form(form: str, forms: str) -> str:
+    """A form that there is not."""
+    return f"There is no form {form!r} of a placement. There are: {forms}."
+
+
+def no_cpus() -> str:
+    """Chips without CPUs."""
+    return (
+        "The chips of this placement have no CPU numbers: they were given by --chips, or the file of costs has none. "
+        "Leave --chips out, or give chips their `cpus`."
+    )
+
+
+def no_rounds(form: str) -> str:
+    """Rounds where only CPUs can be said."""
+    return (
+        f"The programs share one cache, and run in rounds. {form} says on which CPUs something runs, not when: export "
+        "`taskset`, a script that runs the rounds."
+    )
+
+
+def no_command(name: str) -> str:
+    """A task without a command."""
+    return f"# {name}: the profile has no command of it; run it so: taskset -c CPUS COMMAND"
+
+
+TASKSET = "Each program with the CPUs of its chip. Run it with sh."
+ROUNDS = "Programs of a round run at a time, on all CPUs; the next round begins when all have ended. Run it with sh."
+SYSTEMD = (
+    "For services of these names: put each file into /etc/systemd/system, then `systemctl daemon-reload` and restart "
+    "them. CPUAffinity= is what processes begin with, and they may change it; AllowedCPUs= is a cpuset that they "
+    "cannot leave (cgroup v2, systemd 244)."
+)
+KUBERNETES = (
+    "Programs of one chip are one pod, with whole CPUs as requests and limits: so the static CPU manager of the "
+    "kubelet (--cpu-manager-policy=static) gives them CPUs of their own. Which ones, it chooses itself: with the "
+    "policy option prefer-align-cpus-by-uncorecache (Kubernetes 1.32) those that share a cache. Fill in "
+    "images and memory."
+)

@@ -1,0 +1,103 @@
+"""Exported placements: a script that runs, drop-ins, and pods; hostile names stay names."""
+
+import json
+import shlex
+import subprocess
+
+import pytest
+import yaml
+
+from becalm.errors import UsageError
+from becalm.nouns.placement import Chip, Objective, Origin
+from becalm.nouns.placement_advice import Gain, PlacementAdvice, Shape
+from becalm.report.placement_export import FORMS, exported, lines
+
+HOSTILE = "a; touch owned $(touch owned) `touch owned` \"'\n\rExecStart=/bin/sh\x1b[31m"
+
+
+def advice(sharing, chips, commands, shape=Shape.CHIPS):
+    names = {name: 0.1 for names in sharing for name in names}
+    return PlacementAdvice(
+        "a profile", shape, chips, sharing, "optimal", Objective.DEGRADATION, Origin.MEASURED, 0.1, names, commands,
+        Gain(0.1, 0.01, 0.08, 0.12, 8), Gain(0.2, 0.01, 0.18, 0.22, 8), {},
+    )  # fmt: skip
+
+
+TWO = (Chip(1, cpus=(0,)), Chip(1, cpus=(0,)))
+
+
+def script(found):
+    ((_, text),) = exported(found, "taskset").files
+    return text
+
+
+def test_the_script_runs_each_program_on_its_cpus_and_hostile_words_stay_words(tmp_path):
+    words = ("python3", "-c", "import os, sys; print(sorted(os.sched_getaffinity(0)), repr(sys.argv[1]))", HOSTILE)
+    text = script(advice((("one",), (HOSTILE,)), TWO, {"one": words, HOSTILE: words}))
+    done = subprocess.run(["sh"], input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"[0] {HOSTILE!r}"] * 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rounds_wait_for_each_other(tmp_path):
+    def said(text, seconds):
+        return ("sh", "-c", f"sleep {seconds}; echo {text} >> order")
+
+    commands = {"a": said("a", 0.2), "b": said("b", 0.01), "c": said("c", 0)}
+    text = script(advice((("a", "b"), ("c",)), (Chip(2, cpus=(0, 1)),), commands, Shape.ROUNDS))
+    subprocess.run(["sh"], input=text, text=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "order").read_text().split()[-1] == "c"
+    assert "taskset" not in text
+
+
+def test_a_task_without_a_command_is_a_comment():
+    text = script(advice((("x\ny",), ("z",)), TWO, {"z": ("z",)}))
+    assert "# x y: the profile has no command" in text
+    assert shlex.split(text.splitlines()[-2], comments=True) == ["taskset", "-c", "0", "z", "&"]
+
+
+def test_drop_ins_hold_nothing_but_their_lines():
+    found = exported(
+        advice((("web", HOSTILE), ("web.service",)), (Chip(2, cpus=(0, 1)), Chip(1, cpus=(2,))), {}), "systemd"
+    )
+    names = [name for name, _ in found.files]
+    assert names[0] == "web.service.d/becalm-placement.conf"
+    assert names[2] == "web-2.service.d/becalm-placement.conf"
+    assert names[1].count("/") == 1
+    assert "\n" not in names[1]
+    for _, content in found.files:
+        rows = content.splitlines()
+        assert rows[0].startswith("# ")
+        assert rows[1] == "[Service]"
+        assert [row.partition("=")[0] for row in rows[2:]] == ["CPUAffinity", "AllowedCPUs"]
+    assert "CPUAffinity=0 1\nAllowedCPUs=0 1\n" in found.files[0][1]
+
+
+def test_pods_have_whole_cpus_by_chip():
+    sharing = (("Batch Job", HOSTILE, "Batch Job"), (), ("web",))
+    chips = (Chip(4), Chip(1), Chip(2))
+    ((_, text),) = exported(advice(sharing, chips, {HOSTILE: ("sh", "-c", HOSTILE)}), "kubernetes").files
+    pods = list(yaml.safe_load_all(text))
+    assert [pod["metadata"]["name"] for pod in pods] == ["becalm-chip-0", "becalm-chip-2"]
+    first, second = pods[0]["spec"]["containers"]
+    assert first["name"] == "batch-job"
+    assert first["resources"]["requests"] == first["resources"]["limits"] == {"cpu": "2", "memory": "MEMORY"}
+    assert second["command"] == ["sh", "-c", HOSTILE]
+    assert set(second["name"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def test_what_a_form_cannot_say_is_refused():
+    rounds = advice((("a",),), (Chip(2, cpus=(0, 1)),), {}, Shape.ROUNDS)
+    for form in ("systemd", "kubernetes"):
+        with pytest.raises(UsageError, match="run in rounds"):
+            exported(rounds, form)
+    with pytest.raises(UsageError, match="no CPU numbers"):
+        exported(advice((("a",), ("b",)), (Chip(1), Chip(1)), {}), "systemd")
+    with pytest.raises(UsageError, match=f"There are: {', '.join(FORMS)}"):
+        exported(rounds, "docker")
+
+
+def test_several_files_are_named():
+    found = exported(advice((("a",), ("b",)), TWO, {}), "systemd")
+    assert [each for each in lines(found) if each.endswith(".conf")] == [f"# {name}" for name, _ in found.files]
+    assert json.loads(json.dumps(found.to_json()))["files"][0]["name"].startswith("a.service.d")

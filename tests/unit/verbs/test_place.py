@@ -1,0 +1,243 @@
+"""`becalm.place`: what is advised by a profile and by costs of one's own, and what is refused in a sentence."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unit.analysis.co_run_cases import profile
+from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
+
+import becalm
+from becalm.errors import RefusedError, UsageError
+from becalm.nouns.co_run_profile import FailedRun
+from becalm.nouns.placement import Chip
+from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.wording import placement as wording
+
+SIM = "sim:laptop-a"
+REAL = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))
+ONE = (Chip(2, cpus=(0, 1)),)
+
+
+def saved(path, found):
+    path.write_text(json.dumps(found.to_json()))
+    return str(path)
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Saves a profile and says what is advised by it."""
+
+    def advised(costs=TRUE, solo=SOLO, *, changed=lambda found: found, place=None, **made):
+        made.setdefault("machine", {})
+        return becalm.place(
+            saved(tmp_path / "profile.json", changed(profile(costs, solo, **made))), host=SIM, **(place or {})
+        )
+
+    return advised
+
+
+def test_a_clear_best_sharing_is_said_with_its_gain(given):
+    found = given(chips=REAL)
+    assert found.shape is Shape.CHIPS
+    assert {frozenset(names) for names in found.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
+    assert found.over_random.found
+    assert found.over_worst.estimate > found.over_random.estimate
+    assert found.gap == pytest.approx(0, abs=1e-9)
+    assert found.sentence.startswith("These share a chip: t0 with t1; t2 with t3. So they lose 2")
+    assert "less than where Linux happens to put them" in found.sentence
+    assert "that is proved" in wording.proof(found)
+    assert [frozenset((each.one, each.other)) for each in found.costliest[:2]] in (
+        [frozenset(("t0", "t2")), frozenset(("t1", "t3"))], [frozenset(("t1", "t3")), frozenset(("t0", "t2"))],
+    )  # fmt: skip
+    assert any("are kept apart: beside each other they lose" in each for each in wording.explained(found))
+    assert found.cpus_of("t0") == found.cpus_of("t1")
+
+
+def test_one_cache_is_shared_in_rounds(given):
+    found = given(chips=ONE)
+    assert found.shape is Shape.ROUNDS
+    assert {frozenset(names) for names in found.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
+    assert found.cost == pytest.approx(2 / 0.98, rel=0.05)
+    assert found.alone_s == pytest.approx(4, rel=0.05)
+    assert "All CPUs share one cache" in found.sentence
+    assert "less time than in rounds that chance fills" in found.sentence
+    assert found.cpus_of("t0") == (0, 1)
+
+
+def test_without_a_difference_there_is_nothing_to_gain(given):
+    found = given(SAME)
+    assert not found.over_random.found
+    assert found.sentence.startswith("Nothing to gain is seen")
+
+
+def test_too_few_rounds_cannot_say_how_sure(given):
+    found = given(rounds=2)
+    assert found.over_random.noise is None
+    assert not found.over_random.found
+    assert "how sure that is cannot be said" in found.sentence
+
+
+def test_pairs_that_were_left_out(given):
+    found = given(left_out=[("t0", "t2")])
+    assert found.unmeasured == (("t0", "t2"),)
+    assert found.resting_on == ()
+    (said,) = wording.unmeasured(found)
+    assert said.startswith("Not measured together: t0 and t2. ")
+    # In rounds, what nobody measured together does not run together.
+    apart = given(np.full((3, 3), 0.1), np.ones(3), chips=(Chip(2),), left_out=[("t0", "t1"), ("t0", "t2")])
+    assert {frozenset(names) for names in apart.sharing} == {frozenset(("t0",)), frozenset(("t1", "t2"))}
+
+
+def test_what_left_out_pairs_could_change_is_said(given):
+    found = given(left_out=[("t0", "t1")])
+    assert ("t0", "t1") not in found.sharing
+    assert found.could_change > 0
+    assert "another sharing would be better by" in wording.unmeasured(found)[0]
+
+
+def test_what_a_sharing_rests_on_though_nobody_measured_it(given):
+    found = given(left_out=[("t0", "t1"), ("t2", "t3"), ("t0", "t2"), ("t0", "t3")])
+    assert found.resting_on
+    assert "taken to cost as much as the dearest pair" in wording.unmeasured(found)[0]
+
+
+def test_a_profile_of_another_machine(given):
+    elsewhere = {"hostname": "another-machine"}
+    with pytest.raises(RefusedError, match="was measured on another machine: hostname another-machine"):
+        given(machine=elsewhere)
+    found = given(machine=elsewhere, place={"force": True})
+    assert any("another-machine" in each for each in found.warnings)
+
+
+def test_programs_that_failed_are_said(given):
+    failed = (FailedRun(0, 0, "It ended with 3."),)
+
+    def broken(found):
+        first, *others = found.programs
+        co_runs = [
+            replace(each, runs=(), failed=failed) if {each.program, *each.beside} == {"t1", "t2"} else each
+            for each in found.co_runs
+        ]
+        return replace(found, programs=(replace(first, alone=(), failed=failed), *others), co_runs=tuple(co_runs))
+
+    found = given(changed=broken)
+    assert sorted(name for names in found.sharing for name in names) == ["t1", "t2", "t3"]
+    assert "t0 never ended well alone (It ended with 3.), and is not placed." in found.warnings
+    assert "t1 fails beside t2: It ended with 3." in found.warnings
+    assert found.unmeasured == (("t1", "t2"),)
+
+
+def test_chips_of_ones_own_and_too_few_of_them(given):
+    assert given(chips=ONE, place={"chips": "2/2"}).shape is Shape.CHIPS
+    with pytest.raises(
+        UsageError, match=r"4 processes do not fit on chips that have room for 3\. Place them in 2 rounds"
+    ):
+        given(place={"chips": "2/1"})
+
+
+@pytest.mark.parametrize("method", ["swap", "di", "modlp", "linux", "random"])
+def test_other_methods_are_judged_alike(given, method):
+    found = given(place={"method": method})
+    assert found.method == method
+    assert sorted(name for names in found.sharing for name in names) == ["t0", "t1", "t2", "t3"]
+    assert found.over_random.noise is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "best"}, "no placement 'best'"),
+        ({"objective": "speed"}, "no objective 'speed'"),
+        ({"chips": "two"}, "are no chips"),
+        ({"budget": 0}, "A duration must be more than zero"),
+    ],
+)
+def test_options_that_cannot_be(given, options, said):
+    with pytest.raises(UsageError, match=said):
+        given(place=options)
+
+
+def test_advice_is_read_back(given):
+    found = given(chips=REAL, left_out=[("t0", "t2")])
+    value = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert value["gain_found"] is True
+    assert value["cpus"]["t0"] == list(found.cpus_of("t0"))
+    assert PlacementAdvice.from_json(value) == found
+
+
+COSTS = {
+    "kind": "co-run-costs",
+    "tasks": [{"name": each, "solo_s": 1.0} for each in "abc"],
+    "chips": [{"cores": 2}, {"cores": 1}],
+    "costs": {
+        "pairs": [
+            {"task": one, "beside": other, "cost": 0.1 if "c" in one + other else 0.3, "error": 0.01}
+            for one in "abc"
+            for other in "abc"
+            if one != other
+        ]
+    },
+}
+
+
+def from_file(tmp_path, value):
+    (tmp_path / "costs.json").write_text(value if isinstance(value, str) else json.dumps(value))
+    return becalm.place(str(tmp_path / "costs.json"), host=SIM)
+
+
+def with_pair(**changed):
+    first, *others = COSTS["costs"]["pairs"]
+    return {**COSTS, "costs": {"pairs": [{**first, **changed}, *others]}}
+
+
+def test_costs_of_ones_own(tmp_path):
+    found = from_file(tmp_path, COSTS)
+    assert "c" in found.sharing[0]
+    assert found.over_random.found
+    exact = {**COSTS, "costs": {"pairs": [{**each, "error": None} for each in COSTS["costs"]["pairs"]]}}
+    found = from_file(tmp_path, exact)
+    assert found.over_random.noise is None
+    assert "the costs come without errors" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "is neither a profile of programs"),
+        ({"kind": "run"}, "is neither a profile of programs"),
+        ({**COSTS, "tasks": []}, "has no tasks"),
+        ({**COSTS, "tasks": [{"name": "a", "solo_s": -1}]}, "solo_s of a is -1. It is a number above 0."),
+        ({**COSTS, "tasks": COSTS["tasks"][:1]}, "There is one program, and nothing to share."),
+        ({**COSTS, "chips": [{"cores": 0}]}, "has no room"),
+        ({**COSTS, "chips": "many"}, "cannot be read"),
+        (with_pair(cost=float("nan")), "is nan, which is no number"),
+        (with_pair(cost=-0.5), "below zero by more than its noise"),
+        (with_pair(cost=1.5), "A cost is the share of speed that is lost"),
+        (with_pair(error=-1), "It is a number from 0"),
+        ({**COSTS, "costs": {"pairs": []}}, "There are no costs"),
+    ],
+)
+def test_files_that_cannot_be_are_said_in_a_sentence(tmp_path, value, said):
+    with pytest.raises(UsageError, match=said):
+        from_file(tmp_path, value)
+
+
+def test_no_such_profile(tmp_path, store):
+    with pytest.raises(UsageError, match="cannot be read: No such file or directory"):
+        becalm.place("nowhere.json", host=SIM)
+    with pytest.raises(UsageError, match="has no profile of programs"):
+        becalm.place(host=SIM)
+    becalm.run("spin 20ms", host="sim:drift", runs=5, seed=1)
+    with pytest.raises(UsageError, match="Study 1 is no finished profile of programs"):
+        becalm.place("1", host=SIM)
+
+
+def test_machines_that_hide_their_caches_are_warned_of():
+    assert wording.machine({"virtualisation": {"container": None, "guest": False}}, 2) == []
+    (said,) = wording.machine({"virtualisation": {"container": "docker", "guest": False}}, 2)
+    assert said.startswith("This is a container (docker)")
+    (said,) = wording.machine({"virtualisation": {"container": None, "guest": True}}, 1)
+    assert "that all CPUs share one cache is what the hypervisor says" in said
