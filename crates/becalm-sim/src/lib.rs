@@ -5,11 +5,13 @@
 //! event and gives a `Summary`, or why it cannot go on: tasks that wait for each other, steps that never use time. The
 //! program `becalm-sim` does so for requests of JSON lines; Python's `becalm simulate` and the hosts `sim:cfs` and
 //! `sim:eevdf` start it. Which programs share which chip is decided by `place`, for requests of `becalm-sim place`;
-//! when a running one moves cheaply is found by `spots`, for requests of `becalm-sim spots`.
+//! when a running one moves cheaply is found by `spots`, for requests of `becalm-sim spots`, and its caches are simulated by
+//! `cache`, for requests of `becalm-sim cache`.
 //!
-//! Not modelled: locks, caches, interrupts, control groups, NUMA, and frequency.
+//! Not modelled by schedulers: locks, caches, interrupts, control groups, NUMA, and frequency.
 
 pub mod agenda;
+pub mod cache;
 pub mod cpuset;
 pub mod histogram;
 pub mod machine;

@@ -1,6 +1,6 @@
 //! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
-//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead, and
-//! `becalm-sim spots` requests of `spots`.
+//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead,
+//! `becalm-sim spots` of `spots`, and `becalm-sim cache` of `cache`.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use becalm_sim::request::{parse, Answer, Request};
-use becalm_sim::{place, spots};
+use becalm_sim::{cache, place, spots};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         }
         let said = match family.as_str() {
             "place" => Some(say(&mut out, &place::answer(&line))),
+            "cache" => Some(say(&mut out, &cache::answer(&line))),
             "spots" => Some(say(&mut out, &spots::answer(&line))),
             _ => None,
         };

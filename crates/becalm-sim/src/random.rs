@@ -1,5 +1,6 @@
 //! Random numbers that are the same everywhere: splitmix64 (Steele, Lea & Flood 2014), and normal ones by Box and Muller.
 
+#[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
     spare: Option<f64>,

@@ -201,6 +201,24 @@ impl Detection {
         self.newest
     }
 
+    /// What is decided of a wanted move by what is known until now: `Why::Ended` is "not yet" while the stream goes on.
+    /// None for a task that was not seen before it was wanted.
+    pub fn decision(&self, wanted: Wanted) -> Option<Decision> {
+        let programs = self.accounting.programs();
+        let of = |each: &super::program::Program| each.task == wanted.task && each.from_ns <= wanted.at_ns;
+        let number = programs.iter().rposition(of)?;
+        let mut windows: Vec<Window> = Vec::new();
+        for Marked(window, _) in self.windows.iter().rev().filter(|each| each.0.program == number) {
+            windows.push(*window);
+            if window.end_ns <= wanted.at_ns {
+                break;
+            }
+        }
+        windows.reverse();
+        let spots: Vec<Spot> = self.spots.iter().filter(|each| each.program == number).copied().collect();
+        Some(self.question.waiting.decide(wanted, &windows, &spots))
+    }
+
     fn drain(&mut self) {
         for event in self.accounting.take() {
             let number = match event {

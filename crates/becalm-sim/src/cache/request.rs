@@ -1,0 +1,185 @@
+//! What is asked of the cache simulator and what it answers, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use super::hierarchy::{Geometry, Tally};
+use super::memory::Pages;
+use super::micro::Asked;
+use crate::spots::wait::Why;
+use crate::spots::{Found, Question, Record};
+
+/// A machine, tasks on it, and what is wanted of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    #[serde(default)]
+    pub machine: Geometry,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub pages: Pages,
+    #[serde(default = "page")]
+    pub page_bytes: u64,
+    pub tasks: Vec<Asks>,
+    /// Moves at times that are drawn.
+    #[serde(default)]
+    pub every: Vec<Every>,
+    /// For how long one of several tasks of a CPU runs.
+    #[serde(default = "slice")]
+    pub slice_ns: u64,
+    /// Between two readings of counters where nobody comes or goes.
+    #[serde(default = "tick")]
+    pub tick_ns: u64,
+    /// Direct cost of a switch.
+    #[serde(default = "switch")]
+    pub switch_cycles: u64,
+    #[serde(default)]
+    pub until_ns: Option<u64>,
+    /// Whether the answer has the records.
+    #[serde(default)]
+    pub records: bool,
+    /// What the detector is asked, if anything.
+    #[serde(default)]
+    pub question: Option<Question>,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asks {
+    pub program: Asked,
+    #[serde(default)]
+    pub cpu: usize,
+    #[serde(default)]
+    pub from_ns: u64,
+    /// It is ended then. The simulation waits for tasks alone that end by themselves.
+    #[serde(default)]
+    pub until_ns: Option<u64>,
+    /// In order.
+    #[serde(default)]
+    pub moves: Vec<Move>,
+}
+
+/// A move to another CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Move {
+    pub when: When,
+    pub to: usize,
+}
+
+/// When a task is moved, by its own counting or by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    Ns(u64),
+    /// After so many accesses.
+    Accesses(u64),
+    /// After its mark of this number, from 1.
+    Mark(u64),
+}
+
+/// Moves of a task (its place in `tasks`) that are wanted at random times: the mean between them, and among which CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Every {
+    pub task: usize,
+    pub mean_ns: u64,
+    pub cpus: Vec<usize>,
+    pub how: How,
+}
+
+/// Whether a wanted move is made at once or waits for a spot, as `spots::wait` decides by what the detector has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    AtOnce,
+    AtSpot,
+}
+
+fn page() -> u64 {
+    4_096
+}
+
+fn slice() -> u64 {
+    4_000_000
+}
+
+fn tick() -> u64 {
+    1_000_000
+}
+
+fn switch() -> u64 {
+    3_000
+}
+
+impl Cache {
+    /// Errors: a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.machine.check()?;
+        let cpus = self.machine.cpus;
+        let known = |cpu: usize| {
+            if cpu < cpus {
+                return Ok(());
+            }
+            Err(format!("There is no CPU {cpu}: the simulated machine has CPUs 0 to {}.", cpus - 1))
+        };
+        if self.tasks.is_empty() || self.tasks.len() > 10_000 {
+            return Err(format!("1 to 10,000 tasks are simulated, not {}.", self.tasks.len()));
+        }
+        for each in &self.tasks {
+            known(each.cpu)?;
+            each.moves.iter().try_for_each(|moved| known(moved.to))?;
+        }
+        for each in &self.every {
+            if each.task >= self.tasks.len() || each.cpus.len() < 2 || each.mean_ns == 0 {
+                return Err(
+                    "Moves again and again are of a task that there is, among two CPUs or more.".to_owned()
+                );
+            }
+            each.cpus.iter().try_for_each(|&cpu| known(cpu))?;
+            if each.how == How::AtSpot && self.question.is_none() {
+                return Err("Moves at spots need a question for the detector.".to_owned());
+            }
+        }
+        if self.tick_ns < 1_000 || self.slice_ns < 1_000 {
+            return Err("A tick and a slice last 1,000 ns or more.".to_owned());
+        }
+        if self.until_ns.is_none()
+            && self.tasks.iter().all(|each| each.program.endless() && each.until_ns.is_none())
+        {
+            return Err("No task ends by itself: say until when it is simulated.".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What a task did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Played {
+    pub accesses: u64,
+    /// Cycles that it ran.
+    pub cycles: u64,
+    pub ended_ns: Option<u64>,
+    /// Its marks: when, and after how many accesses.
+    pub marks: Vec<(u64, u64)>,
+    /// Wanted moves that were made, and why then.
+    pub moved: Vec<(u64, Why)>,
+}
+
+/// What was simulated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Simulated {
+    pub until_ns: u64,
+    /// Stopped at the time that was given.
+    pub cut: bool,
+    pub accesses: u64,
+    /// What each CPU counted of data, and of instructions.
+    pub cpus: Vec<(Tally, Tally)>,
+    /// In the order of the request; as a task of records each is its place here and 1.
+    pub tasks: Vec<Played>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<Vec<Record>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<Box<Found>>,
+}
