@@ -48,9 +48,18 @@ def of_series(
 
 
 def outliers(
-    name: str, history: History, columns_of: ColumnsOf, program: int = 0, loads: OwnLoads | None = None
+    name: str,
+    history: History,
+    columns_of: ColumnsOf,
+    program: int = 0,
+    loads: OwnLoads | None = None,
+    *,
+    several: bool = False,
 ) -> tuple[Finding, ...]:
-    """The finding on one program's runs that stand out, with their causes; none of fewer than FEWEST runs."""
+    """The finding on one program's runs that stand out, with their causes; none of fewer than FEWEST runs.
+
+    `several`: it is one of several programs, so it is named.
+    """
     wall = history.wall_ns(program).astype(np.float64)
     indices = time_series.outliers(wall).indices if len(wall) >= FEWEST else ()
     if len(indices) == 0:
@@ -59,7 +68,7 @@ def outliers(
     kept = np.isin(record["seq"], history.seqs(program))
     if not kept.all():
         record = {column: values[kept] for column, values in record.items()}
-    return (_outliers(name, wall, indices, record, loads or OwnLoads.of()),)
+    return (_outliers(name, wall, indices, record, loads or OwnLoads.of(), several),)
 
 
 def _shape(name: str, wall: Floats) -> list[Finding]:
@@ -80,7 +89,9 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
     return found
 
 
-def _outliers(name: str, wall: Floats, indices: Sequence[int], record: dict[str, Any], loads: OwnLoads) -> Finding:
+def _outliers(
+    name: str, wall: Floats, indices: Sequence[int], record: dict[str, Any], loads: OwnLoads, several: bool
+) -> Finding:
     median = float(np.median(wall))
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
     reasons = [reason(record, int(index), loads) for index in worst]
@@ -92,6 +103,7 @@ def _outliers(name: str, wall: Floats, indices: Sequence[int], record: dict[str,
         "causes": [each.bar for each in reasons],
         "cause_ns": [each.bar_ns for each in reasons],
         "reasons": [each.to_json() for each in reasons],
+        **({"several": True} if several else {}),
     }
     return finding("outliers", numbers, name)
 

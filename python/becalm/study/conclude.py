@@ -49,7 +49,7 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
     else:
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
-            findings += outliers(name, history, kept.columns, index, loads)
+            findings += outliers(name, history, kept.columns, index, loads, several=True)
     return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks)), baseline)
 
 

@@ -62,7 +62,8 @@ def outliers(program: str, n: Numbers) -> str:
     some = n["count"] > len(parts)
     more = f" The {len(parts)} farthest: " if some else " "
     named = named if some else named[0].upper() + named[1:]
-    return f"{counted(n['count'], 'run')} of {n['runs']:,} {what} kept and counted.{more}{named}."
+    whose = f" of {program}" if n.get("several") else ""
+    return f"{counted(n['count'], 'run')} of {n['runs']:,}{whose} {what} kept and counted.{more}{named}."
 
 
 def reason(why: Numbers) -> str:

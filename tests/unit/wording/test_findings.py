@@ -170,6 +170,9 @@ def test_every_reason_of_an_outlier_has_words(kind):
     numbers = {**EXAMPLES["outliers"], "count": 1, "seqs": [4], "changes": [0.5], "reasons": [why]}
     said = finding("outliers", numbers, "prog").sentence
     assert said.startswith("1 run of 90 stands out; it is kept and counted. Run 4 took 50 % longer: ")
+    assert finding("outliers", {**numbers, "several": True}, "prog").sentence.startswith(
+        "1 run of 90 of prog stands out;"
+    )
 
 
 def test_a_host_is_named_where_a_program_was_measured_on_several():
