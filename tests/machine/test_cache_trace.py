@@ -55,7 +55,7 @@ def test_totals_are_those_of_an_independent_simulator(trace, tool, geometry):
     said = counted(valgrind(f"--tool={tool}", "--cache-sim=yes", f"--{tool}-out-file=/dev/null", *sizes))
     _, l1i_misses, lli_misses, _, l1_misses, lld_misses = said
     found = simulated(trace, *geometry)
-    # These are different runs of the program, and small caches tell where its stack begins. callgrind does not count the
+    # These are different runs of the program, and small caches tell where its stack begins. callgrind leaves out the
     # first instructions.
     expected = (l1i_misses, lli_misses, l1_misses, lld_misses)
     allowed = 0.01 if tool == "cachegrind" else 0.02
