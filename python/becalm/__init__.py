@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from becalm.nouns.bisection import BisectResult as BisectResult
     from becalm.nouns.calibration import Calibration as Calibration
     from becalm.nouns.check import CheckResult as CheckResult
+    from becalm.nouns.co_run_profile import CoRunProfile as CoRunProfile
     from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from becalm.nouns.option import options as options
     from becalm.nouns.options.bisect import BisectOptions as BisectOptions
     from becalm.nouns.options.check import CheckOptions as CheckOptions
+    from becalm.nouns.options.co_runs import CoRunOptions as CoRunOptions
     from becalm.nouns.options.compare_stored import CompareStoredOptions as CompareStoredOptions
     from becalm.nouns.options.design import DesignOptions as DesignOptions
     from becalm.nouns.options.design import FitOptions as FitOptions
@@ -120,6 +122,7 @@ _VALUES = {
     "becalm.hosts.protocol": "Access Host",
     "becalm.nouns.bisection": "BisectResult",
     "becalm.nouns.calibration": "Calibration",
+    "becalm.nouns.co_run_profile": "CoRunProfile",
     "becalm.nouns.measured_programs": "MeasuredProgram MeasuredPrograms",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
@@ -138,6 +141,7 @@ _VALUES = {
     "becalm.nouns.option": "Option options",
     "becalm.nouns.options.bisect": "BisectOptions",
     "becalm.nouns.options.check": "CheckOptions",
+    "becalm.nouns.options.co_runs": "CoRunOptions",
     "becalm.nouns.options.compare_stored": "CompareStoredOptions",
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",

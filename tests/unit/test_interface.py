@@ -53,6 +53,7 @@ ASIDE = {
     "suite": {"file"},
     "watch": {"pid", "interval", "count", "prometheus"},
     "explain": {"html", "designed"},
+    "profile": {"programs"},
 }
 """What is about typing alone: files of options, profiles to save, other spellings, other functions of the verb."""
 
@@ -62,6 +63,7 @@ FUNCTIONS = {
     "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored),
     "tune": (becalm.tune,),
     "survey": (becalm.survey,),
+    "profile": (becalm.measure_co_runs,),
     "suite": (becalm.suite,),
     "watch": (becalm.watch,),
     "explain": (becalm.explain, becalm.load_experiment),

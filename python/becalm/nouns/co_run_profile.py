@@ -148,7 +148,8 @@ class CoRunProfile:
     """Programs measured alone and beside each other.
 
     `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
-    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order.
+    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order. `sentence` and `remarks` say it
+    to a person; `study` is its number in the store.
     """
 
     machine: Mapping[str, str]
@@ -159,6 +160,9 @@ class CoRunProfile:
     cpu: int | None = None
     beside_cpus: tuple[int, ...] = ()
     interrupted: bool = False
+    sentence: str = ""
+    remarks: tuple[str, ...] = ()
+    study: int | None = None
 
     def __post_init__(self) -> None:
         """Raises UsageError for a profile that contradicts itself."""
@@ -306,6 +310,11 @@ class CoRunProfile:
             if len(found) == len(names):
                 both = [_bounded(found[name]) for name in names]
                 yield SetCosts(names, tuple(cost for cost, _ in both), tuple(error for _, error in both))
+
+
+def from_json(value: Mapping[str, Json]) -> CoRunProfile:
+    """A profile that was stored. Raises UsageError, TypeError or ValueError that name the place."""
+    return CoRunProfile.from_json(value)
 
 
 def _bounded(found: Degradation) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from becalm.report.table import Table
 HOMES = {
     "Verdict": "measured",
     "MultiHostVerdict": "multi_host.report",
+    "CoRunProfile": "co_run_profile",
     "SurveyResult": "survey",
     "TuneVerdict": "tune.report",
     "Timeline": "timeline.report",

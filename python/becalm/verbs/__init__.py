@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from becalm.verbs.check import check as check
     from becalm.verbs.clock import clock as clock
     from becalm.verbs.clock import compare_clocks as compare_clocks
+    from becalm.verbs.co_runs import measure_co_runs as measure_co_runs
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.compare_stored import compare_stored as compare_stored
     from becalm.verbs.data_frame import columns as columns
@@ -199,6 +200,13 @@ TABLE = (
         "simulate",
         "Try a scheduler in simulation before touching a machine.",
         "simulate simulate_calibration.calibrate_simulation simulate_measured.measure_programs",
+    ),
+    Verb(
+        "profile",
+        "Measure what programs lose beside each other.",
+        "co_runs.measure_co_runs",
+        Kind("becalm.verbs.co_runs:conclude_stored", "becalm.nouns.co_run_profile:from_json"),
+        "co_runs",
     ),
     Verb(
         "place",

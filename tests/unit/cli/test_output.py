@@ -52,6 +52,7 @@ ELSEWHERE = {
     "load": "loads the machine", "host": "has commands of its own", "guest": "has commands of its own",
     "clock": "times the machine itself",
     "bisect": "builds commits of a repository",
+    "profile": "runs programs beside each other (tests/machine/test_co_runs.py)",
     "place": "needs a profile (test_placing.py)",
     "install-service": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip

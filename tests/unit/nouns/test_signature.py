@@ -13,6 +13,7 @@ from becalm.nouns.demand import Demand, DemandKeywords
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
 from becalm.nouns.options.check import CheckOptions
+from becalm.nouns.options.co_runs import CoRunOptions
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.options.design import DesignOptions, FitOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
@@ -24,6 +25,7 @@ from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
 from becalm.verbs.check import CheckKeywords
+from becalm.verbs.co_runs import CoRunKeywords
 from becalm.verbs.compare import CompareKeywords
 from becalm.verbs.compare_stored import CompareStoredKeywords
 from becalm.verbs.design import DesignKeywords, FitKeywords
@@ -44,6 +46,7 @@ VERBS = [
     (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
     (becalm.tune, TuneKeywords, (TuneOptions, Response, SessionOptions, *PROGRAM)),
+    (becalm.measure_co_runs, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
     (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),
@@ -81,7 +84,7 @@ def test_signature_and_help_list_every_option_with_type_unit_and_default(functio
     for name, each in given(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.
-            assert name in ("name", "settings", "host"), name
+            assert name in ("name", "settings", "host", "beside", "beside_cpus"), name
             continue
         shown = signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY

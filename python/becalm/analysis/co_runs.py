@@ -1,0 +1,132 @@
+"""From the runs of a study of `becalm profile` to a profile of what its programs lose beside each other.
+
+Public: chips_of (which CPUs share a cache, by a machine's facts), co_run_profile.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from becalm.nouns.co_run_profile import CoRun, CoRunProfile, Counted, FailedRun, LeftOut, ProfiledProgram, TimedRun
+from becalm.nouns.options.co_runs import CoRunOptions
+from becalm.nouns.placement import Chip
+from becalm.nouns.run import Outcome, Run
+from becalm.nouns.study import Study
+from becalm.plans.co_runs import Cell
+from becalm.wording import co_runs as wording
+from becalm.wording.neighbours import trouble
+
+COUNTERS = ("cycles", "instructions", "cache-misses")
+"""What is counted of programs alone, in this order, where the processor has all of them."""
+
+
+def cpus_of(text: str) -> tuple[int, ...]:
+    """The CPUs of a list of the kernel's: "0-2,5"."""
+    found: list[int] = []
+    for part in text.split(","):
+        if part.strip():
+            first, _, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+def chips_of(facts: Mapping[str, Any]) -> tuple[tuple[tuple[int, ...], ...], bool]:
+    """CPUs that may be used, by the last cache that they share, the largest number first; False: nobody tells."""
+    allowed = cpus_of((facts.get("cpu") or {}).get("allowed") or "0")
+    levels = (facts.get("caches") or {}).get("levels") or []
+    shared = [each for each in levels if each.get("type") in ("unified", "data")]
+    last = max((each["level"] for each in shared), default=None)
+    lists = [cpus_of(text) for each in shared if each["level"] == last for text in each["shared_cpu_lists"]]
+    chips = [tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists]
+    known = {cpu for cpus in chips for cpu in cpus}
+    if not levels or known != set(allowed):
+        return (allowed,), False
+    return tuple(sorted((each for each in chips if each), key=lambda each: (-len(each), each))), True
+
+
+def co_run_profile(
+    study: Study,
+    some: Sequence[Cell],
+    rows: Sequence[Run],
+    machine: Mapping[str, str],
+    *,
+    texts: Mapping[int, tuple[str, str]],
+    tallies: Mapping[int, Sequence[Mapping[str, Any]]],
+    told: Sequence[str] = (),
+    interrupted: bool = False,
+) -> CoRunProfile:
+    """What the runs say. `some`: the cells, of which the study has a workload each after its programs. `texts`: what
+    runs wrote to standard error and output, by number; `tallies`: what the neighbours of a workload did; `told`: more
+    remarks."""
+    options = CoRunOptions.from_json(study.options)
+    names = options.names
+    by_workload: dict[int, list[Run]] = {}
+    for run in rows:
+        by_workload.setdefault(run.workload, []).append(run)
+
+    def timed(workload: int) -> tuple[TimedRun, ...]:
+        good = (run for run in by_workload.get(workload, ()) if run.round >= 0 and run.outcome == Outcome.OK)
+        return tuple(TimedRun(run.round, run.seq, run.wall_ns / 1e9) for run in good if run.wall_ns > 0)
+
+    def failed(workload: int) -> tuple[FailedRun, ...]:
+        bad = (run for run in by_workload.get(workload, ()) if run.outcome not in (Outcome.OK, Outcome.ABORTED))
+        return tuple(
+            FailedRun(run.round, run.seq, wording.failed(run.outcome, run.status, texts.get(run.seq, ("", ""))[0]))
+            for run in bad
+        )
+
+    programs = tuple(
+        ProfiledProgram(name, study.workloads[index], timed(index), failed(index), _counted(by_workload.get(index, ())))
+        for index, name in enumerate(names)
+    )
+    measured = []
+    for place, cell in enumerate(some, len(names)):
+        if place not in by_workload:
+            continue
+        name, beside = names[cell.program], tuple(names[each] for each in cell.beside)
+        did = tallies.get(place, ())
+        sentences = [
+            each
+            for neighbour, one in zip(beside, did, strict=False)
+            for each in trouble(neighbour, name, one)
+        ]  # fmt: skip
+        restarts = sum(each["restarts"] for each in did)
+        measured.append(CoRun(name, beside, timed(place), failed(place), restarts, tuple(sentences)))
+    found = CoRunProfile(
+        machine,
+        tuple(Chip(len(each), cpus=each) for each in options.chips),
+        programs,
+        tuple(measured),
+        _left_out(names, some, programs, measured),
+        options.cpu,
+        options.beside_cpus,
+        interrupted,
+    )
+    return replace(found, sentence=wording.sentence(found), remarks=wording.remarks(found, told))
+
+
+def _left_out(
+    names: Sequence[str], some: Sequence[Cell], programs: Sequence[ProfiledProgram], measured: Sequence[CoRun]
+) -> tuple[LeftOut, ...]:
+    """Sets of programs of which one way or more were not measured."""
+    known = {(each.program, frozenset(each.beside)) for each in measured if each.runs}
+    tried = {(each.program, frozenset(each.beside)) for each in measured}
+    bad = {each.name for each in programs if not each.alone}
+    found: dict[tuple[int, ...], str] = {}
+    for cell in some:
+        key = (names[cell.program], frozenset(names[each] for each in cell.beside))
+        if key not in known:
+            alone = any(names[each] in bad for each in cell.together)
+            reason = wording.FAILED_BESIDE if key in tried else wording.NO_TIME
+            found[cell.together] = wording.FAILED_ALONE if alone else reason
+    return tuple(LeftOut(tuple(names[each] for each in group), reason) for group, reason in found.items())
+
+
+def _counted(rows: Sequence[Run]) -> Counted | None:
+    """The middle of what was counted, where all of it was."""
+    counts = [run.metrics for run in rows if run.metrics and run.outcome == Outcome.OK and run.round >= 0]
+    counts = [each for each in counts if len(each) == len(COUNTERS)]
+    return Counted(*(statistics.median(column) for column in zip(*counts, strict=True))) if counts else None

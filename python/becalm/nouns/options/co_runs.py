@@ -1,0 +1,35 @@
+"""The options of `profile`: how long programs are measured beside each other, and in how many rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from becalm.nouns.option import StudyOptions, option
+from becalm.nouns.options.measuring import budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoRunOptions(StudyOptions):
+    """How programs are measured alone and beside each other; stops at whatever comes first. `budget_ns` None: no limit.
+
+    `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list; `cpu`: where the
+    timed program runs, `beside_cpus`: where its neighbours do.
+    """
+
+    budget_ns: int | None = budget("2min")
+    rounds: int | None = option(
+        None, "Stop after N rounds; alone it means no time budget.", int | None, unit="rounds", metavar="N", least=1
+    )
+    together: int | None = option(
+        None,
+        "Most programs that are measured at the same time.",
+        int | None,
+        unit="programs",
+        metavar="N",
+        least=2,
+        shown="all CPUs of a chip",
+    )
+    names: tuple[str, ...] = ()
+    chips: tuple[tuple[int, ...], ...] = ()
+    cpu: int | None = None
+    beside_cpus: tuple[int, ...] = ()

@@ -1,0 +1,117 @@
+"""The report of a profile: what each program loses beside which others, how long it takes alone, who presses most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from string import ascii_uppercase
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from becalm.nouns.co_run_profile import CoRunProfile, Degradation
+from becalm.report.drawn import listed
+from becalm.report.fitted import Fitted
+from becalm.report.table import Table as Cells
+from becalm.wording.co_runs import where
+from becalm.wording.measurement import duration
+from becalm.wording.numbers import percent
+from becalm.wording.printable import printable
+
+WIDEST = 5
+"""Programs of which a square table fits on 80 columns; more are a list of pairs."""
+
+MOST_ROWS = 40
+
+
+def on_terminal(found: CoRunProfile, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees at the end of `becalm profile`."""
+    return Group(*_parts(found, plain))
+
+
+def tables(found: CoRunProfile) -> Iterator[Cells]:
+    """The programs, then what each lost beside which others."""
+    yield listed(_programs(found))
+    yield listed(_list(found, list(found.degradations)))
+
+
+def _parts(found: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
+    yield Text(found.sentence, "" if plain else "bold")
+    yield Text()
+    yield Fitted(_programs(found), (1,), (0,))
+    yield Text()
+    pairs = [each for each in found.degradations if len(each.beside) == 1]
+    if len(found.programs) <= WIDEST:
+        yield Text("share of its speed in % that each loses beside", "dim")
+        yield _square(found)
+        rest = [each for each in found.degradations if len(each.beside) > 1]
+    else:
+        rest = sorted(found.degradations, key=lambda each: -each.cost)
+    if rest:
+        yield Fitted(_list(found, rest[:MOST_ROWS]), (0, 1), (3,))
+    if len(rest) > MOST_ROWS:
+        yield Text(f"and {len(rest) - MOST_ROWS:,} more lines: --json", "dim")
+    if pairs:
+        yield Text(where(found), "dim")
+    for each in found.remarks:
+        yield Text(f"• {each}", "" if plain else "yellow")
+    if found.study is not None:
+        yield Text()
+        yield Text(f"Study {found.study}. Who belongs together: becalm place {found.study}")
+
+
+def _programs(found: CoRunProfile) -> Table:
+    made = _columns("", "program", "alone", "pressure rank", "sensitivity rank", left=2)
+    tasks = {each.name: each for each in found.tasks()}
+    pressure = _ranks({name: each.pressure for name, each in tasks.items()})
+    sensitivity = _ranks({name: each.sensitivity for name, each in tasks.items()})
+    for index, program in enumerate(found.programs):
+        solo = "fails" if program.solo_s is None else duration(program.solo_s * 1e9)
+        ranks = (pressure.get(program.name, ""), sensitivity.get(program.name, ""))
+        made.add_row(_letter(index), printable(program.name), solo, *ranks)
+    return made
+
+
+def _square(found: CoRunProfile) -> Table:
+    """Rows lose beside columns."""
+    names = [each.name for each in found.programs]
+    made = _columns("", *(_letter(index) for index in range(len(names))), left=1)
+    for index, name in enumerate(names):
+        cells = [_cell(found.degradation(name, (other,))) if other != name else "" for other in names]
+        made.add_row(_letter(index), *cells)
+    return made
+
+
+def _list(found: CoRunProfile, some: list[Degradation]) -> Table:
+    made = _columns("program", "beside", "loses %", "rounds", left=2)
+    for each in some:
+        beside = ", ".join(printable(name) for name in each.beside)
+        made.add_row(printable(each.program), beside, _cell(each), str(each.rounds))
+    return made
+
+
+def _cell(each: Degradation | None) -> str:
+    if each is None:
+        return "?"
+    if not math.isfinite(each.low):
+        return f"{percent(each.cost)} ± ?"
+    half = (each.high - each.low) / 2
+    return f"{percent(each.cost, half)} ± {percent(half, half)}"
+
+
+def _ranks(values: dict[str, float | None]) -> dict[str, str]:
+    """1 for the largest; nothing where it is not known."""
+    known = sorted((value for value in values.values() if value is not None), reverse=True)
+    return {name: str(known.index(value) + 1) for name, value in values.items() if value is not None}
+
+
+def _letter(index: int) -> str:
+    return ascii_uppercase[index] if index < len(ascii_uppercase) else str(index + 1)
+
+
+def _columns(*heads: str, left: int) -> Table:
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, head in enumerate(heads):
+        made.add_column(head, justify="left" if index < left else "right", no_wrap=True)
+    return made

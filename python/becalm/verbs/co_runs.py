@@ -1,0 +1,217 @@
+"""`becalm profile A B C …`: what programs lose beside each other on CPUs that share a cache.
+
+Not to be confused with profiles of settings (`becalm.verbs.profile`). The order of runs is `becalm.plans.co_runs`, what
+they say `becalm.analysis.co_runs`; the result is a study of its own kind, which `becalm place last` finds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile
+from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
+from becalm.hosts import Event, Noticed
+from becalm.nouns.co_run_profile import CoRunProfile
+from becalm.nouns.metric import Response
+from becalm.nouns.options.co_runs import CoRunOptions
+from becalm.nouns.run import Block
+from becalm.nouns.run_log import RunLog
+from becalm.nouns.settings import Settings
+from becalm.nouns.signature import takes
+from becalm.nouns.stopping_rule import StoppingRule
+from becalm.nouns.workload import CommandLine, Neighbour, ProgramKeywords, Workload
+from becalm.plans.co_runs import Cell, cells, co_runs, pilot
+from becalm.report.document import Document
+from becalm.study.measure import measure
+from becalm.study.profile import machine_of
+from becalm.study.session import open_session
+from becalm.study.session_options import SessionKeywords, SessionOptions, asked
+from becalm.wording import co_runs as wording
+from becalm.wording import measurement
+from becalm.workloads import open as open_workloads
+
+MOST_PROGRAMS = 32
+
+
+class _Own(TypedDict, total=False):
+    budget: float | str | None
+    rounds: int | None
+    together: int | None
+
+
+class CoRunKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
+    """The options of `measure_co_runs` as type checkers see them."""
+
+
+@takes(CoRunOptions, CommandLine, Workload, SessionOptions, without=("beside", "beside_cpus", "name"))
+def measure_co_runs(
+    programs: Sequence[str | Iterable[str] | Workload],
+    *,
+    save: str | Path | None = None,
+    **given: Unpack[CoRunKeywords],
+) -> CoRunProfile:
+    """Measure what programs lose beside each other, for `becalm place`.
+
+    Arguments:
+        programs: two or more texts of sources, argument lists or Workloads; one that comes twice is measured beside
+            itself.
+        save: a file to write the profile to, as JSON.
+
+    Each program runs alone on one CPU, and beside others that are kept running on CPUs that share the last cache, in
+    rounds of random order. Pairs first, both ways, as many as the budget has room for; then larger sets.
+
+    Raises UsageError, WorkloadError when fewer than two programs end well alone, RefusedError where there is one CPU,
+    MachineError, StoreError; Interrupted when nothing was known yet.
+    """
+    options, session, program = asked(CoRunOptions, given)
+    if "cpus" in dict(session.settings.values):
+        raise UsageError(wording.OWN_CPUS)
+    if options.rounds is not None and given.get("budget") is None:
+        options = replace(options, budget_ns=None)
+    path = None if save is None else _writable(Path(save))
+    workloads = _named(open_workloads(list(programs), **program))
+    if not 2 <= len(workloads) <= MOST_PROGRAMS:
+        raise UsageError(
+            f"{len(workloads)} programs were named; 2 to {MOST_PROGRAMS} can be measured beside each other. For "
+            "example: becalm profile './server --test' 'xz -k -c FILE' kernel:triad"
+        )
+    with open_session(session, "becalm profile") as opened:
+        # A host that keeps no neighbours running says so now.
+        opened.host.define(_beside(workloads, [Cell(0, (1,))], [None]), [session.settings], dangerous=session.dangerous)
+        facts = opened.host.facts()
+        chips, told = chips_of(facts)
+        if len(chips[0]) < 2:
+            raise RefusedError(wording.ONE_CPU)
+        room = min(len(chips[0]), options.together or len(chips[0]))
+        cpu, *others = chips[0][:room]
+        names = tuple(each.name for each in workloads)
+        options = replace(options, names=names, chips=chips, cpu=cpu, beside_cpus=tuple(others))
+        some = cells(len(workloads), room)
+        counted = _counted(workloads, facts)
+        study = session.study(
+            "profile", (*counted, *_beside(workloads, some, others)), options, [_pinned(session.settings, cpu)]
+        )
+        study = opened.fitted(study)
+        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        number = opened.begin(study)
+        goal = StoppingRule(budget_ns=options.budget_ns, runs=options.rounds, warmup=2)
+        session.listener.started(opened.shown, list(names), goal)
+        log, tallies = RunLog(goes_on=True), dict[int, list[dict[str, Any]]]()
+
+        def take(event: Event) -> None:
+            opened.take(event)
+            if isinstance(event, Noticed):
+                _add(tallies, event)
+
+        def plan(log: RunLog) -> Block | None:
+            return co_runs(log.rows, len(names), some, options.budget_ns, options.rounds, study.seed)
+
+        try:
+            measure(opened.host, plan, log, take, detail=opened.detail, stop_on_failure=False)
+        except MachineError as error:
+            raise type(error)(f"{error}{measurement.kept(opened.shown, 0)}") from error
+        opened.settle()
+        found = co_run_profile(
+            study,
+            some,
+            log.rows,
+            machine_of(facts),
+            texts=opened.store.texts(number),
+            tallies=tallies,
+            told=() if told else (wording.NO_CACHES,),
+            interrupted=log.interrupted,
+        )
+        found = replace(found, study=opened.shown)
+        _enough(found, log)
+        opened.store.conclude(number, found.to_json())
+    if path is not None:
+        path.write_text(json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return found
+
+
+def conclude_stored(document: Document) -> CoRunProfile:
+    """The profile of a stored study without one: of one that was ended before it was concluded."""
+    study = document.study
+    options = CoRunOptions.from_json(study.options)
+    places = {name: place for place, name in enumerate(options.names)}
+    some = [
+        Cell(places[each.name], tuple(places[near.workload.name] for near in each.beside))
+        for each in study.workloads[len(places) :]
+    ]
+    found = co_run_profile(
+        study, some, document.runs, machine_of(document.facts), texts=document.texts, tallies={}, interrupted=True
+    )
+    return replace(found, study=document.number)
+
+
+def _named(workloads: Iterable[Workload]) -> list[Workload]:
+    """Each with a name of its own: a program that comes again is NAME#2."""
+    seen: dict[str, int] = {}
+    found = []
+    for each in workloads:
+        seen[each.name] = seen.get(each.name, 0) + 1
+        again = seen[each.name]
+        found.append(each if again == 1 else replace(each, name=f"{each.name}#{again}"))
+    return found
+
+
+def _beside(workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None]) -> list[Workload]:
+    """The workload of each cell: its program, with neighbours each on a CPU of its own."""
+    plain = [replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=()) for each in workloads]
+    return [
+        replace(
+            workloads[cell.program],
+            beside=tuple(
+                Neighbour(plain[other], None if cpu is None else str(cpu))
+                for other, cpu in zip(cell.beside, cpus, strict=False)
+            ),
+        )
+        for cell in some
+    ]
+
+
+def _counted(workloads: Sequence[Workload], facts: Mapping[str, Any]) -> list[Workload]:
+    """The programs alone, with counters where the processor has them and nothing else is read of a program."""
+    hardware = (facts.get("counters") or {}).get("hardware") or {}
+    if any(hardware.get(name) is not True for name in COUNTERS) or any(each.metrics for each in workloads):
+        return list(workloads)
+    counters = Response.of({"metric": [f"counter:{name}" for name in COUNTERS]})
+    return [each.measuring(counters) for each in workloads]
+
+
+def _pinned(settings: Settings, cpu: int) -> Settings:
+    return Settings.of({**settings.to_json(), "cpus": str(cpu)})
+
+
+def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
+    """What the neighbours of each workload did, over all blocks."""
+    for each in event.neighbours:
+        before = tallies.setdefault(each["workload"], [{} for _ in each["did"]])
+        for total, did in zip(before, each["did"], strict=True):
+            for key, value in did.items():
+                if key == "status":
+                    total[key] = total.get(key) if value is None else value
+                else:
+                    total[key] = total.get(key, 0) + value
+
+
+def _enough(found: CoRunProfile, log: RunLog) -> None:
+    """Raises WorkloadError or Interrupted when nothing was measured together."""
+    if any(each.runs for each in found.co_runs):
+        return
+    if log.interrupted:
+        raise Interrupted("Interrupted before two programs were measured together: nothing can be said yet.")
+    if len(pilot(log.rows, len(found.programs))) < 2:
+        raise WorkloadError(wording.nothing(found.remarks))
+    raise WorkloadError(" ".join(found.remarks) or "Nothing was measured together.")
+
+
+def _writable(path: Path) -> Path:
+    """A file that can be written, told before anything is measured. Raises UsageError."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"The profile cannot be written to {path}: name a file in a directory that exists.")
+    return path

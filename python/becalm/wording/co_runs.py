@@ -1,0 +1,124 @@
+"""Sentences of `becalm profile`: what programs lose beside each other, what was left out, why one cannot measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from becalm.nouns.co_run_profile import CoRunProfile, Degradation
+from becalm.nouns.run import Outcome
+from becalm.units import listed
+from becalm.wording.numbers import percent
+from becalm.wording.printable import printable
+
+NO_TIME = "the budget was too short"
+FAILED_ALONE = "one of them fails alone"
+FAILED_BESIDE = "it failed each time"
+ONE_CPU = (
+    "Only one CPU may be used here, so no two programs run at the same time: what they would lose beside each other "
+    "cannot be measured. Allow more CPUs, or name another --host."
+)
+NO_CACHES = (
+    "This machine does not tell which CPUs share a cache: all that may be used are taken for one chip. On another one "
+    "the answer may differ."
+)
+OWN_CPUS = (
+    "becalm profile puts programs on CPUs by itself: one for the program that is timed, others for its neighbours. "
+    "Leave --set cpus out."
+)
+
+
+def sentence(found: CoRunProfile) -> str:
+    """What the profile says in one sentence."""
+    known = [each for each in found.degradations if math.isfinite(each.low)]
+    if not found.degradations:
+        return "No two programs were measured together."
+    if not known:
+        return "One round was measured: what programs lose is not sure of any digit. Give it more time: --budget 5min"
+    worst = max(known, key=lambda each: each.cost)
+    if worst.low > 0:
+        return f"{_who(worst)} loses most: {_share(worst)} of its speed."
+    most = max(each.high for each in known)
+    return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
+
+
+def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
+    """What else a person should know."""
+    said = list(told)
+    for program in found.programs:
+        if not program.alone:
+            why = program.failed[-1].reason if program.failed else "it was not run"
+            said.append(f"{printable(program.name)} fails alone and was left out: {why}.")
+    for each in found.co_runs:
+        if each.failed:
+            often = "each time" if not each.runs else f"{len(each.failed)} times"
+            said.append(
+                f"{printable(each.program)} failed {often} beside {names(each.beside)}, and not alone: "
+                f"{each.failed[-1].reason}."
+            )
+        said += each.trouble
+    for faster in (each for each in found.degradations if each.faster):
+        said.append(
+            f"{_who(faster)} ran faster than alone, by {percent(-faster.cost)} %, which is more than noise: it counts "
+            "as no loss. A busy neighbour may keep the processor awake or its clock high."
+        )
+    if found.left_out:
+        said.append(left_out(found))
+    if found.interrupted:
+        said.append("Interrupted: this is what was known by then.")
+    return tuple(dict.fromkeys(said))
+
+
+def left_out(found: CoRunProfile) -> str:
+    """Which sets were not measured."""
+    pairs = [each for each in found.left_out if len(each.programs) == 2]
+    larger = len(found.left_out) - len(pairs)
+    parts = []
+    if pairs:
+        first = "; ".join(f"{names(each.programs)} ({each.reason})" for each in pairs[:3])
+        more = f"; and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+        parts.append(
+            f"Pairs that were not measured: {first}{more}. What these lose is not known, and `becalm place` avoids "
+            "them."
+        )
+    if larger:
+        parts.append(f"{larger} larger sets were not measured: what they lose is taken to be the sum of their pairs.")
+    return " ".join(parts)
+
+
+def failed(outcome: str, status: int | None, stderr: str) -> str:
+    """Why a run failed, in a few words."""
+    how = {
+        Outcome.TIMEOUT: "it took longer than its time limit",
+        Outcome.REFUSED: "it could not be started",
+    }.get(Outcome(outcome), "it failed")
+    if status is not None and outcome == Outcome.FAILED:
+        how = f"signal {-status}" if status < 0 else f"exit code {status}"
+    lines = [line for line in printable(stderr).splitlines() if line.strip()]
+    return f"{how}: {lines[-1].strip()[:200].rstrip('.')}" if lines else how
+
+
+def nothing(found: Sequence[str]) -> str:
+    """Too few programs end well alone."""
+    return f"Two programs that end well alone are needed. {' '.join(found)}"
+
+
+def where(found: CoRunProfile) -> str:
+    """On which CPUs it was measured, and how often."""
+    rounds = max((each.rounds for each in found.degradations), default=0)
+    cpus = ", ".join(map(str, found.beside_cpus))
+    return f"Timed on CPU {found.cpu}, neighbours on {cpus}; {rounds} rounds; ± is half of an interval of 95 %."
+
+
+def names(some: Sequence[str]) -> str:
+    """Names of programs, fit to be shown."""
+    return listed(printable(each) for each in some)
+
+
+def _who(found: Degradation) -> str:
+    return f"{printable(found.program)} beside {names(found.beside)}"
+
+
+def _share(found: Degradation) -> str:
+    half = (found.high - found.low) / 2
+    return f"{percent(found.cost, half)} % (95 %: {percent(found.low, half)} to {percent(found.high, half)} %)"

@@ -1,0 +1,112 @@
+"""From runs of a study to a profile, and what is said of it."""
+
+import pytest
+from tests.unit.analysis.co_run_cases import profile
+
+from becalm.analysis.co_runs import chips_of, co_run_profile, cpus_of
+from becalm.nouns.codec import encode
+from becalm.nouns.options.co_runs import CoRunOptions
+from becalm.nouns.run import COLUMNS, Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.plans.co_runs import cells
+from becalm.report import co_run_profile as report
+from becalm.report.terminal import console
+from becalm.wording import co_runs as wording
+
+LEVEL = {"level": 3, "type": "unified"}
+
+
+def made(rows, tallies=(), texts=(), names=("a", "b")):
+    some = cells(len(names), 2)
+    options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,))
+    workloads = [Workload.of([names[cell.program]]) for cell in some]
+    study = Study("profile", (*(Workload.of([name]) for name in names), *workloads), options=encode(options))
+    made_rows = [
+        Run(
+            **dict.fromkeys(COLUMNS)
+            | {"seq": seq, "workload": workload, "round": number, "wall_ns": int(seconds * 1e9), "started_ns": 0,
+               "outcome": outcome, "status": 3 if outcome == "failed" else 0}
+        )
+        for seq, (workload, number, seconds, outcome) in enumerate(rows)
+    ]  # fmt: skip
+    return co_run_profile(
+        study, some, made_rows, {"cpu": "x"}, texts=dict(texts), tallies=dict(tallies), told=["told."]
+    )  # fmt: skip
+
+
+def rounds(count, *seconds):
+    return [(workload, number, each, "ok") for number in range(count) for workload, each in enumerate(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0-2,5", (0, 1, 2, 5)), ("7", (7,)), ("", ()), ("0-1\n", (0, 1))]
+)  # fmt: skip
+def test_lists_of_cpus(text, cpus):
+    assert cpus_of(text) == cpus
+
+
+def test_chips_are_the_allowed_cpus_of_the_last_cache_the_largest_first():
+    levels = [
+        {"level": 1, "type": "data", "shared_cpu_lists": ["0", "1", "2", "3", "4"]},
+        {**LEVEL, "shared_cpu_lists": ["0-1", "2-4"]},
+    ]
+    facts = {"cpu": {"allowed": "0,2-4"}, "caches": {"levels": levels}}
+    assert chips_of(facts) == (((2, 3, 4), (0,)), True)
+
+
+@pytest.mark.parametrize("caches", [None, {"levels": []}, {"levels": [{**LEVEL, "shared_cpu_lists": ["0-1"]}]}])
+def test_where_caches_are_hidden_all_cpus_are_one_chip_and_that_is_said(caches):
+    assert chips_of({"cpu": {"allowed": "0-3"}, "caches": caches}) == (((0, 1, 2, 3),), False)
+
+
+def test_runs_become_a_profile_whose_sentence_names_the_costliest_pair():
+    found = made([(0, -1, 9.0, "ok"), *rounds(8, 1.0, 2.0, 2.0, 2.0)])
+    assert found.degradation("a", ["b"]).cost == pytest.approx(0.5)
+    assert found.degradation("b", ["a"]).cost == pytest.approx(0.0)
+    assert found.program("a").solo_s == 1.0
+    assert found.sentence.startswith("a beside b loses most: 50")
+    assert found.remarks == ("told.",)
+    assert found.left_out == ()
+
+
+def test_what_fails_alone_or_only_beside_is_said_with_its_reason():
+    rows = [*rounds(6, 1.0, 2.0, 1.0)[:18], *((3, number, 1.0, "failed") for number in range(2))]
+    found = made(rows, texts={len(rows) - 1: ("line\nboom.\n", "")})
+    assert "b failed each time beside a, and not alone: exit code 3: boom." in found.remarks
+    assert found.left_out[0].reason == wording.FAILED_BESIDE
+    alone = made([(0, -1, 1.0, "failed"), (1, -1, 1.0, "ok"), *((1, number, 1.0, "ok") for number in range(3))])
+    assert "a fails alone and was left out: exit code 3." in alone.remarks
+    assert alone.left_out[0].reason == wording.FAILED_ALONE
+    assert alone.sentence == "No two programs were measured together."
+
+
+def test_a_neighbour_that_was_mostly_away_is_named():
+    did = {"restarts": 4, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
+    found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    assert found.co_runs[0].restarts == 4
+    assert any("b was away for 50 % of the time" in each for each in found.remarks)
+
+
+def test_one_round_is_not_sure_of_any_digit():
+    assert "One round was measured" in made(rounds(1, 1.0, 2.0, 2.0, 2.0)).sentence
+
+
+def test_a_loss_that_was_not_seen_has_a_bound():
+    found = made(rounds(8, 1.0, 2.0, 1.0, 2.0))
+    assert found.sentence.startswith("No program was seen to lose speed beside another")
+
+
+@pytest.mark.parametrize("count", [3, 7])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_report_fits_and_names_every_program(count, columns):
+    costs = [[0.1 * (a + b) / count for b in range(count)] for a in range(count)]
+    found = profile(costs, [1.0] * count, left_out=[("t0", "t1")])
+    screen = console(plain=True)
+    screen.width = columns
+    with screen.capture() as capture:
+        screen.print(report.on_terminal(found, plain=True, columns=columns))
+    lines = capture.get().splitlines()
+    assert all(len(line) <= columns for line in lines)
+    assert all(any(f"t{n}" in line for line in lines) for n in range(count))
+    assert len(list(report.tables(found))) == 2
