@@ -77,6 +77,8 @@ def values(row: Row) -> Iterator[str]:
         yield from (str(domain["low"]), str(domain["high"]))
     elif domain["kind"] == "cpus":
         yield "1-2"
+    elif domain["kind"] == "processes":
+        yield from ("812:1-2", "812@81200:0;1:3")
     else:
         raise AssertionError(f"no values are known for a domain of this kind: {domain}")
 

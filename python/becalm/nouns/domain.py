@@ -8,6 +8,7 @@ are alike (Box & Wilson 1951, J. R. Stat. Soc. B 13:1); on a logarithmic scale e
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -104,8 +105,9 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values of a knob: words (`choices`), numbers (`range`), lists of CPUs (`cpus`), `classes`, or the words that
-    a file of the machine lists (`listed`); and `special` ones beside them. `words` says it to a person."""
+    """The values of a knob: words (`choices`), numbers (`range`), lists of CPUs (`cpus`), `classes`, running
+    `processes` each with a list of CPUs, or the words that a file of the machine lists (`listed`); and `special` ones
+    beside them. `words` says it to a person."""
 
     words: str
     choices: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ class Domain:
     classes: tuple[Class, ...] = ()
     listed: str | None = None
     special: tuple[Special, ...] = ()
+    processes: bool = False
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Domain:
@@ -130,6 +133,7 @@ class Domain:
             classes=tuple(_class(each) for each in value.get("classes", ())),
             listed=value.get("path"),
             special=tuple(Special(**each) for each in value["special"]),
+            processes=kind == "processes",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -140,6 +144,8 @@ class Domain:
             form = {"kind": "range", "low": found.low, "high": found.high, "unit": found.unit, "scale": found.scale}
         elif self.cpus:
             form = {"kind": "cpus"}
+        elif self.processes:
+            form = {"kind": "processes"}
         elif self.classes:
             form = {"kind": "classes", "classes": [_class_json(each) for each in self.classes]}
         elif self.listed is not None:
@@ -157,6 +163,8 @@ class Domain:
             return _whole(spelled) and int(spelled) in self.range
         if self.cpus:
             return _is_cpu_list(spelled)
+        if self.processes:
+            return _is_processes(spelled)
         if self.listed is not None:
             return spelled != "" and not any(each.isspace() for each in spelled)
         return any(_in_class(each, spelled) for each in self.classes)
@@ -212,3 +220,14 @@ def _is_cpu_list(spelled: str) -> bool:
         if not int(ends[0]) <= int(ends[1]) <= HIGHEST_CPU:
             return False
     return True
+
+
+def _is_processes(spelled: str) -> bool:
+    """1234:0-1;1240@5678:2, each process once (crates/becalm-core/src/knob/threads.rs)."""
+    found = [re.fullmatch(r"([0-9]+)(?:@([0-9]+))?:([0-9,-]+)", part, re.ASCII) for part in spelled.split(";")]
+    pids = [int(each[1]) for each in found if each is not None]
+    return (
+        all(each is not None and int(each[2] or 0) < 2**64 and _is_cpu_list(each[3]) for each in found)
+        and all(0 < pid < 2**31 for pid in pids)
+        and len(set(pids)) == len(pids)
+    )

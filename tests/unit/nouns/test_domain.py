@@ -32,6 +32,16 @@ def test_a_range_with_a_value_of_its_own_meaning():
     assert SLICE.words == "0 (the kernel's default), or 100000 to 100000000 ns"
 
 
+def test_processes_have_cpus_each():
+    domain = find(catalogue(), "process_cpus").domain
+    for good in ("12:0", "12:0-1,3;7@99:2"):
+        assert domain.holds(good)
+    for bad in ("", "12", "12:", "0:1", "12:0;12:1", "12@:0", "12:1-0", "12:x", "12:0;", f"{2**31}:0", "1:99999", 12):
+        assert not domain.holds(bad), bad
+    assert type(domain).from_json(domain.to_json()) == domain
+    assert domain.categories == ()
+
+
 def test_classes_carry_levels():
     assert [each.word for each in POLICY.classes] == ["other", "batch", "idle", "fifo", "rr"]
     assert POLICY.holds("fifo:99")

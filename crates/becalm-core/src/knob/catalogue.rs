@@ -18,6 +18,7 @@ mod latency;
 mod next_boot;
 mod of_process;
 mod online_cpus;
+mod process_cpus;
 mod scheduler;
 mod services;
 mod smt;
@@ -35,12 +36,13 @@ use self::latency::Latency;
 use self::next_boot::AtBoot;
 use self::of_process::{BeforeRun, EnvironmentSize, InChild, Slice};
 use self::online_cpus::OnlineCpus;
+use self::process_cpus::ProcessCpus;
 use self::scheduler::SCHEDULER;
 use self::services::Services;
 use self::smt::Smt;
 use self::swap_areas::SwapAreas;
 use super::domain::Scale::{Linear, Log};
-use super::domain::{class, classes, cpus, levels, listed, range, special, words, Special};
+use super::domain::{class, classes, cpus, levels, listed, processes, range, special, words, Special};
 use super::place::Place;
 use super::process;
 use super::proof;
@@ -236,6 +238,11 @@ const KNOBS: &[Knob] = &[
         costs: "large: services and sessions wait",
         absent: "the cpu controller is in no mounted cgroup hierarchy",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpu.weight; cpu.shares on version 1", ..ROW },
+
+    Knob { name: "process_cpus", order: 80, domain: processes(), act: &ProcessCpus,
+        rationale: "programs that share a chip slow each other down by what they take of its cache and memory",
+        costs: "all threads of these processes share those CPUs, and what they fork does, too",
+        absent: "no process is seen in /proc", source: "sched_setaffinity(2)", ..ROW },
 
     // --- at the next boot --------------------------------------------------------------------------------------------
     Knob { name: "isolcpus", scope: Boot, group: Isolation, tuned_value: Some("last-core"), restricts_cpus: true,

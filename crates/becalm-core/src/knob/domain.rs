@@ -4,6 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::cpus;
+use super::threads;
 
 /// The values of a knob: those of its kind, and special ones beside them. Values are text; JSON's true and false mean
 /// on and off.
@@ -26,6 +27,8 @@ pub enum Kind {
     Cpus {},
     /// A class, for some with a level: fifo:50.
     Classes { classes: &'static [Class] },
+    /// Running processes, each with a list of CPUs: 1234:0-1;1240:2.
+    Processes {},
     /// The words that this file of the machine lists.
     Listed { path: &'static str },
 }
@@ -70,6 +73,11 @@ pub const fn range(low: i64, high: i64, unit: &'static str, scale: Scale) -> Dom
 /// A list of CPUs, or one of these words for one.
 pub const fn cpus(special: &'static [Special]) -> Domain {
     Domain { kind: Kind::Cpus {}, special }
+}
+
+/// Running processes with their CPUs.
+pub const fn processes() -> Domain {
+    Domain { kind: Kind::Processes {}, special: &[] }
 }
 
 /// A class, for some with a level.
@@ -128,6 +136,7 @@ impl Domain {
                 Kind::Words { choices } => choices.contains(&value),
                 Kind::Range { low, high, .. } => within(value, low, high),
                 Kind::Cpus {} => cpus::parse(value).is_some(),
+                Kind::Processes {} => threads::parse(value).is_some(),
                 Kind::Classes { classes } => level(classes, value).is_some(),
                 Kind::Listed { .. } => !value.is_empty() && !value.contains(char::is_whitespace),
             }
@@ -149,6 +158,9 @@ impl Domain {
             Kind::Range { low, high, unit: "", .. } => format!("{low} to {high}"),
             Kind::Range { low, high, unit, .. } => format!("{low} to {high} {unit}"),
             Kind::Cpus {} => "a list of CPUs such as 0,2-3".to_owned(),
+            Kind::Processes {} => {
+                "processes, each with a list of CPUs, such as 1234:0-1;1240:2, or 1234@5678:0-1 with its start time".to_owned()
+            }
             Kind::Classes { classes } => {
                 let words: Vec<String> = classes.iter().map(Class::words).collect();
                 return either(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -174,6 +186,7 @@ impl Domain {
             Kind::Words { choices } => found.extend(choices.iter().map(|word| (*word).to_owned())),
             Kind::Range { low, high, .. } => found.extend([low.to_string(), high.to_string()]),
             Kind::Cpus {} => found.push("0,2-3".to_owned()),
+            Kind::Processes {} => found.push("1234:0-1;1240@5678:2".to_owned()),
             Kind::Classes { classes } => {
                 for Class { word, levels, default } in classes {
                     let ends = levels.iter().copied().flat_map(|(low, high)| [low, high]);

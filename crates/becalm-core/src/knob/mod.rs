@@ -9,7 +9,7 @@
 //! are those it has, a `choice` and `features` are how some files show a value.
 //! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
 //! `member`s of cpusets, of which some have `fallen` out. `controller`, `cpuset`, `weight`, `swap` and `task` know one
-//! kind of thing each.
+//! kind of thing each, `threads` the CPUs of running processes.
 
 pub use crate::cpus;
 
@@ -44,6 +44,7 @@ pub mod setting_error;
 pub mod settings;
 mod swap;
 pub mod task;
+pub mod threads;
 pub mod title;
 pub mod tree;
 pub mod weight;

@@ -14,6 +14,7 @@ use super::interrupt;
 use super::member;
 use super::swap;
 use super::task::{affinity, process_state, same_task, set_affinity, signal};
+use super::threads;
 use super::tree::Tree;
 use super::weight::Weighted;
 
@@ -39,6 +40,8 @@ pub enum Place {
     Process { pid: i32, start: u64, name: String },
     /// The CPUs that one task may use.
     Affinity { tid: i32, start: u64 },
+    /// The CPUs of all threads of a running process, and of what it forks.
+    Threads { pid: i32, start: u64, name: String },
     /// A cpuset of ours.
     Cpuset(Cpuset),
     /// Whether a cgroup hands a controller to its children: "on" or "off".
@@ -66,6 +69,7 @@ impl Place {
             Place::Swap { area } => format!("swap area {area}"),
             Place::Process { pid, name, .. } => format!("process {pid} ({name})"),
             Place::Affinity { tid, .. } => format!("CPUs of task {tid}"),
+            Place::Threads { pid, name, .. } => format!("CPUs of process {pid} ({name})"),
             Place::Arrival { irq, device } => interrupt::shown(*irq, device),
             Place::Member { tid, .. } => format!("cpuset of task {tid}"),
             Place::Cpuset(set) => set.path.clone(),
@@ -83,6 +87,7 @@ impl Place {
             Place::Swap { area } => swap::read(tree, area),
             Place::Process { pid, start, .. } => Ok(process_state(tree, *pid, *start).to_owned()),
             Place::Affinity { tid, start } => affinity(tree, *tid, *start),
+            Place::Threads { pid, start, .. } => threads::read(tree, *pid, *start),
             Place::Arrival { irq, .. } => interrupt::arrival(tree, *irq),
             Place::Member { tid, start } => {
                 same_task(tree, *tid, *start)?;
@@ -106,6 +111,7 @@ impl Place {
             Place::Swap { area } => swap::write(tree, area, value),
             Place::Process { pid, start, .. } => signal(tree, *pid, *start, value),
             Place::Affinity { tid, start } => set_affinity(tree, *tid, *start, value),
+            Place::Threads { pid, start, .. } => threads::write(tree, *pid, *start, value),
             Place::Arrival { .. } => Ok(()),
             Place::Member { tid, start } => match same_task(tree, *tid, *start) {
                 Ok(()) => member::join(tree, *tid, value),
@@ -161,6 +167,7 @@ impl Place {
             Place::Affinity { .. } | Place::Arrival { .. } => {
                 cpus::parse(one).is_some_and(|set| Some(set) == cpus::parse(other))
             }
+            Place::Threads { .. } => threads::agree(one, other),
             Place::File { .. } | Place::Weighted(_) => numbers(),
             // Automatic priorities are negative and given out anew.
             Place::Swap { .. } => one.starts_with('-') && other.starts_with('-'),

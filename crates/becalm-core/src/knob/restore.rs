@@ -16,6 +16,7 @@ use super::interrupt;
 use super::journal::Entry;
 use super::member::wait_for_emptied;
 use super::place::Place;
+use super::threads;
 use super::tree::Tree;
 
 /// Rounds of putting back and looking again.
@@ -171,6 +172,9 @@ fn started(entry: &Entry) -> Restored {
 /// Put one place back if it is not; whether it had been already. `judged`: a value that is not ours stays.
 fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut Restored) -> bool {
     let Entry { place, original, .. } = entry;
+    if matches!(place, Place::Threads { .. }) {
+        return threads::put_back(tree, entry, force, outcome);
+    }
     let now = match place.read(tree) {
         Ok(now) => now,
         Err(error) => {

@@ -10,6 +10,7 @@ use super::super::cpuset::ABSENT;
 use super::super::hold_error::HoldError;
 use super::super::journal::Entry;
 use super::super::place::Place;
+use super::super::threads::ticks;
 use super::super::tree::Tree;
 use super::Hold;
 
@@ -75,7 +76,9 @@ impl Hold {
         };
         let (knob, place, ours) = (change.knob.to_owned(), place.clone(), vec![change.value.clone()]);
         let made_of = BTreeMap::new();
-        let new = Entry { knob, place, original, ours, made_of, side_effect: false, doubtful: true };
+        // Before it is bound: what it forks from now on may have inherited that.
+        let since = if matches!(place, Place::Threads { .. }) { ticks(&self.tree) } else { 0 };
+        let new = Entry { knob, place, original, ours, made_of, side_effect: false, since, doubtful: true };
         fresh.add(entry.map(|(number, _)| number), new);
         Ok(())
     }
@@ -100,7 +103,7 @@ impl Hold {
         let Some(original) = original else { return };
         let (knob, place) = ("side effect".to_owned(), place.clone());
         let (ours, made_of) = (Vec::new(), BTreeMap::new());
-        let new = Entry { knob, place, original, ours, made_of, side_effect: true, doubtful: true };
+        let new = Entry { knob, place, original, ours, made_of, side_effect: true, since: 0, doubtful: true };
         fresh.add(entry.map(|(number, _)| number), new);
     }
 }

@@ -1,0 +1,93 @@
+//! The CPUs of running processes.
+
+use super::super::changes::Draft;
+use super::super::cpus::{self, Cpus};
+use super::super::journal;
+use super::super::place::Place;
+use super::super::row::{Act, Knob};
+use super::super::task::start_and_state;
+use super::super::threads::{self, Asked, Masks};
+use super::super::tree::Tree;
+use crate::source::pid_stat::PidStat;
+
+/// Every thread of some processes is bound to CPUs, within those that the process may use.
+#[derive(Debug)]
+pub struct ProcessCpus;
+
+impl Act for ProcessCpus {
+    fn owns(&self, place: &Place) -> bool {
+        matches!(place, Place::Threads { pid, .. } if *pid > 0)
+    }
+
+    fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
+        match tree.numbered("/proc", "").is_empty() {
+            true => Err(knob.absent.to_owned()),
+            false => Ok(String::new()),
+        }
+    }
+
+    fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
+        if !draft.changes.taken.is_empty() {
+            return Err("other settings beside it take CPUs away; set it without them".to_owned());
+        }
+        for asked in threads::parse(value).unwrap_or_default() {
+            let place = place_of(draft.tree, &asked)?;
+            within(draft, &asked, &place)?;
+            draft.push(knob.name, place, &cpus::list(&asked.cpus));
+        }
+        Ok(())
+    }
+}
+
+/// The process that is meant, or why there is none that can be bound.
+fn place_of(tree: &Tree, asked: &Asked) -> Result<Place, String> {
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    let pid = asked.pid;
+    let missing = || format!("there is no process {pid}");
+    let text = tree.read(&format!("/proc/{pid}/stat")).map_err(|_| missing())?;
+    let stat = PidStat::parse(text.as_bytes()).ok_or_else(missing)?;
+    let (start, _) = start_and_state(tree, pid).ok_or_else(missing)?;
+    if asked.start.is_some_and(|wanted| wanted != start) {
+        return Err(format!(
+            "process {pid} is not the one that was meant: that has ended, and its number is used again"
+        ));
+    }
+    // /proc/TID is there for every thread, and only the number of a process has a list of threads with itself first.
+    let group = tree.read(&format!("/proc/{pid}/status")).unwrap_or_default();
+    let leader = group.lines().find_map(|line| line.strip_prefix("Tgid:")).map(str::trim);
+    if let Some(leader) = leader.filter(|leader| *leader != pid.to_string()) {
+        return Err(format!("{pid} is a thread of process {leader}; name the process"));
+    }
+    let name = tree.read(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    if stat.at(9).is_some_and(|flags: u64| flags & PF_KTHREAD != 0) {
+        return Err(format!("process {pid} ({name}) is a thread of the kernel, which binds it by itself"));
+    }
+    Ok(Place::Threads { pid, start, name })
+}
+
+/// Whether all CPUs are online and the process may use them; what it had before becalm bound it counts.
+fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
+    let offline: Cpus = asked.cpus.difference(&draft.online).copied().collect();
+    if !offline.is_empty() {
+        return Err(format!(
+            "of the CPUs {}, {} are not online",
+            cpus::list(&asked.cpus),
+            cpus::list(&offline)
+        ));
+    }
+    let Place::Threads { pid, start, .. } = place else { return Ok(()) };
+    let known = journal::load(draft.tree).ok().flatten();
+    let entry = known.and_then(|found| found.entries.into_iter().find(|entry| entry.place == *place));
+    let now =
+        || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
+    let had = entry.and_then(|entry| Masks::parse(&entry.original)).map_or_else(now, Ok)?.all();
+    if asked.cpus.is_subset(&had) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} may use the CPUs {} only, by its affinity and its cpuset, and not {}",
+        place.shown().trim_start_matches("CPUs of "),
+        cpus::list(&had),
+        cpus::list(&asked.cpus.difference(&had).copied().collect())
+    ))
+}

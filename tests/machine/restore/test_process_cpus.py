@@ -1,0 +1,282 @@
+"""CPUs of running processes: every thread bound, and each put back exactly, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.machine.restore.talk import Agent, end, guards, holders, wait_for
+
+import becalm
+from becalm.errors import BecalmError
+from becalm.hosts.agent import agent_path
+
+CPUS = sorted(os.sched_getaffinity(0))
+JOURNAL = Path("/var/lib/becalm/journal")
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
+    pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to bind a process to one of them"),
+]
+
+KILLS = int(os.environ.get("BECALM_PLACEMENT_KILLS", "36"))
+"""How many times agents are killed; 1000 for a release."""
+
+PROGRAM = """
+import os, sys, threading, time
+
+def bound():
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+    time.sleep(10000)
+
+def short():
+    time.sleep(0.002)
+
+for work in (bound, lambda: time.sleep(10000)):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "thread\\n":
+        threading.Thread(target=lambda: time.sleep(10000), daemon=True).start()
+    if line == "fork\\n" and os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(10000)
+        time.sleep(10000)
+    if line == "busy\\n":
+        while True:
+            threading.Thread(target=short, daemon=True).start()
+            if os.fork() == 0:
+                time.sleep(0.01)
+                os._exit(0)
+            time.sleep(0.0005)
+            while True:
+                try:
+                    if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                        break
+                except ChildProcessError:
+                    break
+    print("done", flush=True)
+"""
+"""One thread is bound to a CPU by itself, one is not; more threads and children when it is told, or all the time."""
+
+
+class Program:
+    """The program above, in a process group of its own."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(CPUS[-1])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def place(self) -> str:
+        """What its CPUs are called."""
+        return f"CPUs of process {self.pid} ({Path(f'/proc/{self.pid}/comm').read_text().strip()})"
+
+    def tell(self, word: str) -> None:
+        self.process.stdin.write(f"{word}\n")
+        self.process.stdin.flush()
+        if word != "busy":
+            assert self.process.stdout.readline() == "done\n"
+
+    def fork(self) -> None:
+        """Have it fork a child that forks one."""
+        wanted = len(self.family()) + 2
+        self.tell("fork")
+        wait_for(lambda: len(self.family()) == wanted)
+
+    def family(self) -> list[int]:
+        """It and all that it forked."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and os.getpgid(int(entry.name)) == self.pid:
+                    found.append(int(entry.name))
+        return sorted(found)
+
+    def masks(self) -> dict[int, tuple[int, ...]]:
+        """CPUs by task, of it and all that it forked."""
+        found = {}
+        for pid in self.family():
+            with contextlib.suppress(OSError):
+                for entry in os.scandir(f"/proc/{pid}/task"):
+                    with contextlib.suppress(OSError):
+                        found[int(entry.name)] = tuple(sorted(os.sched_getaffinity(int(entry.name))))
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    if JOURNAL.exists():
+        pytest.skip(f"settings are on: {JOURNAL} is there")
+    made = Program()
+    yield made
+    subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
+    made.close()
+
+
+def narrow(program: Program) -> dict[str, str]:
+    return {"process_cpus": f"{program.pid}:{CPUS[0]}"}
+
+
+def test_every_thread_is_bound_and_has_its_own_again(program: Program) -> None:
+    before = program.masks()
+    assert sorted(before.values()) == sorted([tuple(CPUS)] * 2 + [(CPUS[-1],)])
+    with Agent() as agent:
+        done = agent.done("hold", settings=narrow(program))
+        assert [each["place"] for each in done["changes"]] == [program.place]
+        assert set(program.masks().values()) == {(CPUS[0],)}
+        (place,) = agent.done("status")["journal"]["places"]
+        assert (place["now"], place["ours"]) == (str(CPUS[0]), str(CPUS[0]))
+        assert agent.done("release")["unsettled"] == []
+    assert program.masks() == before
+
+
+def test_what_is_born_meanwhile_has_those_of_the_main_thread(program: Program) -> None:
+    before = program.masks()
+    program.fork()
+    first = program.masks()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        # What it had forked before is not bound.
+        assert program.masks() == {**first, **dict.fromkeys(before, (CPUS[0],))}
+        program.tell("thread")
+        program.fork()
+        assert len(program.masks()) == len(first) + 3
+        assert sum(mask == (CPUS[0],) for mask in program.masks().values()) == len(before) + 3
+    assert program.masks() == {**dict.fromkeys(program.masks(), tuple(CPUS)), **before}
+
+
+def test_moved_again_within_what_it_had_before(program: Program) -> None:
+    before = program.masks()
+    with Agent() as agent:
+        for cpu in (CPUS[0], CPUS[-1], CPUS[0]):
+            agent.done("hold", settings={"process_cpus": f"{program.pid}:{cpu}"})
+            assert set(program.masks().values()) == {(cpu,)}
+    assert program.masks() == before
+
+
+def test_a_thread_that_somebody_else_binds_is_left_and_the_others_are_not(program: Program) -> None:
+    before = program.masks()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        bound = max(before)
+        os.sched_setaffinity(bound, {CPUS[-1]})
+        answer = agent.done("release")
+    theirs = before[bound] != (CPUS[-1],)
+    assert bool(answer["unsettled"]) == theirs
+    assert program.masks() == {**before, bound: (CPUS[-1],)}
+
+
+def test_one_that_ends_meanwhile_is_no_error(program: Program) -> None:
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        program.close()
+        answer = agent.done("release")
+    assert answer["unsettled"] == []
+    assert not JOURNAL.exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("{none}:0", "there is no process"),
+        ("{pid}@1:0", "is not the one that was meant"),
+        ("{pid}:60000", "60000 are not online"),
+        ("{thread}:{first}", "is a thread of process {pid}; name the process"),
+        ("2:{first}", "is a thread of the kernel"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused_in_a_sentence(program: Program, value: str, words: str) -> None:
+    second = Path("/proc/2/comm")
+    if value.startswith("2:") and not (second.exists() and second.read_text() == "kthreadd\n"):
+        pytest.skip("threads of the kernel are not seen here")
+    before = program.masks()
+    names = {"pid": program.pid, "thread": max(before), "first": CPUS[0], "none": 2**22 - 1}
+    with Agent() as agent:
+        message = agent.error("hold", settings={"process_cpus": value.format(**names)})["message"]
+        assert words.format(**names) in message
+        os.sched_setaffinity(program.pid, {CPUS[0]})
+        bound = subprocess.Popen(["sleep", "1000"], preexec_fn=lambda: os.sched_setaffinity(0, {CPUS[0]}))
+        try:
+            settings = {"process_cpus": f"{bound.pid}:{CPUS[-1]}"}
+            message = agent.error("hold", settings=settings)["message"]
+            assert f"process {bound.pid} (sleep) may use the CPUs {CPUS[0]} only" in message
+            assert os.sched_getaffinity(bound.pid) == {CPUS[0]}
+        finally:
+            bound.kill()
+            bound.wait()
+    assert not JOURNAL.exists()
+
+
+def test_it_is_kept_shown_and_taken_off_by_the_verbs(program: Program) -> None:
+    before = program.masks()
+    becalm.apply(becalm.profile(settings=narrow(program)))
+    assert set(program.masks().values()) == {(CPUS[0],)}
+    assert program.place in str(becalm.status())
+    with pytest.raises(BecalmError):
+        becalm.apply(becalm.profile(settings=narrow(program)))
+    becalm.reset()
+    assert program.masks() == before
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["still", "busy"])
+def test_killed_at_any_time(program: Program, busy: bool) -> None:
+    """Agent alone, then agent and guard in either order, before, while and after it is bound."""
+    before = program.masks()
+    if busy:
+        program.tell("busy")
+    started = time.monotonic()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+    length = time.monotonic() - started
+    bound = 0
+    for cut in range(KILLS // 2):
+        agent = Agent()
+        agent.send("hold", settings=narrow(program))
+        time.sleep(length * cut / (KILLS // 2) if cut % 3 else 0.0)
+        others = guards(None)
+        bound += set(program.masks().values()) == {(CPUS[0],)}
+        if cut % 3 == 1:
+            for guard in others:
+                end(guard)
+        agent.kill()
+        if cut % 3 == 2:
+            for guard in others:
+                end(guard)
+        agent.process.stdout.close()
+        wait_for(lambda: not holders(None))
+        if JOURNAL.exists():
+            subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
+        assert not JOURNAL.exists()
+        if busy:
+            # What it forked before and lives for a moment is none of ours; what lasts is.
+            wait_for(lambda: set(program.masks().values()) <= {tuple(CPUS), (CPUS[-1],)})
+        found = program.masks()
+        assert {tid: found.get(tid) for tid in before} == before, cut
+    assert busy or bound > 0, "it was bound at least once when its agent was killed"
