@@ -1,5 +1,7 @@
 //! Changes: which places get which values, and what else moves with them. `Draft` is where ways of acting add theirs.
 
+use std::collections::HashMap;
+
 use super::affected::affected;
 use super::controller::CONTROL;
 use super::cpus::Cpus;
@@ -48,6 +50,8 @@ pub struct Draft<'a> {
     /// CPUs that are kept free for the program, by these settings or since the boot.
     pub reserved: Cpus,
     pub changes: Changes,
+    /// What places held before becalm changed them, of those that it has changed now.
+    pub originals: HashMap<Place, String>,
 }
 
 impl Draft<'_> {

@@ -5,6 +5,7 @@
 //! looked at again until all of it stays.
 
 use std::collections::HashMap;
+use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::interrupt;
 use super::journal::Entry;
 use super::member::wait_for_emptied;
 use super::place::Place;
-use super::threads;
+use super::threads::{self, Back, Had};
 use super::tree::Tree;
 
 /// Rounds of putting back and looking again.
@@ -172,8 +173,11 @@ fn started(entry: &Entry) -> Restored {
 /// Put one place back if it is not; whether it had been already. `judged`: a value that is not ours stays.
 fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut Restored) -> bool {
     let Entry { place, original, .. } = entry;
-    if matches!(place, Place::Threads { .. }) {
-        return threads::put_back(tree, entry, force, outcome);
+    if let Place::Threads { pid, start, .. } = place {
+        let had = Had { original, ours: &entry.ours, since: entry.since };
+        let done = threads::put_back(tree, *pid, *start, had, force);
+        outcome.found = place.read(tree).unwrap_or_default();
+        return threads_put_back(done, outcome);
     }
     let now = match place.read(tree) {
         Ok(now) => now,
@@ -223,6 +227,20 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
         Ok(()) => "the value was taken without effect".to_owned(),
     };
     false
+}
+
+/// What became of a process; whether nothing had to be done.
+fn threads_put_back(done: io::Result<Back>, outcome: &mut Restored) -> bool {
+    let known = matches!(outcome.fate, Fate::Restored | Fate::Untouched);
+    (outcome.fate, outcome.error) = match &done {
+        Err(error) => (Fate::Failed, error.to_string()),
+        Ok(back) if back.gone => (Fate::Gone, "it has ended".to_owned()),
+        Ok(back) if back.foreign => (Fate::Foreign, String::new()),
+        Ok(back) if back.changed => (Fate::Restored, String::new()),
+        Ok(_) if known => (outcome.fate, String::new()),
+        Ok(_) => (Fate::Untouched, String::new()),
+    };
+    done.is_ok_and(|back| !back.changed)
 }
 
 /// All that is not as it was, in a sentence for each.

@@ -9,9 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::cpus::{self, Cpus};
-use super::journal::Entry;
-use super::place::Place;
-use super::restore::{Fate, Restored};
 use super::task::{affinity, same_task, set_affinity, start_and_state};
 use super::tree::Tree;
 use crate::source::pid_stat::PidStat;
@@ -143,55 +140,50 @@ pub fn ticks(tree: &Tree) -> u64 {
     seconds.map_or(0, |seconds| (seconds * TICKS) as u64)
 }
 
+/// What putting a process back came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Back {
+    /// It has ended.
+    pub gone: bool,
+    /// A thread had to be given its CPUs.
+    pub changed: bool,
+    /// A thread has CPUs that somebody else gave it.
+    pub foreign: bool,
+}
+
+/// What a process had, in the spelling of `Masks`, the CPUs that becalm gave it, and since when (`ticks`; 0: not known).
+#[derive(Debug, Clone, Copy)]
+pub struct Had<'a> {
+    pub original: &'a str,
+    pub ours: &'a [String],
+    pub since: u64,
+}
+
 /// Put a process back, thread by thread: what holds CPUs of ours gets its own again, what holds neither is somebody's
 /// choice and stays, unless by `force`. What it forked since it was bound has inherited ours, and gets those of its main
-/// thread. Whether nothing had to be done.
-pub fn put_back(tree: &Tree, entry: &Entry, force: bool, outcome: &mut Restored) -> bool {
-    let Entry { place: Place::Threads { pid, start, .. }, original, ours, since, .. } = entry else {
-        return true;
-    };
-    let Some(original) = Masks::parse(original) else {
-        (outcome.fate, outcome.error) = (Fate::Failed, "the journal's value cannot be read".to_owned());
-        return true;
-    };
-    let ours: BTreeSet<Cpus> = ours.iter().filter_map(|value| cpus::parse(value)).collect();
-    if masks(tree, *pid, *start).is_err() {
-        (outcome.fate, outcome.error) = (Fate::Gone, "it has ended".to_owned());
-        return true;
+/// thread.
+pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
+    let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let ours: BTreeSet<Cpus> = had.ours.iter().filter_map(|value| cpus::parse(value)).collect();
+    if masks(tree, pid, start).is_err() {
+        return Ok(Back { gone: true, changed: false, foreign: false });
     }
     let mut foreign = false;
     let family = || {
-        let mut all = vec![*pid];
-        all.extend(descendants(tree, *pid, *since));
+        let mut all = vec![pid];
+        all.extend(descendants(tree, pid, had.since));
         all
     };
-    let done = settle(tree, family, |process, tid, started, now| {
-        if process != *pid {
+    let changed = settle(tree, family, |process, tid, started, now| {
+        if process != pid {
             return ours.contains(now).then(|| original.main.clone());
         }
         let wanted = original.of(tid, started);
         let takes = now == wanted || force || ours.contains(now);
         foreign |= !takes;
         takes.then(|| wanted.clone())
-    });
-    outcome.found = read(tree, *pid, *start).unwrap_or_default();
-    match done {
-        Ok(changed) => {
-            if foreign {
-                outcome.fate = Fate::Foreign;
-            } else if changed {
-                outcome.fate = Fate::Restored;
-            } else if matches!(outcome.fate, Fate::Failed | Fate::Gone) {
-                outcome.fate = Fate::Untouched;
-            }
-            outcome.error = String::new();
-            !changed
-        }
-        Err(error) => {
-            (outcome.fate, outcome.error) = (Fate::Failed, error.to_string());
-            false
-        }
-    }
+    })?;
+    Ok(Back { gone: false, changed, foreign })
 }
 
 /// Give the threads of these processes the CPUs that `wanted` (of process, thread, start time, present CPUs) says, until

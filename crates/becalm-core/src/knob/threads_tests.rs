@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::restore::restore;
+use super::super::journal::Entry;
+use super::super::place::Place;
+use super::super::restore::{restore, Fate};
 use super::*;
 
 fn set(list: &str) -> Cpus {

@@ -2,7 +2,6 @@
 
 use super::super::changes::Draft;
 use super::super::cpus::{self, Cpus};
-use super::super::journal;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::task::start_and_state;
@@ -76,11 +75,10 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
         ));
     }
     let Place::Threads { pid, start, .. } = place else { return Ok(()) };
-    let known = journal::load(draft.tree).ok().flatten();
-    let entry = known.and_then(|found| found.entries.into_iter().find(|entry| entry.place == *place));
     let now =
         || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
-    let had = entry.and_then(|entry| Masks::parse(&entry.original)).map_or_else(now, Ok)?.all();
+    let had =
+        draft.originals.get(place).and_then(|original| Masks::parse(original)).map_or_else(now, Ok)?.all();
     if asked.cpus.is_subset(&had) {
         return Ok(());
     }
