@@ -104,6 +104,7 @@ def co_run_profile(
         options.cpu,
         options.beside_cpus,
         interrupted,
+        _waited(rows),
     )
     return replace(found, sentence=wording.sentence(found), remarks=wording.remarks(found, told))
 
@@ -123,6 +124,13 @@ def _left_out(
             reason = wording.FAILED_BESIDE if key in tried else wording.NO_TIME
             found[cell.together] = wording.FAILED_ALONE if alone else reason
     return tuple(LeftOut(tuple(names[each] for each in group), reason) for group, reason in found.items())
+
+
+def _waited(rows: Sequence[Run]) -> float | None:
+    """Share of the time of runs that count in which they waited for a CPU."""
+    good = [run for run in rows if run.round >= 0 and run.outcome == Outcome.OK and run.wall_ns > 0]
+    known = [run.wait_ns for run in good if run.wait_ns is not None]
+    return sum(known) / sum(run.wall_ns for run in good) if good and len(known) == len(good) else None
 
 
 def _counted(rows: Sequence[Run]) -> Counted | None:

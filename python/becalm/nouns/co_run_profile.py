@@ -148,8 +148,9 @@ class CoRunProfile:
     """Programs measured alone and beside each other.
 
     `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
-    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order. `sentence` and `remarks` say it
-    to a person; `study` is its number in the store.
+    program ran that was timed; `beside_cpus`: where its neighbours ran, in their order. `waited`: share of
+    their time in which the timed programs waited for their CPU; None where the kernel does not tell. `sentence` and
+    `remarks` say it to a person; `study` is its number in the store.
     """
 
     machine: Mapping[str, str]
@@ -160,6 +161,7 @@ class CoRunProfile:
     cpu: int | None = None
     beside_cpus: tuple[int, ...] = ()
     interrupted: bool = False
+    waited: float | None = None
     sentence: str = ""
     remarks: tuple[str, ...] = ()
     study: int | None = None

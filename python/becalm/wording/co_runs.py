@@ -14,6 +14,9 @@ from becalm.wording.printable import printable
 NO_TIME = "the budget was too short"
 FAILED_ALONE = "one of them fails alone"
 FAILED_BESIDE = "it failed each time"
+WAITED = 0.05
+"""More waiting than this is not of the programs: each has a CPU to itself."""
+
 ONE_CPU = (
     "Only one CPU may be used here, so no two programs run at the same time: what they would lose beside each other "
     "cannot be measured. Allow more CPUs, or name another --host."
@@ -61,6 +64,12 @@ def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
         said.append(
             f"{_who(faster)} ran faster than alone, by {percent(-faster.cost)} %, which is more than noise: it counts "
             "as no loss. A busy neighbour may keep the processor awake or its clock high."
+        )
+    if found.waited is not None and found.waited > WAITED:
+        said.append(
+            f"Programs waited for their CPU for {100 * found.waited:.0f} % of their time: something else runs on this "
+            "machine, which neighbours drive onto the CPU of the timed program, or they have several threads for it. "
+            "What is lost by that is in these figures, and is no loss of cache or memory. Measure on an idle machine."
         )
     if found.left_out:
         said.append(left_out(found))

@@ -17,7 +17,7 @@ from becalm.wording import co_runs as wording
 LEVEL = {"level": 3, "type": "unified"}
 
 
-def made(rows, tallies=(), texts=(), names=("a", "b")):
+def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None):
     some = cells(len(names), 2)
     options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,))
     workloads = [Workload.of([names[cell.program]]) for cell in some]
@@ -26,7 +26,7 @@ def made(rows, tallies=(), texts=(), names=("a", "b")):
         Run(
             **dict.fromkeys(COLUMNS)
             | {"seq": seq, "workload": workload, "round": number, "wall_ns": int(seconds * 1e9), "started_ns": 0,
-               "outcome": outcome, "status": 3 if outcome == "failed" else 0}
+               "outcome": outcome, "wait_ns": wait_ns, "status": 3 if outcome == "failed" else 0}
         )
         for seq, (workload, number, seconds, outcome) in enumerate(rows)
     ]  # fmt: skip
@@ -86,6 +86,13 @@ def test_a_neighbour_that_was_mostly_away_is_named():
     found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
     assert found.co_runs[0].restarts == 4
     assert any("b was away for 50 % of the time" in each for each in found.remarks)
+
+
+@pytest.mark.parametrize(("wait_ns", "waited"), [(0, 0.0), (5 * 10**8, 0.5), (None, None)])
+def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited):
+    found = made([(*each[:3], "ok") for each in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
+    assert found.waited == waited
+    assert any("waited for their CPU for 50 %" in each for each in found.remarks) is (waited == 0.5)
 
 
 def test_one_round_is_not_sure_of_any_digit():
