@@ -16,7 +16,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Unpack, cast
 
 from becalm.errors import UsageError
 from becalm.nouns.signature import takes
@@ -115,13 +115,13 @@ def refuse_source(command: Text) -> None:
 
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     """The program of a command line, or of a text of a source that names one. Raises UsageError."""
-    kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
-    if not colon or kind not in {row.kind for row in TABLE[1:]}:
+    program = _with_neighbours(program)
+    if not _is_source(command):
         return Workload.of(command, **program)
     found = gather([command], Asked.of(None, None, program))
     if len(found) > 1:
         first = f"{command}:{found[0].name}"
-        way_out = "" if kind == "suite" else f" Name one of them, for example {first!r}, or"
+        way_out = "" if str(command).startswith("suite:") else f" Name one of them, for example {first!r}, or"
         raise UsageError(
             f"{command!r} names {len(found)} programs, and here one is asked for.{way_out or ' Write its command, or'} "
             "measure all of them by becalm record or becalm tune."
@@ -151,7 +151,23 @@ def open(
     asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing, WorkloadError
     for a program that cannot be asked.
     """
-    return gather([texts] if isinstance(texts, str) else texts, Asked.of(python, user, program))
+    return gather([texts] if isinstance(texts, str) else texts, Asked.of(python, user, _with_neighbours(program)))
+
+
+def _is_source(command: object) -> bool:
+    """Whether a text names programs by a source."""
+    kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
+    return bool(colon) and kind in {row.kind for row in TABLE[1:]}
+
+
+def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
+    """Options of a program, with what runs beside it made of the sources that name it: `kernel:triad`. UsageError."""
+    given = program.get("beside")
+    if not given:
+        return program
+    texts = [given] if isinstance(given, str) else list(given)
+    made = [single(each) if _is_source(each) else each for each in texts]
+    return cast(ProgramKeywords, {**program, "beside": made})
 
 
 def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:

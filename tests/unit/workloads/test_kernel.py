@@ -3,6 +3,7 @@
 import pytest
 
 import becalm
+from becalm import workloads
 from becalm.errors import UsageError
 from becalm.nouns import tables
 from becalm.workloads import single
@@ -48,3 +49,14 @@ def test_what_is_none_is_said(text, words):
 def test_a_simulated_machine_says_that_it_does_not_serve_it(host, store):
     with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
         becalm.run("kernel:chase", host=host, runs=2, store=store)
+
+
+@pytest.mark.parametrize("make", [single, lambda text, **options: workloads.open([text], **options)[0]])
+@pytest.mark.parametrize("text", ["prog -x", "kernel:chase"])
+def test_a_built_in_program_runs_beside_others_by_its_name(make, text):
+    one, other = make(text, beside=["kernel:triad", "b c"], beside_cpus="1").beside
+    assert one.workload == single("kernel:triad")
+    assert other.workload.argv == ("b", "c")
+    assert make(text, beside="kernel:triad").beside == (one,)
+    with pytest.raises(UsageError, match="Did you mean"):
+        make(text, beside="kernel:triat")
