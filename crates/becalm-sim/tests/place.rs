@@ -77,6 +77,27 @@ fn exchanges_find_the_best_of_few() {
 }
 
 #[test]
+fn groups_that_cost_each_other_least_are_grown() {
+    let (items, room) = (96, 4);
+    let mut cost = pairs(items, 5);
+    for (one, row) in cost.iter_mut().enumerate() {
+        for (other, each) in row.iter_mut().enumerate() {
+            // Members of a group lie apart, so that no order of the input has them together.
+            *each = match one % (items / room) == other % (items / room) {
+                _ if one == other => 0.0,
+                true => 0.001,
+                false => 0.002 + *each,
+            };
+        }
+    }
+    let start: Vec<usize> = (0..items).map(|each| each / room).collect();
+    let request = json!({"swap": {"rooms": vec![room; items / room], "job": (0..items).collect::<Vec<_>>(),
+        "pairs": cost, "away": [], "start": start, "starts": 2, "seed": 1, "budget_ms": 60_000}});
+    let (_, value, late) = placed(&request);
+    assert!(!late && (value - 0.001 * (items * (room - 1)) as f64).abs() < 1e-9, "{value}");
+}
+
+#[test]
 fn costs_of_sets_are_those_of_pairs_where_these_add_up() {
     let (rooms, job) = (vec![2, 2], vec![0, 1, 2, 3]);
     let cost = pairs(4, 2);

@@ -9,10 +9,11 @@ from becalm.placement.engine import ask
 from becalm.placement.found import Found, Search, sharing_of
 from becalm.placement.problem import Problem, Sharing
 
-STARTS = 10
-"""Descents: one from DI's sharing, then by turns annealed and from the best with some exchanges drawn."""
+STARTS = 11
+"""Descents: one from DI's sharing, one from sets that were grown, then by turns annealed and from the best with some
+exchanges drawn."""
 
-LARGE_STARTS = 2
+LARGE_STARTS = 3
 LARGE = 256
 """From so many processes on an annealing takes a second and more."""
 

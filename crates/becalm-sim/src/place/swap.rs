@@ -2,7 +2,7 @@
 //!
 //! `Search::pairs` knows at once what an exchange of single processes is worth, since costs of pairs add up; where a task
 //! has several processes, or sets have costs of their own, both chips are computed anew. Between two descents places are
-//! drawn anew (kicks) or, for pairs, processes are annealed. Equal seeds give equal answers unless time runs out.
+//! drawn anew (kicks) or, for pairs, sets are grown once and processes annealed. Equal seeds give equal answers unless time runs out.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -72,7 +72,9 @@ pub fn search(problem: &Problem, start: &[usize], starts: usize, seed: u64, unti
     let mut best = (search.value(), search.at.clone());
     let mut done = 1;
     while done < starts && !search.late {
-        if search.fast() && done % 2 == 1 {
+        if search.fast() && done == 1 {
+            search.grow();
+        } else if search.fast() && done % 2 == 0 {
             search.anneal(&mut random);
         } else {
             search.restart(&best.1);
@@ -305,6 +307,35 @@ impl<'a> Search<'a> {
             self.late |= Instant::now() >= self.until;
         }
         self.late
+    }
+
+    /// Fill one chip after the other, each with those that cost least beside whoever is there already; it begins with
+    /// the process that costs most with all others. Where some cost each other next to nothing, this finds them, which
+    /// exchanges of two do not among hundreds.
+    fn grow(&mut self) {
+        let (slots, items) = (self.slots(), self.items);
+        let weight = |each: usize| -> f64 { self.both[each * slots..][..items].iter().sum() };
+        let mut left: Vec<(usize, f64)> = (0..items).map(|each| (each, weight(each))).collect();
+        left.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let mut idle = items..slots;
+        let mut at = self.at.clone();
+        for (chip, &room) in self.problem.rooms.iter().enumerate() {
+            let mut beside = vec![0.0; slots];
+            for place in 0..room {
+                let least = |each: &(usize, f64)| beside[each.0] + self.away(each.0, chip);
+                let next = match place {
+                    0 => left.len().checked_sub(1),
+                    _ => (0..left.len())
+                        .min_by(|&one, &other| least(&left[one]).total_cmp(&least(&left[other]))),
+                };
+                let Some(slot) = next.map(|index| left.remove(index).0).or_else(|| idle.next()) else {
+                    break;
+                };
+                at[slot] = chip;
+                beside.iter_mut().zip(&self.both[slot * slots..]).for_each(|(sum, cost)| *sum += cost);
+            }
+        }
+        self.restart(&at);
     }
 
     /// Exchange a few that are drawn.
