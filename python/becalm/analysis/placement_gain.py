@@ -58,6 +58,10 @@ class Part:
     tasks: tuple[Task, ...]
     costs: CoRunCosts
 
+    def of(self, names: Sequence[str]) -> Part:
+        """The same with tasks of these names alone."""
+        return replace(self, tasks=tuple(each for each in self.tasks if each.name in names))
+
 
 class Decider(Protocol):
     """How tasks are shared. Pairs that nobody measured may be missing: the best avoids them, the worst takes them to

@@ -9,6 +9,7 @@ import click
 import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
+from becalm.errors import UsageError
 from becalm.report import placement_trials
 from becalm.report.terminal import console
 from becalm.units import duration_ns
@@ -90,11 +91,38 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 )
 @click.option("--explain", is_flag=True, help="Say why, in words.")
 @click.option("--export", metavar="FORM", help="Print it as taskset, systemd or kubernetes has it.")
-@click.option("--force", is_flag=True, help="Also by a profile of another machine.")
+@click.option("--apply", "put_on", is_flag=True, help="Put it on running processes, until `becalm reset`.")
+@click.option("--pid", multiple=True, metavar="NAME=PID", help="With --apply: this process is that program.")
+@click.option("--pids", is_flag=True, help="With --apply: find processes by the names and commands of the profile.")
+@click.option(
+    "--for", "duration", type=options.Checked("duration", duration_ns), help="With --apply or --watch: for so long."
+)
+@click.option("--hold", is_flag=True, help="With --apply: until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Follow programs that come and go, until Ctrl-C.")
+@click.option(
+    "--every", type=options.Checked("every", duration_ns), help="With --watch: place anew at most so often.  [30s]"
+)
+@options.one(becalm.SessionOptions, "sudo")
+@click.option("--force", is_flag=True, help="Also by a profile of another machine, and what gains nothing.")
 @click.option("--host", default="local", show_default=True, help="Where the programs will run.")
 @output.as_json
 @output.plain
-def command_place(reference: str, explain: bool, export: str | None, as_json: bool, plain: bool, **given: Any) -> None:
+def command_place(
+    reference: str,
+    explain: bool,
+    export: str | None,
+    put_on: bool,
+    pid: tuple[str, ...],
+    pids: bool,
+    duration: str | None,
+    hold: bool,
+    watch: bool,
+    every: str | None,
+    sudo: bool,
+    as_json: bool,
+    plain: bool,
+    **given: Any,
+) -> None:
     """Say which programs belong together on a chip; where all share one cache, which run at a time.
 
     PROFILE is what `becalm profile` measured: last, the number of a study, or a file; or a file of costs.
@@ -102,6 +130,9 @@ def command_place(reference: str, explain: bool, export: str | None, as_json: bo
     \b
     becalm place --explain
     becalm place 12 --export systemd
+    becalm place --apply --pid server=1234 --pid batch=1240
+    becalm place --apply --pids --for 10min
+    becalm place --watch
     becalm place simulate gcc lbm mcf milc povray gamess namd gobmk
     becalm place train --save weights
 
@@ -109,7 +140,28 @@ def command_place(reference: str, explain: bool, export: str | None, as_json: bo
     """
     from becalm.report import placement as report
     from becalm.report.placement_export import lines
+    from becalm.wording import placing
 
+    alone = {"pid": pid, "pids": pids, "for": duration, "hold": hold, "every": every}
+    for name, value in alone.items():
+        belongs = watch if name == "every" else put_on or (watch and name == "for")
+        if value and not belongs:
+            raise UsageError(placing.needs("--watch" if name == "every" else "--apply", f"--{name}"))
+    if put_on or watch:
+        running = {name: given[name] for name in ("chips", "force", "host")}
+        if watch:
+            running |= {} if every is None else {"every": every}
+            becalm.follow_placement(reference, duration=duration, sudo=sudo, say=output.warned, **running)
+            return
+        done = becalm.apply_placement(
+            reference, pid=pid, pids=pids, duration=duration, hold=hold, sudo=sudo, say=output.warned, **running
+        )
+        if as_json:
+            output.print_json("placed", done.to_json())
+            return
+        for each in ([] if duration or hold else [done.sentence]) + list(done.remarks):
+            echo(each)
+        return
     found = becalm.place(reference, **given)
     if export is not None:
         made = becalm.export_placement(found, export)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from becalm.verbs.load_experiment import load_experiment as load_experiment
     from becalm.verbs.place import export_placement as export_placement
     from becalm.verbs.place import place as place
+    from becalm.verbs.place_running import apply_placement as apply_placement
+    from becalm.verbs.place_running import follow_placement as follow_placement
     from becalm.verbs.placement import simulate_placement as simulate_placement
     from becalm.verbs.placement import train_placement as train_placement
     from becalm.verbs.profile import check_profile as check_profile
@@ -211,7 +213,8 @@ TABLE = (
     Verb(
         "place",
         "Say which programs belong together on a chip.",
-        "place place.export_placement placement.simulate_placement placement.train_placement",
+        "place place.export_placement place_running.apply_placement place_running.follow_placement "
+        "placement.simulate_placement placement.train_placement",
         module="placing",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from becalm import hosts
@@ -9,7 +10,7 @@ from becalm.analysis.placement_advice import Wanted, advise, warned
 from becalm.analysis.placement_gain import parts_of, thinned
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Access, Host
-from becalm.nouns.placement import Objective
+from becalm.nouns.placement import Objective, Task
 from becalm.nouns.placement_advice import PlacementAdvice
 from becalm.placement import BUDGET_S
 from becalm.report.placement_export import PlacementExport, exported
@@ -18,6 +19,7 @@ from becalm.study.profile import machine_of
 from becalm.units import duration_ns
 from becalm.verbs.placement import parsed_chips
 from becalm.wording import placement as wording
+from becalm.wording import placing
 
 __all__ = ["export_placement", "of_profile", "place"]
 
@@ -31,6 +33,7 @@ def place(
     seed: int = 0,
     budget: float | str = BUDGET_S,
     force: bool = False,
+    only: Sequence[str] = (),
     host: str | Host = "local",
     store: str | None = None,
 ) -> PlacementAdvice:
@@ -44,6 +47,7 @@ def place(
         seed: of methods that draw.
         budget: for the search, seconds or text ("10s").
         force: also by a profile of another machine.
+        only: the programs that are to be placed, by name; none: all.
         host: the machine that the programs will run on.
         store: where studies are kept.
 
@@ -58,12 +62,13 @@ def place(
     with hosts.open(host, Access()) as machine:
         facts = machine.facts()
     said = _elsewhere(source, machine_of(facts), force)
+    tasks = _only(source, only)
     parts = parts_of(source.profile) if source.profile is not None else thinned(source.tasks, source.costs)
     found = advise(
-        source.tasks,
+        tasks,
         source.chips if chips is None else parsed_chips(chips),
         source.costs,
-        parts,
+        [part.of([task.name for task in tasks]) for part in parts],
         Wanted(method, scale, seed, duration_ns(budget) / 1e9),
         source=source.name,
         machine=source.machine,
@@ -80,6 +85,14 @@ def export_placement(found: PlacementAdvice, form: str) -> PlacementExport:
     Raises UsageError for another form, and for a placement that the form cannot say.
     """
     return exported(found, form)
+
+
+def _only(source: PlacementSource, names: Sequence[str]) -> tuple[Task, ...]:
+    known = [task.name for task in source.tasks]
+    for name in names:
+        if name not in known:
+            raise UsageError(placing.no_task(name, known))
+    return tuple(task for task in source.tasks if not names or task.name in names)
 
 
 def _elsewhere(source: PlacementSource, ours: dict[str, str], force: bool) -> list[str]:

@@ -1,0 +1,247 @@
+"""`becalm place --apply` and `--watch`: the placement on running processes, by the agent, undone as any setting is."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from becalm import hosts
+from becalm._version import SCHEMA, VERSION
+from becalm.analysis.placement_watch import Limits, Model, State, step
+from becalm.errors import MachineError, RefusedError, UsageError
+from becalm.hosts import Ability, Access, Host
+from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.nouns.settings import Settings
+from becalm.study import running_tasks
+from becalm.study.placement_source import PlacementSource, read
+from becalm.study.running_tasks import Process
+from becalm.units import duration_ns
+from becalm.verbs.place import place
+from becalm.wording import placing as wording
+
+KNOB = "process_cpus"
+INTERVAL_S = 2.0
+"""How often who runs is looked at."""
+
+Chosen = dict[str, tuple[Process, ...]]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPlacement:
+    """What was put on: CPUs by program, how many processes, the advice, remarks, and all that as a sentence."""
+
+    advice: PlacementAdvice
+    cpus: Mapping[str, tuple[int, ...]]
+    processes: int
+    remarks: tuple[str, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        return {
+            "becalm": VERSION,
+            "schema": SCHEMA,
+            "kind": "placed",
+            "cpus": {name: list(each) for name, each in self.cpus.items()},
+            "processes": self.processes,
+            "remarks": list(self.remarks),
+            "sentence": self.sentence,
+            "advice": self.advice.to_json(),
+        }
+
+
+def apply_placement(
+    reference: str = "last",
+    *,
+    pid: Sequence[str] = (),
+    pids: bool = False,
+    duration: float | str | None = None,
+    hold: bool = False,
+    chips: str | None = None,
+    force: bool = False,
+    host: str | Host = "local",
+    sudo: bool = False,
+    store: str | None = None,
+    root: str | Path = "/",
+    say: Say | None = None,
+) -> RunningPlacement:
+    """Put a placement on running processes: each thread of them on the CPUs of its chip that it may use.
+
+    Arguments:
+        reference, chips, store: as `place` takes them; programs that do not run are left out.
+        pid: words such as "web=1234"; a name may be there several times.
+        pids: find processes by the names and commands of the profile.
+        duration: take it off after so long, seconds or text ("10min"); Ctrl-C ends it sooner.
+        hold: take it off at Ctrl-C. With neither, it stays until `reset`.
+        force: also a gain that is none, and a profile of another machine.
+        host: whose agent sets it; processes are looked for on this machine.
+        sudo: start the agent as root, which binding processes needs.
+        root: a directory that looks like `/`, to look for processes in.
+        say: told what was put on when it is on for a time.
+
+    Raises UsageError, RefusedError (nothing to gain, rounds, CPUs that a process may not use), MachineError.
+    """
+    source = read(reference, store)
+    names = [task.name for task in source.tasks]
+    if not (pid or pids):
+        raise UsageError(wording.needs_processes())
+    chosen = running_tasks.given(pid, names, root)
+    if pids:
+        found = running_tasks.named(names, source.commands, root)
+        chosen = {**found, **chosen}
+        if not chosen:
+            raise RefusedError(wording.none_running(names))
+    advice = place(reference, chips=chips, force=force, host=host, store=store, only=tuple(chosen))
+    _worth(advice, force)
+    bound = _bound(chosen, {name: advice.cpus_of(name) for name in chosen}, root)
+    cpus = {name: bound[processes[0]] for name, processes in chosen.items()}
+    settings = Settings.of({KNOB: running_tasks.setting(bound)})
+    ends = duration is not None or hold
+    seconds = None if duration is None else duration_ns(duration) / 1e9
+    until = wording.until_end(seconds) if ends else wording.until_reset()
+    done = RunningPlacement(advice, cpus, len(bound), sentence=wording.applied(cpus, len(bound), until))
+    with hosts.open(host, Access(sudo=sudo, title="becalm place")) as machine:
+        hosts.need(machine.name, machine.abilities(), Ability.HOLD if ends else Ability.KEEP)
+        if not ends:
+            return replace(done, remarks=tuple(machine.keep(settings).remarks))
+        with machine.hold(settings) as on:
+            if say is not None:
+                say(done.sentence)
+            with contextlib.suppress(KeyboardInterrupt):
+                _wait(seconds)
+        return replace(done, remarks=(*on.remarks, wording.undone()))
+
+
+def follow_placement(
+    reference: str = "last",
+    *,
+    duration: float | str | None = None,
+    interval: float | str = INTERVAL_S,
+    every: float | str = Limits().every_s,
+    chips: str | None = None,
+    force: bool = False,
+    host: str | Host = "local",
+    sudo: bool = False,
+    store: str | None = None,
+    root: str | Path = "/",
+    say: Say | None = None,
+) -> State:
+    """Follow the programs of a profile as they come and go, and have each on its chip; all is taken off at the end.
+
+    Arguments:
+        duration: for so long, seconds or text; None: until Ctrl-C.
+        interval: between looks at who runs.
+        every: those who run already are placed anew at most so often, and only for what is above twice the noise and
+            what moving costs (`becalm.analysis.placement_watch`).
+        others: as `apply_placement` takes them.
+
+    Returns who was where at the end. Raises as `apply_placement`.
+    """
+    source = read(reference, store)
+    advice = place(reference, chips=chips, force=force, host=host, store=store)
+    _worth(advice, force)
+    model = Model(source.tasks, advice.chips, source.costs, advice.objective)
+    limits = Limits(every_s=duration_ns(every) / 1e9)
+    end = None if duration is None else time.monotonic() + duration_ns(duration) / 1e9
+    pause = duration_ns(interval) / 1e9
+    with hosts.open(host, Access(sudo=sudo, title="becalm place")) as machine:
+        hosts.need(machine.name, machine.abilities(), Ability.HOLD)
+        followed = _Followed(machine, source, model, limits, root, say or (lambda _: None))
+        try:
+            while end is None or time.monotonic() < end:
+                followed.look(time.monotonic())
+                time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            followed.off()
+    return followed.state
+
+
+class _Followed:
+    """Who is where, and what of it is on."""
+
+    def __init__(
+        self, machine: Host, source: PlacementSource, model: Model, limits: Limits, root: str | Path, say: Say
+    ) -> None:
+        self._machine, self._source, self._model, self._limits = machine, source, model, limits
+        self._root, self._say = root, say
+        self._names = [task.name for task in source.tasks]
+        self._on = contextlib.ExitStack()
+        self._is: dict[tuple[int, int], int] = {}
+        self._told: set[str] = set()
+        self.state = State()
+
+    def look(self, at_s: float) -> None:
+        """One look: a step, and what it changes."""
+        found = self._found()
+        self.state, why = step(self.state, found, at_s, self._model, self._limits)
+        wanted = self._wanted(found)
+        if wanted == self._is:
+            return
+        # Only with its own CPUs back does a process, or one that it forked, show what it may use.
+        self.off()
+        found = {name: each for name, each in self._found().items() if name in self.state.chips}
+        chips = {name: self._model.chips[self.state.chips[name]].cpus for name in found}
+        bound: dict[Process, tuple[int, ...]] = {}
+        for name, processes in found.items():
+            try:
+                bound |= _bound({name: processes}, chips, self._root)
+            except RefusedError as error:
+                self._once(str(error))
+        if bound:
+            try:
+                self._on.enter_context(self._machine.hold(Settings.of({KNOB: running_tasks.setting(bound)})))
+            except (UsageError, RefusedError, MachineError) as error:
+                # One has ended since: the next look knows.
+                self._once(str(error))
+                return
+        self._is = wanted
+        if why:
+            self._say(wording.moved(why, {name: chips[name] for name in found}))
+
+    def off(self) -> None:
+        """Take off what is on. Raises UnsettledError when something is not as it was."""
+        on, self._on, self._is = self._on, contextlib.ExitStack(), {}
+        on.close()
+
+    def _found(self) -> Chosen:
+        return running_tasks.named(self._names, self._source.commands, self._root)
+
+    def _wanted(self, found: Chosen) -> dict[tuple[int, int], int]:
+        chips = self.state.chips
+        return {(each.pid, each.start): chips[name] for name in found if name in chips for each in found[name]}
+
+    def _once(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._say(sentence)
+
+
+def _worth(advice: PlacementAdvice, force: bool) -> None:
+    """Raises RefusedError for what cannot be put on, or is not worth it."""
+    if advice.shape is Shape.ROUNDS:
+        raise RefusedError(wording.in_rounds())
+    if not all(chip.cpus for chip in advice.chips):
+        raise UsageError(wording.no_cpus())
+    if not (advice.over_random.found or force):
+        raise RefusedError(wording.no_gain(advice))
+
+
+def _bound(chosen: Chosen, cpus: Mapping[str, Sequence[int]], root: str | Path) -> dict[Process, tuple[int, ...]]:
+    return {
+        process: running_tasks.bound(name, process, cpus[name], root)
+        for name, processes in chosen.items()
+        for process in processes
+    }
+
+
+def _wait(seconds: float | None) -> None:
+    end = None if seconds is None else time.monotonic() + seconds
+    while end is None or time.monotonic() < end:
+        time.sleep(1.0 if end is None else max(0.0, min(1.0, end - time.monotonic())))
