@@ -48,6 +48,16 @@ def test_a_program_beside_itself_and_one_that_fails_alone(store):
     assert {each.reason for each in found.left_out} == {"one of them fails alone"}
 
 
+def test_what_belongs_to_timed_runs_alone_is_not_asked_of_neighbours(store, tmp_path):
+    """Their output goes nowhere and no command runs around them, whatever is asked of the programs."""
+    log = tmp_path / "log"
+    found = becalm.measure_co_runs(
+        ["echo a", "sleep 0.02"], rounds=1, output="keep", prepare=["sh", "-c", f"echo x >> {log}"], timeout="30s"
+    )
+    timed = 2 * len(found.programs) + len(found.programs) + len(found.co_runs)
+    assert len(log.read_text().split()) == timed
+
+
 def test_too_few_programs_and_cpus_of_ones_own_are_refused(store):
     with pytest.raises(WorkloadError, match="Two programs that end well alone are needed"):
         becalm.measure_co_runs(["sleep 0.01", "false"], rounds=1)

@@ -23,7 +23,7 @@ from becalm.nouns.run_log import RunLog
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import CommandLine, Neighbour, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Neighbour, Output, ProgramKeywords, Workload
 from becalm.plans.co_runs import Cell, cells, co_runs, pilot
 from becalm.report.document import Document
 from becalm.study.measure import measure
@@ -161,7 +161,8 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
 
 def _beside(workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None]) -> list[Workload]:
     """The workload of each cell: its program, with neighbours each on a CPU of its own."""
-    plain = [replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=()) for each in workloads]
+    bare = {"prepare": None, "setup": None, "cleanup": None, "cold": False, "metrics": (), "output": Output.DISCARD}
+    plain = [replace(each, **bare) for each in workloads]
     return [
         replace(
             workloads[cell.program],
