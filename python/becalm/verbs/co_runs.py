@@ -161,8 +161,10 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
 
 def _beside(workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None]) -> list[Workload]:
     """The workload of each cell: its program, with neighbours each on a CPU of its own."""
-    bare = {"prepare": None, "setup": None, "cleanup": None, "cold": False, "metrics": (), "output": Output.DISCARD}
-    plain = [replace(each, **bare) for each in workloads]
+    plain = [
+        replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
+        for each in workloads
+    ]
     return [
         replace(
             workloads[cell.program],
