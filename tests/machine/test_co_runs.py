@@ -61,7 +61,7 @@ def test_what_belongs_to_timed_runs_alone_is_not_asked_of_neighbours(store, tmp_
 def test_too_few_programs_and_cpus_of_ones_own_are_refused(store):
     with pytest.raises(WorkloadError, match="Two programs that end well alone are needed"):
         becalm.measure_co_runs(["sleep 0.01", "false"], rounds=1)
-    with pytest.raises(UsageError, match="1 programs were named"):
+    with pytest.raises(UsageError, match="1 program named"):
         becalm.measure_co_runs(["sleep 0.01"])
     with pytest.raises(UsageError, match="puts programs on CPUs by itself"):
         becalm.measure_co_runs(["true", "sleep 0.01"], settings={"cpus": "0"})

@@ -15,7 +15,9 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
+from becalm.hosts.agent import agent_path
 from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.nouns.workload import AGENT
 from becalm.wording import placement_export as wording
 from becalm.wording.printable import printable
 
@@ -61,7 +63,8 @@ def _taskset(found: PlacementAdvice) -> PlacementExport:
             if not command:
                 lines.append(wording.no_command(_comment(name)))
                 continue
-            words = shlex.join(command)
+            # What the agent runs as itself is run by its path elsewhere.
+            words = shlex.join([agent_path() if command[0] == AGENT else command[0], *command[1:]])
             cpus = ",".join(map(str, found.cpus_of(name)))
             lines.append(f"{words} &" if rounds or not cpus else f"taskset -c {cpus} {words} &")
         if rounds:

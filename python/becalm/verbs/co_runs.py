@@ -76,8 +76,8 @@ def measure_co_runs(
     workloads = _named(open_workloads(list(programs), **program))
     if not 2 <= len(workloads) <= MOST_PROGRAMS:
         raise UsageError(
-            f"{len(workloads)} programs were named; 2 to {MOST_PROGRAMS} can be measured beside each other. For "
-            "example: becalm profile './server --test' 'xz -k -c FILE' kernel:triad"
+            f"{measurement.counted(len(workloads), 'program')} named; 2 to {MOST_PROGRAMS} can be measured beside each "
+            "other. For example: becalm profile './server --test' 'xz -k -c FILE' kernel:triad"
         )
     with open_session(session, "becalm profile") as opened:
         # A host that keeps no neighbours running says so now.

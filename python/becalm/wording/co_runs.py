@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from becalm.nouns.co_run_profile import CoRunProfile, Degradation
 from becalm.nouns.run import Outcome
 from becalm.units import listed
+from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 from becalm.wording.printable import printable
 
@@ -50,8 +51,9 @@ def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
     said = list(told)
     for program in found.programs:
         if not program.alone:
-            why = program.failed[-1].reason if program.failed else "it was not run"
-            said.append(f"{printable(program.name)} fails alone and was left out: {why}.")
+            name = printable(program.name)
+            why = f"{name} fails alone and was left out: {program.failed[-1].reason}." if program.failed else ""
+            said.append(why or f"{name} was not run.")
     for each in found.co_runs:
         if each.failed:
             often = "each time" if not each.runs else f"{len(each.failed)} times"
@@ -116,7 +118,8 @@ def where(found: CoRunProfile) -> str:
     """On which CPUs it was measured, and how often."""
     rounds = max((each.rounds for each in found.degradations), default=0)
     cpus = ", ".join(map(str, found.beside_cpus))
-    return f"Timed on CPU {found.cpu}, neighbours on {cpus}; {rounds} rounds; ± is half of an interval of 95 %."
+    often = counted(rounds, "round")
+    return f"Timed on CPU {found.cpu}, neighbours on {cpus}; {often}; ± is half of an interval of 95 %."
 
 
 def names(some: Sequence[str]) -> str:

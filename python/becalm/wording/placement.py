@@ -35,11 +35,14 @@ def sentence(found: PlacementAdvice) -> str:
     if gain.noise is None:
         return f"{said}. So {cost}, {percent(gain.estimate)} {than}; how sure that is cannot be said ({_unsure(gain)})."
     if not gain.found:
-        return (
-            f"Nothing to gain is seen: the best sharing is worth {percent(gain.estimate, gain.noise)} more than "
-            f"chance, which is not surely above {SURE:g} times its noise of {percent(gain.noise, gain.noise)}. It "
-            f"would be {groups}."
+        worth, noise = percent(abs(gain.estimate), gain.noise), percent(gain.noise, gain.noise)
+        seen = (
+            f"the best sharing is worth {worth} more than chance, which is not surely above {SURE:g} times its noise "
+            f"of {noise}"
+            if gain.estimate >= 0
+            else f"where rounds judge what other rounds chose, it is {worth} worse than chance, with a noise of {noise}"
         )
+        return f"Nothing to gain is seen: {seen}. It would be {groups}."
     return f"{said}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
 
 

@@ -10,6 +10,7 @@ import yaml
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip, Objective, Origin
 from becalm.nouns.placement_advice import Gain, PlacementAdvice, Shape
+from becalm.nouns.workload import AGENT
 from becalm.report.placement_export import FORMS, exported, lines
 
 HOSTILE = "a; touch owned $(touch owned) `touch owned` \"'\n\rExecStart=/bin/sh\x1b[31m"
@@ -48,6 +49,14 @@ def test_rounds_wait_for_each_other(tmp_path):
     subprocess.run(["sh"], input=text, text=True, cwd=tmp_path, check=True)
     assert (tmp_path / "order").read_text().split()[-1] == "c"
     assert "taskset" not in text
+
+
+def test_what_the_agent_runs_as_itself_runs_elsewhere_too():
+    text = script(
+        advice((("one",), ("two",)), TWO, {"one": (AGENT, "kernel", "float", "--amount", "1000"), "two": ("true",)})
+    )
+    assert AGENT not in text
+    assert "becalm-agent kernel float" in text
 
 
 def test_a_task_without_a_command_is_a_comment():
