@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from becalm.verbs.simulate_measured import measure_programs as measure_programs
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
+    from becalm.verbs.sweetspots import simulate_sweetspots as simulate_sweetspots
+    from becalm.verbs.sweetspots import sweetspots as sweetspots
     from becalm.verbs.tune import tune as tune
     from becalm.verbs.tune import tune_cost as tune_cost
     from becalm.verbs.watch import watch_machine as watch_machine
@@ -216,6 +218,11 @@ TABLE = (
         "place place.export_placement place_running.apply_placement place_running.follow_placement "
         "placement.simulate_placement placement.train_placement",
         module="placing",
+    ),
+    Verb(
+        "sweetspots",
+        "Say when a running program moves cheaply, by what its caches missed.",
+        "sweetspots sweetspots.simulate_sweetspots",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(

@@ -41,6 +41,7 @@ CALLS = {
     "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
     "export-settings": ("--host", "sim:laptop-a", "--set", "nice=-5"),
     "simulate": ("--", "spin 20ms"),
+    "sweetspots": ("simulate", "synthetic:1"),
     "list": (),
     "export": (),
     "import": ("exported.json",),

@@ -1,0 +1,327 @@
+"""How good the detector of sweet spots is, and what moving at them gains: all in simulation.
+
+    python bench/sweetspots.py
+    python bench/sweetspots.py --quick     # few streams, small machines: shows that it works
+
+Four parts. The thesis's counts: five multiplications of matrices that are 0.48 to 2 last-level caches, on a machine
+that has a fourth of the lines in a page and in L1, a sixteenth in L2 and in the last level, and a sixteenth of the
+window, so that a window has as many rows of a multiplication. The result lies in the pages of the one before.
+Detection: synthetic streams whose changes were drawn, by rule, noise and window. Speed: accesses a second of processor
+time. Gain: a program in phases that is moved at random times, at once or at the next spot as the waiting rule says,
+beside the same program never moved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import resource
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.migration import RULES, rules_named
+from becalm.migration.engine import ask
+from campaign import OUT, Record, begun, describe, save, saved, table
+
+SCALE = 4
+SIZES = ((500, 0), (723, 4), (750, 5), (836, 5), (936, 5), (1024, 0))
+"""N of the thesis, and at how many of five starts it saw a spot."""
+
+NOISES, WINDOWS_MS = (0.1, 0.25, 0.5), (1, 5, 20)
+SECONDS = 10.0
+RATE = 20e6
+"""Accesses a second that are wanted."""
+
+T_95 = {4: 2.776, 9: 2.262, 19: 2.093}
+"""Student's t, 97.5 %, by degrees of freedom."""
+
+
+def size(bytes_: int, ways: int) -> dict[str, int]:
+    """A cache."""
+    return {"bytes": bytes_, "ways": ways}
+
+
+def scaled(**more: Any) -> dict[str, Any]:
+    """The thesis's machine, smaller."""
+    caches = {"l1": size(32768 // SCALE, 8), "l2": size(262144 // SCALE**2, 8), "llc": size((6 << 20) // SCALE**2, 12)}
+    return {**caches, **more}
+
+
+def multiplied(n: int, seed: int) -> Record:
+    """Spots of five multiplications by the published rule: near their starts, and in all."""
+    window = 5_000_000 // SCALE**2
+    program = {"matrixmult": {"n": n // SCALE, "repeats": 5, "pause": 3_000_000, "work": 2}}
+    request = {
+        "machine": scaled(), "seed": seed, "page_bytes": 4096 // SCALE, "tick_ns": window // 20,
+        "tasks": [{"program": program}],
+        "question": {"rules": rules_named("published").within(window), "windows": True},
+    }  # fmt: skip
+    found = ask("cache", request)
+    marks = [at for at, _ in found["tasks"][0]["marks"]]
+    spots = [each["time_ns"] for each in found["found"]["spots"] if each["kind"] == 1]
+    counts = [each[3:5] for each in found["found"]["windows"] if each[2] > marks[0]]
+    references, misses = (sum(each[at] for each in counts) for at in (0, 1))
+    starts = sum(any(mark <= spot <= mark + 2.2 * window for spot in spots) for mark in marks)
+    return {"n": n, "seed": seed, "starts": starts, "spots": len(spots), "ratio": misses / references}
+
+
+def beside(seed: int) -> Record:
+    """N = 400 of the thesis with memeater on its CPU for a while: windows of waiting in which it is evicted."""
+    window = 5_000_000 // SCALE**2
+    program = {"matrixmult": {"n": 400 // SCALE, "repeats": 12, "pause": 3_000_000, "work": 2}}
+    eater = {"program": {"memeater": {"bytes": 1 << 20}}, "from_ns": 30_000_000, "until_ns": 60_000_000}
+    request = {
+        "machine": scaled(), "seed": seed, "page_bytes": 4096 // SCALE, "tick_ns": window // 20,
+        "slice_ns": 4_000_000 // SCALE**2, "tasks": [{"program": program}, eater],
+        "question": {"rules": rules_named("published").within(window), "windows": True, "tasks": [1]},
+    }  # fmt: skip
+    found = ask("cache", request)["found"]
+    waited = [each for each in found["windows"] if each[5] > 0]
+    evicted = [each for each in waited if each[7] & 32]
+    inside = [each for each in evicted if each[2] >= 30e6 and each[1] <= 61e6]
+    return {"seed": seed, "waited": len(waited), "evicted": len(evicted), "inside": len(inside)}
+
+
+def detected(rule: str, noise: float, window_ms: float, seed: int) -> Record:
+    """Changes found, and false spots, of one stream. A spot belongs to a change until two windows after its refill."""
+    window = round(window_ms * 1e6)
+    request = {
+        "from": {"synthetic": {"seed": seed, "noise": noise, "seconds": SECONDS}},
+        "question": {"rules": rules_named(rule).within(window), "tasks": [100]},
+    }
+    found = ask("spots", request)
+    row: Record = {"rule": rule, "noise": noise, "window_ms": window_ms}
+    for kind in (1, 2):
+        truths = [each for each in found["truth"] if each["kind"] == kind]
+        spots = [each["time_ns"] for each in found["spots"] if each["kind"] == kind]
+        spans = [(each["from_ns"], max(each["until_ns"], each["from_ns"]) + 2 * window) for each in truths]
+        row[f"true{kind}"] = len(spans)
+        row[f"found{kind}"] = sum(any(low <= spot <= high for spot in spots) for low, high in spans)
+        row[f"false{kind}"] = sum(not any(low <= spot <= high for low, high in spans) for spot in spots)
+    return row
+
+
+def speed(quick: bool) -> list[Record]:
+    """Accesses a second of processor time, by program."""
+    rows = []
+    programs: list[tuple[dict[str, Any], int | None]] = [
+        ({"matrixmult": {"n": 64 if quick else 256, "repeats": 2}}, None),
+        ({"phases": {"bytes": 1 << 20, "sweeps": 10 if quick else 600, "phases": 4}}, None),
+        ({"memeater": {"bytes": 16 << 20}}, 5_000_000 if quick else 500_000_000),
+    ]
+    for program, until in programs:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        found = ask("cache", {"tasks": [{"program": program}], **({} if until is None else {"until_ns": until})})
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        rows.append({"program": next(iter(program)), "accesses": found["accesses"], "seconds": spent})
+    return rows
+
+
+MACHINES = (("one LLC", 2, 1), ("two LLCs", 2, 2))
+SHARES = (0.02, 0.25, 0.75)
+"""Working sets as shares of a last-level cache."""
+
+POLICIES = (
+    ("never", None, 0.8, 312_500),
+    ("at once", "at_once", 0.8, 312_500),
+    ("at a spot", "at_spot", 0.8, 312_500),
+    ("at a spot, patient", "at_spot", 0.0, 312_500),
+    ("patient, short windows", "at_spot", 0.0, 100_000),
+)
+"""How a wanted move is made: p of the waiting rule, 0.8 as published or waiting as long as ever, and the window, ns."""
+
+
+def moved(
+    machine: tuple[str, int, int], share: float, policy: tuple[str, str | None, float, int], run: tuple[int, int]
+) -> Record:
+    """A program in phases, moved so: its processor time, and the number of moves."""
+    (name, cpus, llcs), (words, how, reuse, window), (seed, phases) = machine, policy, run
+    lines = int(scaled()["llc"]["bytes"] * share) // 64
+    sweeps = max(1, round(6_200_000 / (lines * (40 if share > SHARES[0] else 10))))
+    program = {"phases": {"bytes": lines * 64, "sweeps": sweeps, "phases": phases}}
+    every = [] if how is None else [{"task": 0, "mean_ns": 5_000_000, "cpus": [0, 1], "how": how}]
+    request = {
+        "machine": scaled(cpus=cpus, llcs=llcs), "seed": seed, "page_bytes": 4096 // SCALE, "tick_ns": window // 20,
+        "tasks": [{"program": program}], "every": every,
+        "question": {"rules": rules_named("rise").within(window), "waiting": {"reuse": reuse}},
+    }  # fmt: skip
+    found = ask("cache", request)
+    task = found["tasks"][0]
+    why = [each for _, each in task["moved"]]
+    return {
+        "machine": name, "share": share, "policy": words, "seed": seed, "cycles": task["cycles"], "moves": len(why),
+        "at_spots": why.count("spot"),
+    }  # fmt: skip
+
+
+def measured(quick: bool) -> Record:
+    """All of it."""
+    result: Record = {"config": {"quick": quick}, **begun()}
+    seeds = range(1, 2 if quick else 6)
+    sizes = SIZES[:1] if quick else SIZES
+    result["published"] = [multiplied(n, seed) for n, _ in sizes for seed in seeds]
+    result["beside"] = [beside(seed) for seed in seeds]
+    print("multiplications: done", file=sys.stderr)
+    streams = 9 if quick else 1_000
+    result["detected"] = [
+        detected(rule.name, NOISES[seed % 3], WINDOWS_MS[seed // 3 % 3], seed)
+        for rule in RULES
+        for seed in range(streams)
+    ]
+    print("synthetic streams: done", file=sys.stderr)
+    result["speed"] = speed(quick)
+    runs = [(seed, 10 if quick else 60) for seed in range(1, 3 if quick else 11)]
+    result["gain"] = [
+        moved(machine, share, policy, run)
+        for machine in MACHINES
+        for share in SHARES
+        for policy in POLICIES
+        for run in runs
+    ]
+    return result
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(statistics.median(values))
+
+
+def _published(result: Record) -> str:
+    lines = []
+    for n, published in SIZES:
+        rows = [each for each in result["published"] if each["n"] == n]
+        if not rows:
+            continue
+        starts, spots = ([each[name] for each in rows] for name in ("starts", "spots"))
+        ratios = [each["ratio"] for each in rows]
+        llcs = 3 * (n // SCALE) ** 2 * 4 / scaled()["llc"]["bytes"]
+        lines.append(
+            [
+                f"{n}", f"{llcs:.2f}", f"{published}", f"{_median(starts):g} ({min(starts)} to {max(starts)})",
+                f"{_median(spots):g} ({min(spots)} to {max(spots)})", f"{min(ratios):.4f} to {max(ratios):.4f}",
+            ]
+        )  # fmt: skip
+    return table(["N", "LLCs", "Published, of 5", "Simulated, of 5", "Spots in all", "Ratio in all windows"], lines)
+
+
+def _detected(result: Record) -> str:
+    lines = []
+    for key, values in (("noise", NOISES), ("window_ms", WINDOWS_MS)):
+        for value in values:
+            for rule in RULES:
+                rows = [each for each in result["detected"] if each["rule"] == rule.name and each[key] == value]
+                minutes = len(rows) * SECONDS / 60
+                cells = []
+                for kind in (1, 2):
+                    true, found, false = (sum(each[f"{w}{kind}"] for each in rows) for w in ("true", "found", "false"))
+                    cells += [
+                        f"{100 * found / true:.1f} %" if true else "",
+                        f"{false / minutes:.2f}" if minutes else "",
+                    ]
+                lines.append([f"{key.partition('_')[0]} {value:g}{' ms' if '_' in key else ''}", rule.name, *cells])
+    return table(
+        ["Streams with", "Rules", "Changes found", "False a minute", "Evictions found", "False a minute"], lines
+    )
+
+
+def gains(result: Record) -> list[Record]:
+    """What a move costs by machine, working set and policy: microseconds, with a 95 % interval over the seeds."""
+    found = []
+    for name, *_ in MACHINES:
+        for share in SHARES:
+            rows = [each for each in result["gain"] if each["machine"] == name and each["share"] == share]
+            still = {each["seed"]: each["cycles"] for each in rows if each["policy"] == "never"}
+            for words, how, *_ in POLICIES:
+                if how is None:
+                    continue
+                chosen = [each for each in rows if each["policy"] == words and each["moves"]]
+                costs = [(each["cycles"] - still[each["seed"]]) / each["moves"] / 3_100 for each in chosen]
+                if len(costs) < 2:
+                    continue
+                half = T_95.get(len(costs) - 1, 12.71) * statistics.stdev(costs) / math.sqrt(len(costs))
+                moves = sum(each["moves"] for each in chosen)
+                found.append(
+                    {
+                        "machine": name, "share": share, "policy": words, "us": statistics.fmean(costs), "half": half,
+                        "moves": moves, "at_spots": sum(each["at_spots"] for each in chosen) / moves,
+                    }
+                )  # fmt: skip
+    return found
+
+
+def report(result: Record) -> str:
+    """Markdown."""
+    rate = [
+        f"{each['program']} {each['accesses'] / max(each['seconds'], 1e-3) / 1e6:.0f} million"
+        for each in result["speed"]
+    ]
+    waited = result["beside"]
+    gained = [
+        [
+            each["machine"], f"{each['share']:g}", each["policy"], f"{each['us']:.1f} ± {each['half']:.1f} µs",
+            f"{each['moves']}", f"{100 * each['at_spots']:.0f} %",
+        ]
+        for each in gains(result)
+    ]  # fmt: skip
+    return "\n".join(
+        [
+            f"Machine: {describe(result['machine'])}.",
+            "",
+            "Spots at the starts of five multiplications, published rule, over seeds of pages: median and range.",
+            "",
+            _published(result),
+            "",
+            f"N = 400 with memeater on its CPU for 30 ms: {sum(each['evicted'] for each in waited)} of "
+            f"{sum(each['waited'] for each in waited)} windows with waiting are of type 2, "
+            f"{sum(each['inside'] for each in waited)} of these while memeater was there.",
+            "",
+            f"{len(result['detected']) // len(RULES)} synthetic streams of {SECONDS:g} s:",
+            "",
+            _detected(result),
+            "",
+            f"Accesses a second of one core: {', '.join(rate)}.",
+            "",
+            "Processor time that a wanted move costs by its caches, beside the same program never moved and without "
+            "the direct cost of switching; 95 % intervals over seeds:",
+            "",
+            table(["Machine", "Working set, LLCs", "Moved", "Cost of a move", "Moves", "At spots"], gained),
+        ]
+    )
+
+
+def judged(result: Record) -> list[str]:
+    """What the project wants, and whether it was seen."""
+    slowest = min(each["accesses"] / max(each["seconds"], 1e-3) for each in result["speed"])
+    lines = [f"{slowest / 1e6:.0f} million accesses a second, wanted 20: {'met' if slowest >= RATE else 'not met'}"]
+    for n, published in SIZES:
+        starts = [each["starts"] for each in result["published"] if each["n"] == n]
+        if starts:
+            met = _median(starts) == published
+            lines.append(f"N = {n}: {_median(starts):g} of 5, published {published}: {'met' if met else 'not met'}")
+    return lines
+
+
+def main() -> None:
+    """Simulate, and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=OUT / "sweetspots.json")
+    parser.add_argument("--quick", action="store_true", help="few and small: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the tables of the last measurement")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.out = chosen.out.with_name("sweetspots-quick.json")
+    if not chosen.report:
+        try:
+            save(chosen.out, measured(chosen.quick))
+        except UsageError as error:
+            raise SystemExit(str(error)) from None
+    result = saved(chosen.out)
+    print(report(result))
+    print("\n".join(["", *judged(result)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The noun Spotted: what the detector found in a stream, with everything that it decided by."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.migration import thesis_log
+
+COLUMNS = (
+    "task", "from_ns", "until_ns", "references", "misses", "others_references", "others_misses", "known", "last",
+    "own_high", "others_high", "change", "evicted",
+)  # fmt: skip
+"""Of a window. Times in `unit`, counts in `events`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spotted:
+    """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
+
+    `events`: what was counted; `unit`: of its times; `rules`: the name of the rules.
+    """
+
+    source: str
+    events: str
+    unit: str
+    rules: str
+    found: Mapping[str, Any]
+    sentence: str = ""
+
+    @property
+    def programs(self) -> list[dict[str, Any]]:
+        """Those that were seen: task, process, own and others' counts."""
+        return list(self.found["programs"])
+
+    @property
+    def spots(self) -> list[dict[str, Any]]:
+        """In order of time: program, kind (0, 1, 2), time, counts, threshold."""
+        return sorted(self.found["spots"], key=lambda each: each["time_ns"])
+
+    def windows(self, program: int | None = None) -> Iterator[dict[str, Any]]:
+        """Windows as they are read: the marks one by one."""
+        for number, *counts, marks in self.found.get("windows", ()):
+            if program is None or number == program:
+                flags = [bool(marks >> bit & 1) for bit in range(6)]
+                yield dict(zip(COLUMNS, [self.programs[number]["task"], *counts, *flags], strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        return {
+            "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
+            "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules, **self.found,
+            "windows": list(self.windows()),
+        }  # fmt: skip
+
+    def to_csv(self) -> str:
+        """A row a window."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: int(value) for name, value in each.items()} for each in self.windows())
+        return text.getvalue()
+
+    def to_log(self, program: int = 0) -> str:
+        """The thesis's log of one program."""
+        marks = [each["time_ns"] for each in self.found["marks"] if each["program"] == program]
+        seen = self.programs[program]
+        return thesis_log.written(seen["task"], self.windows(program), marks, seen["ended"])
+
+    def to_trace(self) -> dict[str, Any]:
+        """The JSON that Perfetto reads: a counter of the ratio for each task, states as slices, spots as instants."""
+        events: list[dict[str, Any]] = []
+        for number, seen in enumerate(self.programs):
+            task = seen["task"]
+            row = {"pid": 1, "tid": task}
+            events.append({"ph": "M", "name": "thread_name", **row, "args": {"name": f"task {task}"}})
+            for each in self.windows(number):
+                if each["references"] and each["known"]:
+                    ratio = each["misses"] / each["references"]
+                    event = {"ph": "C", "name": f"miss ratio of {task}", "ts": each["from_ns"] / 1000}
+                    events.append({**row, **event, "args": {"ratio": ratio}})
+        for each in self.found["states"]:
+            start, end = each["from_ns"] / 1000, each["until_ns"] / 1000
+            row = {"pid": 1, "tid": self.programs[each["program"]]["task"]}
+            name = "evicted" if each["kind"] == 2 else "misses more"
+            events.append({"ph": "X", "name": name, **row, "ts": start, "dur": end - start})
+        for each in self.spots:
+            row = {"pid": 1, "tid": self.programs[each["program"]]["task"]}
+            name = f"sweet spot, type {each['kind']}"
+            events.append({"ph": "i", "s": "t", "name": name, **row, "ts": each["time_ns"] / 1000})
+        return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"events": self.events, "unit": self.unit}}

@@ -1,0 +1,20 @@
+"""The noun Stream: what a source gives the detector of sweet spots, and of which events it was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
+
+    `unit`: of its times, which are ns only where a clock was read.
+    """
+
+    source: str
+    origin: Mapping[str, Any]
+    events: str
+    unit: str = "ns"

@@ -1,0 +1,101 @@
+"""Sweet spots on the terminal and in Markdown: ratio curves, spots, migrations with what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.migration.spotted import Spotted
+from becalm.report import markdown
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.wording import sweetspots as wording
+from becalm.wording.measurement import duration
+
+SHADES, ASCII = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
+COLUMNS = 56
+"""Characters of a curve: a line fits 80 columns."""
+
+MOST = 12
+"""Programs, spots and migrations that are listed."""
+
+
+def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """The sentence, curves and tables."""
+    del columns
+    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold"), Text()]
+    parts += [Text(line) for line in curves(found, ASCII if plain else SHADES)]
+    for table in tables(found):
+        parts += [Text(), grid(table, plain)]
+    parts += [Text(), Text(wording.origin(found), "" if plain else "dim")]
+    return Group(*parts)
+
+
+def as_markdown(found: Spotted) -> str:
+    """The same in Markdown."""
+    lines = [found.sentence, "", "```", *curves(found, SHADES), "```"]
+    for table in tables(found):
+        lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
+    return markdown.written([*lines, "", wording.origin(found)])
+
+
+def curves(found: Spotted, shades: str) -> list[str]:
+    """The share of references that miss over time, a line a program, from 0 to the largest. `?`: not known."""
+    lines = []
+    first, last = found.found["from_ns"], found.found["until_ns"]
+    for number, seen in list(enumerate(found.programs))[:MOST]:
+        cells: list[list[int] | None] = [None] * COLUMNS
+        for each in found.windows(number):
+            ends = (each["from_ns"], max(each["from_ns"], each["until_ns"] - 1))
+            begin, end = (min(COLUMNS - 1, (at - first) * COLUMNS // max(1, last - first)) for at in ends)
+            for at in range(max(0, begin), end + 1) if each["known"] else ():
+                cell = cells[at] or [0, 0]
+                cells[at] = [cell[0] + each["references"], cell[1] + each["misses"]]
+        ratios = [None if each is None else each[1] / each[0] if each[0] else 0.0 for each in cells]
+        top = max((each for each in ratios if each is not None), default=0.0)
+        drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
+        lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")
+    return lines
+
+
+def tables(found: Spotted) -> Iterator[Table]:
+    """Programs, spots, migrations."""
+    rows = []
+    for number, seen in list(enumerate(found.programs))[:MOST]:
+        kinds = [sum(each["program"] == number and each["kind"] == kind for each in found.spots) for kind in range(3)]
+        own = seen["own"]
+        ratio = f"{100 * own[1] / own[0]:.2f} %" if own[0] else ""
+        rows.append((f"{seen['task']}", f"{own[0]:,}", ratio, *(f"{each}" for each in kinds)))
+    yield Table("", ("task", "references", "missed", "type 0", "type 1", "type 2"), tuple(rows), (1, 2, 3, 4, 5))
+    names = [f"{each['task']}" for each in found.programs]
+    spots = [
+        (_time(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
+        for each in found.spots[:MOST]
+    ]
+    if spots:
+        title = f"the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
+        yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
+    moved = [
+        (_time(found, each["time_ns"]), names[each["program"]], f"{each['from']} to {each['to']}", _excess(each))
+        for each in found.found["migrations"][:MOST]
+    ]
+    if moved:
+        yield Table("migrations", ("at", "task", "CPU", "misses more"), tuple(moved), (0, 3))
+
+
+def _excess(moved: dict[str, Any]) -> str:
+    if moved["excess_misses"] is None:
+        return "not known"
+    return f"{moved['excess_misses']:,.0f} ± {2 * moved['error']:,.0f}"
+
+
+def _time(found: Spotted, at: int) -> str:
+    return duration(at) if found.unit == "ns" else f"{at:,}"
+
+
+def _share(spot: dict[str, Any]) -> str:
+    references, misses = spot["counts"]
+    return f"{100 * misses / references:.1f} %" if references else ""

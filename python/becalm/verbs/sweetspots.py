@@ -1,0 +1,99 @@
+"""`becalm sweetspots`: when a program moves cheaply, by files of what was counted, and on simulated caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.migration import rules, simulated, sources
+from becalm.migration.engine import ask
+from becalm.migration.spotted import Spotted
+from becalm.units import duration_ns, size_bytes
+from becalm.wording.sweetspots import sentence
+
+TICKS = 20
+"""Readings of a simulated counter in a window."""
+
+
+def sweetspots(file: str | Path, *, rules: str = "rise", window: float | str | None = None) -> Spotted:
+    """Find the moments at which a program moves cheaply in a file of counts.
+
+    Arguments:
+        file: the thesis's log, dumps of callgrind, or JSON of records (docs/reference/sweetspots.md).
+        rules: rise (ours), published, adaptive or cusum.
+        window: T, seconds or text ("5ms"), for records; others have windows of their own.
+
+    Raises UsageError for a file that cannot be read or is damaged, MachineError without the engine.
+    """
+    stream = sources.read(file)
+    if window is not None and "records" not in stream.origin:
+        raise UsageError(f"The windows of {file} were counted already. Leave --window out.")
+    found = ask("spots", {"from": stream.origin, "question": _question(rules, window)})
+    return _said(Spotted(stream.source, stream.events, stream.unit, rules, found))
+
+
+def simulate_sweetspots(
+    workloads: Sequence[str],
+    *,
+    rules: str = "rise",
+    window: float | str | None = None,
+    seed: int = 0,
+    until: float | str | None = None,
+    llc: str | None = None,
+    save: str | Path | None = None,
+) -> Spotted:
+    """Find them in workloads on simulated caches: 4 CPUs with 256 KiB of L2 each and 6 MiB in common.
+
+    Arguments:
+        workloads: matrixmult:N,REPEATS, memeater:SIZE, cpuburner, change:SIZE, phases:SIZE,SWEEPS,PHASES or trace:FILE,
+            each with @CPU; those of one CPU take turns. Or synthetic:SEED alone, a drawn stream whose truth is in the
+            result.
+        rules: rise (ours), published, adaptive or cusum.
+        window: T, seconds or text ("5ms").
+        seed: of the places of pages; equal seeds give equal results.
+        until: stop after so much simulated time; needed where nothing ends by itself.
+        llc: bytes of the last-level cache, of 12 ways ("384K").
+        save: write the records there, as JSON that `sweetspots` reads.
+
+    Raises UsageError for what cannot be simulated, MachineError without the engine.
+    """
+    question = _question(rules, window)
+    if len(workloads) == 1 and workloads[0].startswith("synthetic:"):
+        number = workloads[0].partition(":")[2]
+        if not (number.isdecimal() and len(number) < 18):
+            raise UsageError(f"{workloads[0]!r} has no seed: synthetic:7.")
+        found = ask("spots", {"from": {"synthetic": {"seed": int(number)}}, "question": question})
+        return _said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, found))
+    request: dict[str, Any] = {
+        "tasks": [simulated.task(each) for each in workloads], "seed": seed, "question": question,
+        "records": save is not None, "tick_ns": max(1_000, (duration_ns(window) if window else 5_000_000) // TICKS),
+    }  # fmt: skip
+    if until is not None:
+        request["until_ns"] = duration_ns(until)
+    if llc is not None:
+        request["machine"] = {"llc": {"bytes": size_bytes(llc), "ways": 12}}
+    answer = ask("cache", request)
+    if save is not None:
+        _write(save, {"events": simulated.EVENTS, "records": answer["records"]})
+    return _said(Spotted("simulation", simulated.EVENTS, "ns", rules, answer["found"]))
+
+
+def _question(name: str, window: float | str | None) -> dict[str, Any]:
+    chosen = rules.rules_named(name)
+    return {"rules": chosen.within(duration_ns(window) if window else rules.WINDOW_NS), "windows": True}
+
+
+def _said(found: Spotted) -> Spotted:
+    return replace(found, sentence=sentence(found))
+
+
+def _write(path: str | Path, value: dict[str, Any]) -> None:
+    import json
+
+    try:
+        Path(path).write_text(json.dumps(value), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"The records cannot be written to {path}: {error.strerror}.") from None

@@ -1,0 +1,31 @@
+"""Sentences about sweet spots: how many of which kind were found, and in what."""
+
+from __future__ import annotations
+
+from becalm.migration.spotted import Spotted
+from becalm.wording.measurement import counted
+
+KINDS = ("a program begins", "its working set changes", "it is evicted while it waits")
+"""What a spot of each type is."""
+
+
+def sentence(found: Spotted) -> str:
+    """How many spots there are, and what is not known."""
+    windows, unknown = found.found["counted"]
+    kinds = [sum(each["kind"] == kind for each in found.spots) for kind in range(3)]
+    many = counted(sum(kinds), "sweet spot")
+    what = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
+    said = f"{many} in {counted(windows, 'window')} of {counted(len(found.programs), 'program')}"
+    said += f": {what}." if what else ": by these rules no moment was better to move than another."
+    if unknown:
+        said += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
+    return said
+
+
+def origin(found: Spotted) -> str:
+    """What was counted, and by which rules."""
+    rules = found.found["question"]["rules"]
+    window = (
+        f"{rules['window_ns'] / 1e6:g} ms" if found.source in ("simulation", "records", "synthetic") else "the source's"
+    )
+    return f"Counted: {found.events}. Rules: {found.rules}, windows: {window}; --json has every threshold."
