@@ -26,13 +26,11 @@ from becalm.units import duration_ns
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
 @click.option("--trace", metavar="FILE", help="Write ratios, states and spots for ui.perfetto.dev.")
 @click.option("--log", metavar="FILE", help="Write the first program's windows as a log of the thesis.")
-@output.as_json
-@output.markdown
-@output.plain
+@output.options
 @click.argument("words", nargs=-1, metavar="[simulate WORKLOAD...]")
 def command_sweetspots(
-    words: tuple[str, ...], file: str | None, rules: str, window: str | None, as_json: bool, markdown: bool,
-    plain: bool, table: str | None, trace: str | None, log: str | None, **simulation: Any,
+    words: tuple[str, ...], file: str | None, rules: str, window: str | None, table: str | None, trace: str | None,
+    log: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
@@ -41,31 +39,21 @@ def command_sweetspots(
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
+    out = output.Output.of(given)
     if file is not None:
-        if words or any(simulation.values()):
+        if words or any(given.values()):
             raise UsageError(
                 "--from FILE is of what was counted already: neither `simulate` nor its options go with it."
             )
         found = becalm.sweetspots(file, rules=rules, window=window)
     elif words[:1] == ("simulate",) and words[1:]:
-        found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **simulation)
+        found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **given)
     else:
         raise UsageError("What is looked at? --from FILE, or for example: becalm sweetspots simulate matrixmult:100,5")
     for path, text in ((table, found.to_csv), (trace, lambda: json.dumps(found.to_trace())), (log, found.to_log)):
         if path is not None:
             _write(path, text())
-    if as_json:
-        value = found.to_json()
-        output.print_json(value["kind"], value)
-        return
-    from becalm.report import sweetspots as report
-
-    if markdown:
-        echo(report.as_markdown(found), nl=False)
-    else:
-        from becalm.report.terminal import console
-
-        console(plain=plain).print(report.on_terminal(found, plain=plain))
+    out.show(found)
 
 
 def _write(path: str, text: str) -> None:

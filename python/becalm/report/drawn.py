@@ -45,6 +45,7 @@ HOMES = {
     "RegionComparison": "regions.comparison",
     "CheckResult": "check",
     "StoredComparison": "stored_comparison",
+    "Spotted": "sweetspots",
 }
 """Where the report of a value stands whose module is not called like its class."""
 

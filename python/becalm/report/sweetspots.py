@@ -36,7 +36,7 @@ def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> Re
 
 def as_markdown(found: Spotted) -> str:
     """The same in Markdown."""
-    lines = [found.sentence, "", "```", *curves(found, SHADES), "```"]
+    lines = [f"**{found.sentence}**", "", "```", *curves(found, SHADES), "```"]
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
     return markdown.written([*lines, "", wording.origin(found)])
