@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.hosts.agent import agent_path
 from becalm.nouns import co_run_profile
 from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.codec import fields_of
 from becalm.nouns.placement import Chip, CoRunCosts, Origin, Task
+from becalm.nouns.workload import AGENT
 from becalm.store import Store
 
 COSTS = "co-run-costs"
@@ -64,10 +66,15 @@ def of_profile(profile: CoRunProfile, name: str) -> PlacementSource:
 
 
 def _measured(profile: CoRunProfile, name: str) -> PlacementSource:
-    commands = {each.name: each.workload.argv for each in profile.programs if each.workload.argv}
+    commands = {each.name: _typed(each.workload.argv) for each in profile.programs if each.workload.argv}
     return PlacementSource(
         name, profile.tasks(), profile.chips, profile.costs(), profile.machine, commands, profile
     )  # fmt: skip
+
+
+def _typed(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """A command as it is run outside of the agent: that one knows itself as the program that it is."""
+    return (agent_path(), *argv[1:]) if argv[0] == AGENT else argv
 
 
 def _of_study(number: str, store: str | None) -> tuple[CoRunProfile, str]:

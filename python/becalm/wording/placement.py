@@ -163,7 +163,7 @@ def trouble(profile: CoRunProfile) -> list[str]:
             )
     if profile.interrupted:
         said.append("The profile was interrupted: some pairs have fewer rounds than others.")
-    return said
+    return [*said, *(f"The profile says: {printable(each)}" for each in profile.remarks)]
 
 
 def machine(facts: Mapping[str, object], chips: int) -> list[str]:

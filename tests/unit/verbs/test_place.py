@@ -10,9 +10,11 @@ from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
 
 import becalm
 from becalm.errors import RefusedError, UsageError
+from becalm.hosts.agent import agent_path
 from becalm.nouns.co_run_profile import FailedRun
 from becalm.nouns.placement import Chip
 from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.nouns.workload import AGENT, Workload
 from becalm.wording import placement as wording
 
 SIM = "sim:laptop-a"
@@ -127,6 +129,22 @@ def test_programs_that_failed_are_said(given):
     assert "t0 never ended well alone (It ended with 3.), and is not placed." in found.warnings
     assert "t1 fails beside t2: It ended with 3." in found.warnings
     assert found.unmeasured == (("t1", "t2"),)
+
+
+def test_what_the_profile_remarks_is_said_again(given):
+    found = given(changed=lambda found: replace(found, remarks=("Programs waited for their CPU.",)))
+    assert "The profile says: Programs waited for their CPU." in found.warnings
+
+
+def test_programs_that_are_built_in_are_typed_as_the_agent_runs_them(given):
+    def built_in(found):
+        first, *others = found.programs
+        inside = replace(first, workload=Workload.of([AGENT, "kernel", "triad"]))
+        return replace(found, programs=(inside, *others))
+
+    found = given(changed=built_in)
+    assert found.commands["t0"] == (agent_path(), "kernel", "triad")
+    assert found.commands["t1"] == ("t1",)
 
 
 def test_chips_of_ones_own_and_too_few_of_them(given):
